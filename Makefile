@@ -17,14 +17,15 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
+GENERATED := providers/list_prices/list_prices.jsonl config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
+.PHONY: help demo extras test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
+	@echo "make extras                install what some settings need too: clouds' credentials, Redis, PostgreSQL, tracing"
 	@echo "make test [ARGS=...]       run the quick tests on every core, or those that ARGS name: a path, or -k NAME"
 	@echo "make test-all [ARGS=...]   run all tests; ARGS=--nightly adds those that are too slow for every change"
 	@echo "make lint                  ruff, formatting and mypy"
@@ -97,6 +98,7 @@ coverage: $(VENV)/.dev
 # Through a temporary file, so that a failing command leaves the committed one as it was.
 generate: $(VENV)/.dev
 	@mkdir -p build
+	$(BIN)/python -m proxy.cli.prices.write_list_prices
 	$(BIN)/dragoman schema > build/schema.json
 	@mv build/schema.json config/schema.json
 	$(BIN)/python -m config.generate_readme
@@ -143,6 +145,13 @@ $(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml $(VEN
 	@echo "Installing the gateway and what it needs into $(VENV)"
 	@$(PIP) install --require-hashes -r requirements.lock -r requirements-build.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+extras: $(VENV)/.extras
+
+$(VENV)/.extras: requirements-clouds.lock $(VENV)/.runtime
+	@echo "Installing what credentials of clouds, Redis, PostgreSQL and tracing need into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements-clouds.lock
 	@touch $@
 
 # Compiling all of it takes as long as the rest, and Python compiles what it imports.

@@ -7,6 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from config.defaults import duration, size
 from config.sections.limits_section import LimitsSection
+from config.sections.price_section import RatesSection
 from config.table.table_json_schema import json_schema
 from config.table.table_schema import DeploymentSettings
 
@@ -40,6 +41,8 @@ _SECTIONS: Final = {
     "Media": "`media`",
     "Cache": "`cache`",
     "Price": "`price`",
+    "LongContext": "An element of `long_context` of a price",
+    "Tier": "`price.service_tiers.<tier>`",
     "Limits": "`limits` of all clients, vendors, models, deployments and keys",
     "Credentials": "`credentials`",
     "AwsCredentials": "`credentials.aws`",
@@ -66,6 +69,8 @@ _WITH_MORE: Final = {
     "Vendor": _OF_DEPLOYMENTS,
     "Model": _OF_DEPLOYMENTS,
     "Deployment": _OF_DEPLOYMENTS,
+    "LongContext": (frozenset(RatesSection.model_fields), "`price`, `long_context` and `service_tiers` excluded"),
+    "Tier": (frozenset(RatesSection.model_fields), "`price`, `service_tiers` excluded"),
     "TeamLimits": (frozenset(LimitsSection.model_fields), "`limits` above"),
 }
 """Sections that have every key of another one, which is told once: those keys, and where they are."""

@@ -5,7 +5,7 @@ Every step runs on what the steps before it could keep, so that one load reports
 
 import hashlib
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
@@ -56,7 +56,7 @@ class Loaded:
     as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
     is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
     paths of values that came from references, which no message repeats. `ledger` is where requests are written down,
-    `payloads` where what they asked and were answered is.
+    `payloads` where what they asked and were answered is. `as_written` gives problems the paths of the file.
     """
 
     config: GatewayConfig
@@ -71,11 +71,17 @@ class Loaded:
     referenced: frozenset[Path] = frozenset()
     ledger: LedgerPlace | None = None
     payloads: PayloadLogPlace | None = None
+    as_written: Callable[[Iterable[Problem]], tuple[Problem, ...]] = field(default=tuple, repr=False)
+
+    def problem(self, path: Path, message: str) -> Problem:
+        """Return a problem at a path of the table, told by the path of the file."""
+        (written,) = self.as_written((Problem.at(self.locate(path), path, message),))
+        return written
 
     def unplaced(self) -> "Loaded":
         """Return the table as it is kept while it is served: without the positions of its values, of which `locate`
         knows no more. They are half of what a table of ten thousand teams takes, 5 KB a team."""
-        return replace(self, locate=_unplaced)
+        return replace(self, locate=_unplaced, as_written=tuple)
 
 
 def _unplaced(path: Path) -> Position:
@@ -176,6 +182,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         referenced=frozenset(expander.referenced),
         ledger=_ledger(checked.config, name, main),
         payloads=_payloads(checked.config, main or pathlib.Path(name)),
+        as_written=budgets.as_written,
     )
     return Examined(table, budgets.as_written(problems), sources)
 

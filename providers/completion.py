@@ -23,7 +23,8 @@ class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
     `estimated` says that at least one number is the gateway's estimate, because the vendor reported none. `extra` holds
-    the vendor's own members, such as what the answer cost, under its names.
+    the vendor's own members, such as what the answer cost, under its names. `tier` is the service tier that the vendor
+    billed, `None` for the standard one (see `billed_tier`). `calls` are the usages that a sum is made of.
     """
 
     prompt_tokens: int
@@ -32,6 +33,8 @@ class Usage:
     completion_details: Mapping[str, int] | None = None
     estimated: bool = False
     extra: Mapping[str, JsonValue] | None = None
+    tier: str | None = None
+    calls: "tuple[Usage, ...]" = ()
 
     @property
     def total_tokens(self) -> int:
@@ -78,6 +81,24 @@ def reported_searches(raw: JsonObject) -> int:
     return 0
 
 
+_STANDARD_TIERS: Final = frozenset({"", "default", "standard", "standard_only", "auto", "on_demand", "unspecified"})
+
+
+def billed_tier(*reported: JsonValue) -> str | None:
+    """Return the first service tier among what a vendor reports that has a price of its own, in lower case; `None` for
+    the standard tier and without a report.
+
+    Sources, November 2026: openai 3.54 `service_tier`; anthropic 2 `Usage.service_tier` and `speed`; botocore 1.44.5
+    `ServiceTier`; google-genai 3.4.0 `TrafficType`, whose words begin with `ON_DEMAND`.
+    """
+    for word in reported:
+        if isinstance(word, str):
+            tier = word.lower().removeprefix("on_demand_")
+            if tier not in _STANDARD_TIERS:
+                return tier
+    return None
+
+
 _HELD_IN: Final[Mapping[str, str]] = {
     "ephemeral_5m_input_tokens": "cache_write_tokens",
     "ephemeral_1h_input_tokens": "cache_write_tokens",
@@ -91,15 +112,16 @@ def reported_usage(
     prompt_details: Mapping[str, int] | None = None,
     completion_details: Mapping[str, int] | None = None,
     extra: Mapping[str, JsonValue] | None = None,
+    tier: str | None = None,
 ) -> Usage | None:
     """Return the usage of counts that `count_of` has read: None without both of them, and without the details that are
     larger than what they are parts of. The one way from a vendor's counts to a Usage."""
     if prompt is None or completion is None:
         return None
     if not prompt_details and not completion_details:
-        return Usage(prompt, completion, extra=extra)
+        return Usage(prompt, completion, extra=extra, tier=tier)
     of_prompt, of_answer = _parts(prompt_details, prompt), _parts(completion_details, completion)
-    return Usage(prompt, completion, of_prompt, of_answer, extra=extra)
+    return Usage(prompt, completion, of_prompt, of_answer, extra=extra, tier=tier)
 
 
 def partial_usage(

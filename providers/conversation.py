@@ -32,6 +32,19 @@ TOOL_RECORDS = frozenset(
 """The fields of a response's message that say what a vendor's own tools did and found, which clients send back with the
 message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
 
+DESCRIBING = frozenset(
+    {"annotations", "citations", "finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}
+    | {"stop_details", "phase", "id", "type", "status", "index", "model", "object", "created", "created_by", "usage"}
+    | {"container", "logprobs", "token_id", "token_ids", "tokens", "parsed", "parsed_output", "google_parts"}
+    | {"metadata", "provider", "provider_specific_fields", "encrypted_content", "audio", "refusal", "function_call"}
+)
+"""The fields of a response's message that say nothing beyond its text, which clients send back with the message. They
+are left out in silence for vendors that do not take them."""
+
+CONTINUING = frozenset({"prefix", "partial"})
+"""The fields of a message of the model by which a client requests its continuation: Mistral's and DeepSeek's `prefix`,
+Moonshot's and DashScope's `partial`. No response has them."""
+
 AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
 

@@ -127,8 +127,9 @@ class Failure:
     that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
     upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
     the `host:port` that could not be reached, `evidence`, a vetted part of the body that came instead of an answer, and
-    `said`, the vendor's vetted words if the message is the gateway's. `vendor_id` is the vendor's id of the request if
-    it was in the body. `ours` says that no part of the message is the vendor's.
+    `said`, the vendor's vetted words if the message is the gateway's, or else those of a provider behind the vendor.
+    `vendor_id` is the vendor's id of the request if it was in the body. `ours` says that no part of the message is the
+    vendor's.
     """
 
     kind: FailureKind

@@ -13,6 +13,7 @@ LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
 StrictFormats = Literal["always", "alone", "never"]
+FilesTaken = Literal["any", "pdf", "addressed", "none"]
 ResponsesUse = Literal["never", "always", "tools", "tools_and_reasoning", "hosted"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 HostedKind = Literal["web_search", "web_fetch", "code_execution"]
@@ -26,6 +27,7 @@ HostedStyle = Literal[
     "openrouter",
     "options",
     "perplexity",
+    "perplexity_agent",
     "responses",
     "vertex",
     "xai",
@@ -53,12 +55,12 @@ HookName = Literal[
     "document_parts",
     "forty_character_call_ids",
     "inline_images",
+    "instructions_from_users",
     "joined_text",
     "media_after_results",
     "named_tool_results",
     "nine_character_call_ids",
     "no_empty_text",
-    "no_empty_turns",
     "prefixed_last_turn",
     "reasoning_on_calls",
     "reasoning_on_turns",
@@ -146,17 +148,30 @@ class ResponsesWire:
     (`always`), requests with tools unless the effort is `none` (`tools`), or with tools and another effort than `none`
     (`tools_and_reasoning`). Requests with a tool that the vendor runs always go there; with `hosted` no others do, not
     even requests of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
+
+    An `openai` one has all fields of OpenAI's API, so that requests of the API itself go there unchanged. Any other is
+    an API of the same shape that refuses fields which it does not know: requests are written for it, with a constraint
+    in `response_format`, and with texts and images as the only parts. `presets` is a pattern of names that are sent as
+    `preset` in place of `model`, `None` if the vendor has none. `efforts` are the words of effort that the model has by
+    this API alone, by the client's.
     """
 
     path: str
     reasoning: re.Pattern[str]
     when: ResponsesUse
     format: str
+    openai: bool = True
+    presets: re.Pattern[str] | None = None
+    efforts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def takes_own(self) -> bool:
         """Whether requests of the API itself go there unchanged."""
-        return self.when != "hosted"
+        return self.openai and self.when != "hosted"
+
+    def model_field(self, model: str) -> str:
+        """Return the field of the body that names the model."""
+        return "preset" if self.presets is not None and self.presets.fullmatch(model) else "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,27 +199,27 @@ class Profile:
 
     `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
     middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
-    wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured`
-    names a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone`
-    is without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
+    wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured` names
+    a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone` is
+    without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
     says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None
-    where it has none, or one of other things than what can be asked for.
-    `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
-    are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
-    tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
-    `reasoning_members` are the fields in which a message of the model carries its reasoning back, one for each name
-    that some version of the vendor's server reads; `hooks` name further changes to messages. `words` are the vendor's
-    values for values of the client's, by field; an object holds fields of the body that mean the same. `nearest` are
-    the values whose word only comes near. `needs` are the fields that are taken only beside another one that is true.
-    `bare_parameters` says that the schema of a function's parameters may be
-    an object without properties. `with_forced_tool` holds the members of the body without which a choice
-    that forces a call is refused. `streams_only` says
-    that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
-    answer does, usage included. With `line_frames` an event ends with its line. `body` holds members of every
-    request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value that turns `top_k` off, None
-    where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
-    `usage_in_choices` says that the first choice of an answer may hold its usage.
+    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None where
+    it has none, or one of other things than what can be asked for. `developer_role` and `content_parts` say whether
+    messages may have that role, and content in parts; `named_roles` are the roles whose messages may have a name;
+    `takes` names members of the body, of messages, parts, calls and tools that most vendors refuse; `tool_types` are
+    patterns of the types of tools beside functions. `reasoning_members` are the fields in which a message of the model
+    carries its reasoning back, one for each name that some version of the vendor's server reads; `hooks` name further
+    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds fields
+    of the body that mean the same. `nearest` are the values whose word only comes near. `files` are the files that a
+    message of a chat may hold: all as they are (`any`), PDFs by their data or id (`pdf`), those and addresses in the
+    place of data (`addressed`), or `none`. `needs` are the fields that are taken only beside another one that is true.
+    `bare_parameters` says that the schema of a function's parameters may be an object without properties; one request
+    has at most `most_tools`. `with_forced_tool` holds the members of the body without which a choice that forces a
+    call is refused. `streams_only` says that whole answers are read from streams too, `exact_streams` that they may
+    be: a stream holds all that a whole answer does, usage included. With `line_frames` an event ends with its line.
+    `body` holds members of every request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value
+    that turns `top_k` off, None where it must be left out. `own_member` is a member of answers in which the vendor
+    puts `usage` and `error`; `usage_in_choices` says that the first choice of an answer may hold its usage.
 
     `errors` are the meanings of the vendor's errors. `model_host` says where the models run, and so which of their
     rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
@@ -239,6 +254,8 @@ class Profile:
     echo_logprobs: bool
     strict_tools: bool
     bare_parameters: bool
+    most_tools: int | None
+    files: FilesTaken
     structured: str
     strict_formats: StrictFormats
     format_beside_tools: bool

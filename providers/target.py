@@ -1,11 +1,11 @@
 """A target: a deployment of the routing table, ready to be called: its settings, prices, and permits."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from providers.completion import Usage
+from providers.pricing import Price
 from providers.profile import Profile
 from providers.unified_request import ContextBehavior
 from providers.vendor_credential import Authorities, Credential
@@ -15,54 +15,6 @@ if TYPE_CHECKING:
 
 OnUnsupported = Literal["error", "drop"]
 """What happens to a field that a deployment cannot honour."""
-
-
-_MILLION: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """USD per million tokens. Tokens from the vendor's cache cost as much as others where `cached_input` is None, those
-    that it put there where `cache_write` is, and those that it keeps for an hour as much as these where
-    `cache_write_1h` is; `output` is None where nothing is generated, as by models that embed."""
-
-    input: float
-    output: float | None = None
-    cached_input: float | None = None
-    cache_write: float | None = None
-    cache_write_1h: float | None = None
-
-
-def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """Return the cost in USD; None where the usage, or the price of what was used, is not known."""
-    if price is None or usage is None or (price.output is None and usage.completion_tokens):
-        return None
-    told = usage.prompt_tokens * price.input + usage.completion_tokens * (price.output or 0)
-    if usage.prompt_details:
-        told += _cache_difference(price, usage.prompt_details, usage.prompt_tokens)
-    return told / _MILLION
-
-
-def _cache_difference(price: Price, details: Mapping[str, int], prompt: int) -> float:
-    """Return how much more, or less, a prompt costs because of the vendor's cache, in millionths of a USD.
-
-    Vendors count what they read from it and what they wrote into it as parts of the prompt; no part is taken for larger
-    than the whole.
-
-    Anthropic's names for the parts, November 2026: what it wrote for an hour is among what it wrote.
-    """
-    read = _part(details, "cached_tokens", prompt)
-    written = _part(details, "cache_write_tokens", prompt - read)
-    hour = _part(details, "ephemeral_1h_input_tokens", written)
-    read_at = price.input if price.cached_input is None else price.cached_input
-    write_at = price.input if price.cache_write is None else price.cache_write
-    hour_at = write_at if price.cache_write_1h is None else price.cache_write_1h
-    dearer = (written - hour) * (write_at - price.input) + hour * (hour_at - price.input)
-    return read * (read_at - price.input) + dearer
-
-
-def _part(details: Mapping[str, int], name: str, whole: int) -> int:
-    return max(0, min(details.get(name, 0), whole))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +144,8 @@ class Target:
     system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
     such limit). `input_type` is what embedded inputs are for where the client does not say (None = nothing is said).
     `stream_upstream` says whether an answer that the client wants whole may be requested as a stream, `out_of_service`
-    that it gets no new requests.
+    that it gets no new requests. `base_model` is the model behind a name of the operator's own.
+    `list_price` returns the price of a model by its name, for a target of any model whose vendor has list prices.
     """
 
     vendor: str
@@ -222,6 +175,8 @@ class Target:
     concurrent: int | None = None
     input_type: str | None = None
     out_of_service: bool = False
+    base_model: str | None = None
+    list_price: Callable[[str], Price | None] | None = None
     name: str = field(init=False)
     """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)
@@ -229,6 +184,9 @@ class Target:
     identity: tuple[str, str, str] = field(init=False)
     """What identifies the deployment across reloads: label, base URL and, for a wildcard, the model, since one model
     that is overloaded says nothing of the vendor's others."""
+    model_names: tuple[str, str] = field(init=False)
+    """The names by which facts about the model are looked up, the more telling one first: its base model's if that is
+    written, else the vendor's and the operator's."""
     compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
     """What its dialect has made of it for any request, by keys of which there are few. It lives as long as the target
     does, and so as long as the table."""
@@ -238,11 +196,13 @@ class Target:
         object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")
         model = self.model if self.table_key.endswith("/*") else ""
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
+        names = (self.upstream_model, self.model) if self.base_model is None else (self.base_model, self.base_model)
+        object.__setattr__(self, "model_names", names)
 
     @property
     def model_profile(self) -> Profile:
         """The vendor's profile for the target's model, without the facts about the model itself."""
-        return self.profile.for_model(self.upstream_model, self.model)
+        return self.profile.for_model(*self.model_names)
 
     @property
     def is_engine(self) -> bool:

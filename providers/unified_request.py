@@ -66,8 +66,9 @@ INSTRUCTING = ("system", "developer")
 class ChatPrompt:
     """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`.
 
-    `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content`, and nothing else, so that
-    there is nothing to look for in them. `tokens` is their estimated number once the messages have been let go.
+    `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content` that is not empty, and
+    nothing else, so that there is nothing to look for in them. `tokens` is their estimated number once the messages
+    have been let go.
     """
 
     messages: tuple[JsonObject, ...]

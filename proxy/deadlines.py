@@ -170,9 +170,11 @@ class Deadlines:
 
     def commit(self, idle: float, progress: float, longest: float) -> None:
         """Switch to a stream's limits: `idle` seconds without data, `progress` without content, `longest` in all."""
+        # Before the phase begins: it arms the alarm, by the earliest of all limits.
+        now = self.content_at = self._now()
+        self._progress = progress
+        self._total, self._total_at, self._total_phase = longest, now + longest, Phase.STREAM
         self.enter(Phase.IDLE, idle)
-        self.content_at, self._progress = self._last, progress
-        self._total, self._total_at, self._total_phase = longest, self._last + longest, Phase.STREAM
 
     def advance(self) -> float:
         """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
@@ -181,9 +183,13 @@ class Deadlines:
         return now
 
     def touch(self) -> float:
-        """Renew the idle limit after data from the upstream, and wait for it again. Returns the time."""
-        now = self._last = self._now()
-        self._waiting = True
+        """Renew the idle limit after data from the upstream, and wait for it again. Returns the time. A pause before
+        that does not count as time without content."""
+        now = self._now()
+        if not self._waiting:
+            self.content_at += now - self._last
+            self._waiting = True
+        self._last = now
         return now
 
     def pause(self) -> None:
@@ -191,7 +197,10 @@ class Deadlines:
 
         A stalled client is noticed when the alarm next rings, so late by at most the phase's limit.
         """
-        self._last = self._now()
+        now = self._now()
+        if not self._waiting:
+            self.content_at += now - self._last
+        self._last = now
         self._waiting = False
 
     def stop(self) -> None:

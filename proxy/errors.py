@@ -96,8 +96,8 @@ def field_refused(refusal: Refusal) -> GatewayError:
 
 
 def invalid_key() -> GatewayError:
-    """Return the error for a missing key, or one of no team."""
-    message = "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'."
+    """Return the error for a key of no team."""
+    message = "Incorrect API key: it is of no team of this gateway."
     return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
 
 

@@ -45,7 +45,7 @@ def without(extra: Extra, need: str) -> str | None:
     """Return who needs an extra that is not installed, and what to install; None when it is installed."""
     if all(_present(module) for module in extra.modules):
         return None
-    return f"{need} an extra: pip install 'dragoman[{extra.name}]'"
+    return f"{need} an extra: make extras, or pip install '.[{extra.name}]' in Dragoman's source"
 
 
 def _present(module: str) -> bool:

@@ -15,7 +15,7 @@ from providers.dialect import UpstreamRequest
 from providers.emulation.merge_choices import total_usage
 from providers.failure import Failure
 from providers.frozen_record import record
-from providers.target import Price, cost
+from providers.pricing import Price, cost, unpriced
 from proxy.trace_context import SampledTrace, Trace
 
 Outcome = Literal[
@@ -157,6 +157,23 @@ class CacheUse:
     age: float = 0.0
 
 
+@record(eq=False)
+class RefusingLimit:
+    """The limit or budget that refused a request: whose it is (`scope`, as in the client's message), what it counts and
+    per which period, empty for requests at once; `limit` is its amount in words."""
+
+    scope: str
+    kind: str
+    unit: str
+    period: str
+    limit: str
+
+    @property
+    def words(self) -> str:
+        """One line for the operator, such as `budget of team search: 500.00 USD per month`."""
+        return f"{self.kind} of {self.scope}: {self.limit}{f' per {self.period}' if self.period else ' at once'}"
+
+
 @dataclass(slots=True, eq=False)
 class GuardMarks:
     """What plugins changed: the names of those that did, or on a stream may, and what was left out for it. `plugin` is
@@ -190,10 +207,11 @@ class RequestRecord:
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
-    they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
+    they are in `billed`, and `lacking` what of all calls has no known price, from
+    then on. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
-    vendor's response that go on to the client.
+    vendor's response that go on to the client. `limit` is the last limit that refused it, its own or a deployment's.
     """
 
     request_id: str
@@ -237,8 +255,10 @@ class RequestRecord:
     tags: Mapping[str, str] | None = None
     aside: bool = False
     unanswered: tuple[tuple[Usage, Price | None], ...] = ()
+    lacking: tuple[str, ...] | None = None
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
     passed: Mapping[str, str] | None = None
+    limit: RefusingLimit | None = None
 
     @property
     def from_cache(self) -> bool:
@@ -277,11 +297,16 @@ class RequestRecord:
 
     @property
     def cost(self) -> float | None:
-        """USD; None where the price or the usage is unknown."""
+        """USD, as far as it is known; None where the price or the usage is unknown."""
         usage = self.counted
         if self.paid is not None and self.paid[0] is usage:
             return self.paid[1]
         return None if self.price is None else cost(self.price, usage)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """What the request used at a price that is not known, as `providers.pricing.unpriced` calls it."""
+        return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
 
     @property
     def duration(self) -> float:
@@ -315,11 +340,13 @@ class RequestRecord:
 
     def bill_unanswered(self) -> None:
         """Bill what calls used whose answers were not given, each at the price of its own deployment."""
+        lacking = [*self.unpriced, *(each for usage, price in self.unanswered for each in unpriced(price, usage))]
         own, costs = self.counted, [self.cost]
         usages = [usage for usage, _ in self.unanswered]
         costs += [None if price is None else cost(price, usage) for usage, price in self.unanswered]
         self.billed, self.unanswered = total_usage(usages if own is None else [own, *usages]), ()
         known = [each for each in costs if each is not None]
+        self.lacking = tuple(dict.fromkeys(lacking))
         if self.billed is not None:
             self.paid = self.billed, sum(known) if known else None
 

@@ -44,6 +44,7 @@ PURE_PROXY = (
 )
 SHARED_FILES = (
     *("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command", "plugins/api"),
+    "admin/recent_requests",
     *("cli/imports/accounts", "cli/imports/endpoints", "cli/imports/foreign_section", "cli/imports/remarks"),
     *("cli/imports/table_draft", "cli/imports/table_values"),
 )
@@ -62,7 +63,7 @@ HOMES: Mapping[str, str] = {
     "asyncio.ensure_future": "proxy/background_tasks.py",
     "azure": "proxy/vendor_credentials/entra.py",
     "botocore": "proxy/vendor_credentials/aws.py",
-    "genai_prices": "proxy/cli/imports/price_data.py",
+    "genai_prices": "proxy/cli/prices/genai_data.py",
     "google": "proxy/vendor_credentials/google.py",
     "httptools": "proxy/http_client/http1_connection.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",
@@ -98,7 +99,7 @@ MAY_REVEAL = frozenset(
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
 # its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler. The
 # ledger's threads, and what reads it, are beside the requests: a fault there neither ends in silence nor ends serving.
-# Whatever a plugin raises is the plugin's failure.
+# Whatever a plugin raises is the plugin's failure. A fault in what observes requests must change no response.
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
@@ -113,6 +114,7 @@ MAY_CATCH_ALL = frozenset(
         "proxy/tracing/export_queue.py",
         "proxy/plugins/foreign_code.py",
         "proxy/plugins/usage_sinks.py",
+        "proxy/process/request_observer.py",
         "proxy/workers/worker_template.py",
     }
 )

@@ -5,10 +5,13 @@ import asyncio
 import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from config.load_config import load_text
 from providers.profiles.load_profiles import load_profiles
@@ -175,3 +178,50 @@ def test_every_module_that_a_readme_names_exists(readme: Path) -> None:
     folders = (ROOT / folder for folder in ("config", "providers", "proxy", "tests"))
     present = [f"/{path.relative_to(ROOT).as_posix()}" for folder in folders for path in folder.rglob("*.py")]
     assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in present)] == []
+
+
+GUIDES = [ROOT / "README.md", ROOT / "config" / "README.md", ROOT / "deploy" / "README.md"]
+
+
+def keys_written_twice(text: str) -> list[str]:
+    """The keys that a mapping of a YAML text has more than once."""
+    found = []
+    pending = [document for document in yaml.compose_all(text, yaml.SafeLoader) if document is not None]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, yaml.MappingNode):
+            counts = Counter(str(key.value) for key, _ in node.value)
+            found += [key for key, count in counts.items() if count > 1]
+            pending += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            pending += node.value
+    return found
+
+
+@looped("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_config_file_that_is_shown_has_each_key_once(guide: Path) -> None:
+    shown = re.findall(r"^```yaml\n(.*?)^```$", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert [key for text in shown for key in keys_written_twice(text)] == []
+    assert keys_written_twice("a: {b: 1, b: 2}") == ["b"]
+
+
+def test_nothing_is_installed_by_a_name_that_is_not_ours_on_an_index() -> None:
+    files = [*GUIDES, ROOT / "SECURITY.md", *(ROOT / "proxy").rglob("*.py"), *(ROOT / "config").rglob("*.py")]
+    assert [
+        path for path in files if re.search(r"pip install[^\n]*dragoman(\[|$|[ '])", path.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_the_extras_are_those_there_are_and_each_is_installed_as_it_says() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    there = set(project["optional-dependencies"]) - {"dev", "engine"}
+    text = (
+        (ROOT / "config" / "README.md").read_text(encoding="utf-8").partition("\n## Extras\n")[2].partition("\n## ")[0]
+    )
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert {name for cell in cells for name in quoted(cell)} == there
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    locked = set(re.findall(r"--extra (\w+)", makefile))
+    assert there - locked == {"prices"}
+    assert "\nextras: $(VENV)/.extras\n" in makefile
+    assert "--require-hashes -r requirements-clouds.lock" in makefile

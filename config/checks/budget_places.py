@@ -17,9 +17,9 @@ WrittenBudgets: TypeAlias = tuple[Path, Sequence[BudgetSection | TargetBudgetSec
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlace:
-    """The budgets of one scope. Requests that count there are of `who`, or reach it; they may ask for what the patterns
-    `names` allow, where `routes` are the team's own. `around` are budgets of wider scopes, which the same requests
-    count in."""
+    """The budgets of one scope. Requests that count there are of `who`, or reach it. Those of clients may ask for what
+    the patterns `names` allow, where `routes` are the team's own; those of the key with the digest `key`, where it is a
+    key's. `around` are budgets of wider scopes, which the same requests count in."""
 
     path: Path
     budgets: Sequence[BudgetSection | TargetBudgetSection]
@@ -27,6 +27,7 @@ class BudgetPlace:
     names: tuple[str, ...] = ("*",)
     routes: Mapping[str, RouteSection] = field(default_factory=dict)
     around: tuple[WrittenBudgets, ...] = ()
+    key: str = ""
 
 
 def budget_places(config: GatewayConfig) -> Iterator[BudgetPlace]:
@@ -43,23 +44,22 @@ def _every_place(config: GatewayConfig) -> Iterator[BudgetPlace]:
         yield BudgetPlace(*of_team, "this team", tuple(team.models), team.routes, (of_all,))
         for kind, index, key in team.every_key():
             path: Path = ("teams", name, kind, index, "budget")
-            yield BudgetPlace(path, key.budget, "this key", *_of_key(team, key), (of_team, of_all))
+            yield BudgetPlace(path, key.budget, "this key", *_of_key(team, key), (of_team, of_all), key.digest)
 
 
 def _of_targets(config: GatewayConfig) -> Iterator[BudgetPlace]:
-    """Yield the budgets of vendors, models and deployments; patterns name what counts there."""
+    """Yield the budgets of vendors, models and deployments."""
     for vendor, section in config.vendors.items():
-        yield BudgetPlace(("vendors", vendor, "budget"), section.budget, "this vendor", (f"{vendor}/*",))
+        yield BudgetPlace(("vendors", vendor, "budget"), section.budget, "this vendor")
     for name, model in config.models.items():
         vendor = name.partition("/")[0]
         above = config.vendors.get(vendor)
         around: tuple[WrittenBudgets, ...] = () if above is None else ((("vendors", vendor, "budget"), above.budget),)
         of_model: WrittenBudgets = (("models", name, "budget"), model.budget)
-        yield BudgetPlace(*of_model, "this model", (name,), around=around)
+        yield BudgetPlace(*of_model, "this model", around=around)
         for each, deployment in model.deployments.items():
             path: Path = ("models", name, "deployments", each, "budget")
-            names = (f"{name}/{each}",)
-            yield BudgetPlace(path, deployment.budget, "this deployment", names, around=(of_model, *around))
+            yield BudgetPlace(path, deployment.budget, "this deployment", around=(of_model, *around))
 
 
 def _of_key(team: TeamSection, key: TeamKey) -> tuple[tuple[str, ...], Mapping[str, RouteSection]]:

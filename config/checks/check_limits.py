@@ -1,14 +1,12 @@
-"""Check limits and budgets against the rest of the table: names that lead nowhere, budgets that refuse everything, a
-ledger that forgets too soon."""
+"""Check limits and budgets against the rest of the table: names that lead nowhere, a ledger that forgets too soon."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from config.checks.asked_prices import PriceBook
 from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
-from config.sections.limits_section import BudgetSection, LimitsSection, TargetBudgetSection
+from config.sections.limits_section import BudgetSection, LimitsSection
 from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
@@ -18,8 +16,7 @@ _NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}
 
 def check_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of limits and budgets."""
-    prices = PriceBook(context.config)
-    return (*_limited_names(context), *_budgets(context, prices), *_short_memory(context))
+    return (*_limited_names(context), *_budgets(context), *_short_memory(context))
 
 
 Around: TypeAlias = tuple[tuple[str, LimitsSection], ...]
@@ -65,17 +62,11 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
                 yield context.at_key(path, message)
 
 
-def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:
+def _budgets(context: CheckContext) -> Iterator[Problem]:
     for place in budget_places(context.config):
         for index, budget in enumerate(place.budgets):
-            path: Path = (*place.path, index)
-            if isinstance(budget, TargetBudgetSection):
-                continue
-            if budget.route is not None:
-                yield from _route(context, place, (*path, "then", "route"), budget.route)
-            if _refuses_everything(place, budget, prices):
-                message = f"refuses everything: none of the models that {place.who} may ask for has a price"
-                yield context.at_value((*path, "unpriced"), message)
+            if isinstance(budget, BudgetSection) and budget.route is not None:
+                yield from _route(context, place, (*place.path, index, "then", "route"), budget.route)
 
 
 def _route(context: CheckContext, place: BudgetPlace, path: Path, name: str) -> Iterator[Problem]:
@@ -84,13 +75,6 @@ def _route(context: CheckContext, place: BudgetPlace, path: Path, name: str) -> 
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
     elif {*place.routes, *place.names} == {name}:
         yield context.at_value(path, f"leads to itself: {place.who} may ask for nothing else")
-
-
-def _refuses_everything(place: BudgetPlace, budget: BudgetSection, prices: PriceBook) -> bool:
-    if budget.usd is None or budget.unpriced == "ignore":
-        return False
-    asked = prices.of_names(place.names, place.routes)
-    return bool(asked.unpriced) and asked.highest is None
 
 
 def _short_memory(context: CheckContext) -> Iterator[Problem]:

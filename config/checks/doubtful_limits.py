@@ -1,15 +1,14 @@
-"""Warn of limits and budgets that work but are hardly intended: without effect, without prices, hardly to be met, or
-forgotten at every restart."""
+"""Warn of limits and budgets that work but are hardly intended: without effect, hardly to be met, or forgotten at
+every restart."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from config.allowed_names import covers
-from config.checks.asked_prices import AskedPrices, PriceBook
 from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext
 from config.checks.check_limits import Around, counted, limit_sections
-from config.problem import Path, Problem, shown
+from config.problem import Path, Problem
 from config.reading.yaml_tree import value_position
 from config.sections.limits_section import (
     LIMIT_PERIODS,
@@ -30,16 +29,13 @@ _FLOWING: Final[Mapping[LimitPeriod, int]] = {"second": 1, "minute": 60}
 _LONG_BURST: Final = 3600.0
 """Seconds. Whoever lets more come at once than flows in such a time has the limits of the calendar for it."""
 
-_MOST_LISTED: Final = 4
-
 
 def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every warning about limits and budgets."""
-    prices = PriceBook(context.config)
     return (
         *_amounts(context),
         *_teams(context),
-        *(problem for place in budget_places(context.config) for problem in _budgets(context, place, prices)),
+        *(problem for place in budget_places(context.config) for problem in _budgets(context, place)),
         *_forgotten(context),
     )
 
@@ -142,9 +138,8 @@ def _is_limited(team: TeamSection) -> bool:
 # Budgets ------------------------------------------------------------------------------------------------------------
 
 
-def _budgets(context: CheckContext, place: BudgetPlace, prices: PriceBook) -> Iterator[Problem]:
+def _budgets(context: CheckContext, place: BudgetPlace) -> Iterator[Problem]:
     seen: dict[tuple[object, ...], Path] = {}
-    asked = prices.of_names(place.names, place.routes)
     for index, budget in enumerate(place.budgets):
         path: Path = (*place.path, index)
         same = seen.setdefault((budget.usd, budget.tokens, budget.per, budget.at, str(budget.then)), path)
@@ -152,20 +147,9 @@ def _budgets(context: CheckContext, place: BudgetPlace, prices: PriceBook) -> It
             yield context.at_value(path, f"says the same as the budget at {value_position(context.root, same)}")
         if budget.then == "warn" and budget.at == 1:
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
-        if isinstance(budget, BudgetSection):
-            yield from _of_clients(context, path, place, budget, prices)
+        if isinstance(budget, BudgetSection) and budget.usd is None and budget.unpriced == "reject":
+            yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
         yield from _never_reached(context, path, place, budget)
-    yield from _unpriced(context, place, asked)
-
-
-def _of_clients(
-    context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection, prices: PriceBook
-) -> Iterator[Problem]:
-    if budget.usd is None and budget.unpriced == "reject":
-        yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
-    if budget.route is not None and budget.usd is not None:
-        asked, route = prices.of_names(place.names, place.routes), prices.of_name(budget.route, place.routes)
-        yield from _route(context, (*path, "then", "route"), asked, route, place.who)
 
 
 def _never_reached(
@@ -185,35 +169,6 @@ def _never_reached(
             message = f"has no effect: from {amount} per {other.per} on everything is refused, by the budget at {there}"
             yield context.at_value((*path, unit), message)
             return
-
-
-def _route(context: CheckContext, path: Path, asked: AskedPrices, route: AskedPrices, who: str) -> Iterator[Problem]:
-    if route.unpriced:
-        message = f"no price is known for {_listed(context, route)}, so that this budget cannot count what it spends"
-        yield context.at_value(path, message)
-    elif route.highest is not None and asked.highest is not None and route.highest >= asked.highest:
-        yield context.at_value(path, f"is not cheaper than anything that {who} may ask for")
-
-
-def _unpriced(context: CheckContext, place: BudgetPlace, asked: AskedPrices) -> Iterator[Problem]:
-    """Warn once for a scope: all its budgets in USD lack the same prices."""
-    index = next((index for index, budget in enumerate(place.budgets) if budget.usd is not None), None)
-    if index is None:
-        return
-    rejects = any(
-        isinstance(budget, BudgetSection) and budget.unpriced == "reject" and budget.usd is not None
-        for budget in place.budgets
-    )
-    if asked.unpriced and not (rejects and asked.highest is None):
-        what = "requests for them are refused (unpriced: reject)" if rejects else "what they cost counts as nothing"
-        message = f"no price is known for {_listed(context, asked)}: {what}"
-        yield context.at_value((*place.path, index, "usd"), message)
-
-
-def _listed(context: CheckContext, prices: AskedPrices) -> str:
-    names = [shown(key) for key in context.config.models if key in prices.unpriced]
-    more = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 # The ledger ---------------------------------------------------------------------------------------------------------

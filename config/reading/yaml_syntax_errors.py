@@ -182,6 +182,12 @@ _LACKING: Final = {
 }
 
 
+def _no_content(fault: _SyntaxError) -> str:
+    if not any(line.strip() for line in fault.lines[fault.line - 1 :]):
+        return "the file ends here, and a bracket or brace above is not closed"
+    return "a value is missing here, or a bracket or brace is closed that was never opened"
+
+
 def _never_closed(line: str, begin: tuple[int, int]) -> tuple[tuple[int, int], str]:
     """Return position and message for a quotation mark never closed, often as YAML read its end as part of a key."""
     for found in _QUOTED_OR_GLUED.finditer(line, 0, begin[1]):
@@ -205,7 +211,7 @@ _EXPLAINED: Final[tuple[tuple[str, Callable[[_SyntaxError], str]], ...]] = (
     ("cannot start any token", lambda fault: "a value cannot begin with this character: put it in quotes"),
     ("sequence entries are not allowed", lambda fault: "a list with - begins on a line of its own, below its key"),
     ("unknown escape character", lambda fault: "in \"...\" a backslash begins an escape: write two, or use '...'"),
-    ("node content", lambda fault: "a value is missing here, or a bracket or brace is closed that was never opened"),
+    ("node content", _no_content),
     ("<document start>", lambda fault: "the outermost keys all begin at the same column: the lines above are indented"),
 )
 """Explanations by a pattern over problem and context in the wording of either parser; the first that matches."""

@@ -2,25 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import (
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ValidatorFunctionWrapHandler,
-    model_validator,
-)
+from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
-from config.problem import did_you_mean
-from config.sections.section import Section, ShorthandSection
+from config.sections.section import OrWord, Section, WordSection
 from config.sections.value_types import (
     DURATION_PATTERN,
-    REFERENCE_PATTERN,
     AskedName,
     Referable,
     TargetName,
@@ -133,42 +124,6 @@ class TeamLimitsSection(LimitsSection):
         default={},
         description="Further limits by the name that the team asks for: a route, a model or a deployment.",
     )
-
-
-class WordSection(ShorthandSection):
-    """A section in whose place one of a few words may stand. `long_form` is how messages write the mapping."""
-
-    words: ClassVar[tuple[str, ...]] = ()
-    long_form: ClassVar[str] = ""
-
-    @classmethod
-    def short_form_schema(cls) -> JsonSchemaValue:
-        return {"type": "string", "pattern": rf"^({'|'.join(cls.words)})$|{REFERENCE_PATTERN}"}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OrWord:
-    """Annotation of `WordSection | Literal[...]`: errors keep the paths of the table. Those of a union of pydantic's
-    have steps that name its members."""
-
-    section: type[WordSection]
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        dumped = core_schema.plain_serializer_function_ser_schema(_dumped)
-        inner = handler.generate_schema(self.section)
-        return core_schema.no_info_wrap_validator_function(self._apply, inner, serialization=dumped)
-
-    def _apply(self, value: object, inner: ValidatorFunctionWrapHandler) -> object:
-        if not isinstance(value, str):
-            return inner(value)
-        if value not in self.section.words:
-            near = did_you_mean(value, self.section.words)
-            raise refuse(f"must be {self.section.short_form} or {self.section.long_form}{near}")
-        return str(value)
-
-
-def _dumped(value: WordSection | str) -> object:
-    return value if isinstance(value, str) else value.model_dump()
 
 
 class BudgetRoute(WordSection):

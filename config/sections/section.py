@@ -1,12 +1,22 @@
 """Base classes of the table's sections."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, TypeAdapter, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, core_schema
 
-from config.sections.value_types import TargetName
+from config.problem import did_you_mean
+from config.sections.value_types import REFERENCE_PATTERN, TargetName, refuse
 
 
 class Section(BaseModel):
@@ -48,3 +58,39 @@ class ShorthandSection(Section):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         section = handler.resolve_ref_schema(handler(schema))
         return {"anyOf": [cls.short_form_schema(), section]}
+
+
+class WordSection(ShorthandSection):
+    """A section in whose place one of a few words may stand. `long_form` is how messages write the mapping."""
+
+    words: ClassVar[tuple[str, ...]] = ()
+    long_form: ClassVar[str] = ""
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return {"type": "string", "pattern": rf"^({'|'.join(cls.words)})$|{REFERENCE_PATTERN}"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrWord:
+    """Annotation of `WordSection | Literal[...]`: errors keep the paths of the table. Those of a union of pydantic's
+    have steps that name its members."""
+
+    section: type[WordSection]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        dumped = core_schema.plain_serializer_function_ser_schema(_dumped)
+        inner = handler.generate_schema(self.section)
+        return core_schema.no_info_wrap_validator_function(self._apply, inner, serialization=dumped)
+
+    def _apply(self, value: object, inner: ValidatorFunctionWrapHandler) -> object:
+        if not isinstance(value, str):
+            return inner(value)
+        if value not in self.section.words:
+            near = did_you_mean(value, self.section.words)
+            raise refuse(f"must be {self.section.short_form} or {self.section.long_form}{near}")
+        return str(value)
+
+
+def _dumped(value: WordSection | str) -> object:
+    return value if isinstance(value, str) else value.model_dump()

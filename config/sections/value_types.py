@@ -186,6 +186,7 @@ Port = Annotated[int, Field(ge=0, le=65535), Referable()]
 Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
 Workers = Annotated[Annotated[int, Field(ge=1, le=256)] | Literal["auto"], Referable()]
 Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable(to_tokens, _TOKENS, "token count")]
+TokenCount = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)], Referable(to_tokens, _TOKENS, "token count")]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
 Switch = Annotated[bool, Referable()]
@@ -225,6 +226,7 @@ ModelKey = Annotated[
     str,
     key_matching(rf"{_WORD}/(\*|{_SLASHED})", f"a model key is vendor/model or vendor/*, and {_NAME_MESSAGE}"),
 ]
+ServiceTier = Annotated[str, key_matching(_WORD, f"a service tier {_WORD_MESSAGE}")]
 RouteName = Annotated[str, key_matching(_SLASHED, f"a route name {_NAME_MESSAGE}")]
 AskedName = Annotated[str, key_matching(_SLASHED, f"a name that a team asks for {_NAME_MESSAGE}")]
 TargetName = Annotated[str, value_matching(_SLASHED, f"a target is one model, deployment or route: it {_NAME_MESSAGE}")]

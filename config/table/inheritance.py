@@ -11,12 +11,12 @@ from pydantic import SecretStr
 from config import defaults
 from config.problem import Path
 from config.sections.credentials_section import CredentialsSection
+from config.sections.price_section import PriceSection
 from config.table.table_schema import (
     DeploymentSection,
     DeploymentSettings,
     GatewayConfig,
     ModelSection,
-    PriceSection,
 )
 
 IMPLICIT_DEPLOYMENT: Final = "default"
@@ -100,7 +100,8 @@ class Settings:
     circuit_breaker: CircuitBreakerSettings
     context_window: int | None
     max_output_tokens: int | None
-    price: PriceSection | None
+    price: PriceSection | Literal["auto", "none"] | None
+    base_model: str | None
     completions: bool | None
     on_unsupported: Literal["error", "drop"]
     context_behavior: Literal["truncate", "error"] | None
@@ -194,6 +195,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         context_window=level.first("context_window", lambda s: s.context_window),
         max_output_tokens=level.first("max_output_tokens", lambda s: s.max_output_tokens),
         price=level.first("price", lambda s: s.price),
+        base_model=own.base_model or found.base_model,
         completions=level.first("completions", lambda s: s.completions),
         on_unsupported=level.first("on_unsupported", lambda s: s.on_unsupported) or defaults.ON_UNSUPPORTED,
         context_behavior=level.first("context_length_exceeded_behavior", lambda s: s.context_length_exceeded_behavior),

@@ -16,6 +16,7 @@ from config.sections.failover_section import CircuitBreakerSection, RetriesSecti
 from config.sections.limits_section import Budgets, Concurrent, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
+from config.sections.price_section import PriceSetting
 from config.sections.route_section import LISTED, POLICIES, WEIGHT, RouteSection
 from config.sections.section import MaybeEmptySection, Section
 from config.sections.server_section import ServerSection
@@ -27,12 +28,10 @@ from config.sections.value_types import (
     ContextBehavior,
     Credential,
     DeploymentName,
-    Dollars,
     HeaderName,
     HeaderValue,
     ModelKey,
     OnUnsupported,
-    OptionalDollars,
     OptionalSwitch,
     OptionalText,
     Policy,
@@ -87,24 +86,6 @@ class TimeoutsSection(Section):
     stream: Timeout = Field(
         default=None,
         description=f"A whole stream, from its first content. Built in: {duration(defaults.STREAM_TIMEOUT)}.",
-    )
-
-
-class PriceSection(Section):
-    """What tokens cost at a deployment, in USD per million. It is inherited as a whole."""
-
-    input: Dollars = Field(description="Tokens of the prompt.")
-    output: OptionalDollars = Field(default=None, description="Generated tokens, reasoning too. Built in: unknown.")
-    cached_input: OptionalDollars = Field(
-        default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
-    )
-    cache_write: OptionalDollars = Field(
-        default=None,
-        description="Tokens of the prompt that the vendor put into its cache, where it says so, as Anthropic does. "
-        "Built in: as input.",
-    )
-    cache_write_1h: OptionalDollars = Field(
-        default=None, description="Those of them that it keeps for an hour. Built in: as cache_write."
     )
 
 
@@ -185,10 +166,10 @@ class DeploymentSettings(MaybeEmptySection):
         "(Anthropic, for one) it is that of clients who send no max_tokens. Built in: the model's, as far as models "
         "are known.",
     )
-    price: PriceSection | None = Field(
+    price: PriceSetting | None = Field(
         default=None,
-        description="What tokens cost, for dragoman_cost_usd_total and the log. None written: what a request cost is "
-        "unknown and not told.",
+        description="What tokens cost, for budgets in USD, dragoman_cost_usd_total, the log and the ledger: auto, the "
+        "vendor's list price; none; or prices of your own. Built in: auto, but none with allow_private.",
     )
     completions: OptionalSwitch = Field(
         default=None, description="Whether the model takes raw prompts. Built in: what its profile says."
@@ -259,6 +240,12 @@ class DeploymentSection(DeploymentSettings):
     upstream_model: Text | None = Field(
         default=None, description="The model's name at the upstream. Built in: the model's."
     )
+    base_model: Text | None = Field(
+        default=None,
+        description="The model that stands behind a name of your own, such as gpt-4o or openai/gpt-4o for a deployment "
+        "of Azure's: its list price, its context window and what is known of it hold here. Built in: the model's own "
+        "name.",
+    )
     weight: Weight = Field(default=1, description=WEIGHT)
     limits: LimitsSection = Field(
         default=LimitsSection(),
@@ -275,6 +262,12 @@ class ModelSection(DeploymentSettings):
     upstream_model: Text | None = Field(
         default=None,
         description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
+    )
+    base_model: Text | None = Field(
+        default=None,
+        description="The model that stands behind a name of your own, such as gpt-4o or openai/gpt-4o for a deployment "
+        "of Azure's: its list price, its context window and what is known of it hold here. Built in: the model's own "
+        "name.",
     )
     policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {POLICIES}")
     limits: LimitsSection = Field(

@@ -1,7 +1,9 @@
-"""Fits a request to a model that excludes other settings while it thinks, at hosts that do not speak the maker's API.
+"""Fits a request to a model that excludes other settings while it thinks, such as Claude at hosts that do not speak its
+maker's API, and OpenAI's models from gpt-5.1 on.
 
-A forced call rules thinking out: the request goes without, and the fields that asked for it are named. Sampling is
-refused as the maker refuses it. The dialects of the maker's own API decide by the conversation too, and by the limit.
+A forced call rules Claude's thinking out: the request goes without, and the fields that asked for it are named.
+Sampling is refused as the maker refuses it. The dialects of Anthropic's API decide by the conversation too, and by the
+limit.
 
 Sources: "Extended thinking" page of Anthropic ("Thinking isn't compatible with temperature or top_k modifications as
 well as forced tool use"); "Reasoning tokens" page of OpenRouter for `reasoning`, November 2026.
@@ -34,15 +36,17 @@ def fit_beside_thinking(
 ) -> tuple[UnifiedRequest, tuple[str, ...]]:
     """Return the request as the model takes it while it thinks, and the fields that were left out; the same object if
     nothing changes. Raises Refusal for a setting that the model does not take then."""
-    if not (asked := _asking(request, target)):
+    asked = _asking(request, target)
+    if not asked and not (facts.thinks_unasked and _is_unsaid(request)):
         return request, ()
-    if not facts.thinking_choice and _forces_call(request.params):
+    if asked and not facts.thinking_choice and _forces_call(request.params):
         return _without(request, asked), asked
     for name in (*facts.thinking, *facts.thinking_refuses):
         if (why := why_not_thinking(name, request.params.get(name), facts)) is None:
             continue
         if name not in request.injected:
-            raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
+            unasked = "" if asked else "; it thinks unless 'reasoning_effort' is 'none'"
+            raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}{unasked}.")
         request = request.without({name})
     return request, ()
 
@@ -60,6 +64,12 @@ def _asking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:
         table = target.dialect.capabilities(request, target)
         given = [name for name in given if not table[name].refused]
     return tuple(dict.fromkeys((*given, *added)))
+
+
+def _is_unsaid(request: UnifiedRequest) -> bool:
+    """Return whether the client leaves it to the model whether it thinks."""
+    extra = request.extra_params or {}
+    return not any(request.params.get(name) is not None for name in _FIELDS) and extra.keys().isdisjoint(_MEMBERS)
 
 
 def _is_on(value: object) -> bool:

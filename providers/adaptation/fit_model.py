@@ -43,7 +43,7 @@ class FittedRequest:
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
     """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
     values that the model is known to refuse."""
-    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    facts = model_facts(target.profile.model_host, *target.model_names)
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
     most = own or facts.most_output
     fitted = FittedRequest(request)
@@ -65,6 +65,8 @@ def _held_to_rules(
             "conversation must end with a message of the user."
         )
         raise Refusal("messages", message)
+    if facts.omits:
+        request = _without_neutral(request, facts.omits)
     if facts.one_sampler:
         request = _with_one_sampler(request, target)
     if facts.unthinking and _is_off(request.params):
@@ -141,6 +143,16 @@ def _changed(request: UnifiedRequest, name: str, change: Callable[[object], obje
 
 
 # Settings that exclude each other -------------------------------------------------------------------------------------
+
+
+def _without_neutral(request: UnifiedRequest, names: frozenset[str]) -> UnifiedRequest:
+    """Return the request without those of some fields that ask for nothing; the same object if there are none. 1 is the
+    temperature that models have without any."""
+    asking_nothing = []
+    for name, value in request.params.items():
+        if name in names and (is_neutral(name, value) or (value == 1 and name == "temperature")):
+            asking_nothing.append(name)
+    return request.without(asking_nothing) if asking_nothing else request
 
 
 def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest:

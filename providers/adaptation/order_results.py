@@ -1,53 +1,66 @@
-"""Moves the results of tools directly behind the calls that they answer.
+"""Pairs calls of tools with their results: directly behind the turn that calls, one result for each call.
 
 Clients of OpenAI's Responses API and of Anthropic's Messages may send something between a call and its result: items
-are matched by the ids of calls there, and results may come in several turns of the user. Vendors want all results of a
-turn directly behind it. OpenAI: "An assistant message with 'tool_calls' must be followed by tool messages responding to
-each 'tool_call_id'." Anthropic: "`tool_use` ids were found without `tool_result` blocks immediately after". Gemini:
-"ensure that function response turn comes immediately after a function call turn".
+are matched by the ids of calls there, and results may come in several turns of the user. A client that compacts a
+conversation by itself may cut a call and leave its result, and one that was interrupted sends calls without results.
+Vendors want all results of a turn directly behind it. OpenAI: "An assistant message with 'tool_calls' must be followed
+by tool messages responding to each 'tool_call_id'", "messages with role 'tool' must be a response to a preceeding
+message with 'tool_calls'". Anthropic: "`tool_use` ids were found without `tool_result` blocks immediately after",
+"unexpected `tool_use_id` found in `tool_result` blocks". Gemini: "the number of function response parts is equal to the
+number of function call parts".
 
 Sources: these errors as their users report them; OpenAI OpenAPI 2.3.0 `FunctionCallOutputItemParam`; "Handle tool
 calls" page of Anthropic; November 2026.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import is_
+from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
+
+ORPHAN: Final = "Result of an earlier tool call that is no longer part of the conversation:"
+"""What precedes a result without a call, which becomes a text of the user."""
+
+NO_RESULT: Final = "The call was not carried out."
+"""The result of a call that has none."""
 
 
 def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
     """Return the messages of a conversation with each result directly behind the turn that calls for it, and what stood
-    between behind the results; all else keeps its order. The very same where they are in this order already.
+    between behind the results; all else keeps its order. The very same if they are in this order already.
 
     A result answers the latest call of its id before it, since some engines begin their ids anew in every turn. One
-    without such a call stays where it is.
+    without such a call becomes a text of the user where it stands. A call without a result gets NO_RESULT.
     """
     if _clearly_in_order(messages):
         return messages
     places = _places(messages)
-    if places == sorted(places):
-        return messages
-    return tuple([messages[at] for at in sorted(range(len(places)), key=places.__getitem__)])
+    if places != sorted(places):
+        messages = tuple([messages[at] for at in sorted(range(len(places)), key=places.__getitem__)])
+    paired = tuple(_paired(messages))
+    unchanged = len(paired) == len(messages) and all(map(is_, paired, messages))
+    return messages if unchanged else paired
 
 
 def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
-    """Return whether each result stands behind its call, in the order of the calls and with nothing but results
-    between, as nearly always. This is all that a conversation in order costs. A search for the call of each result
-    would take the square of their number."""
+    """Return whether each turn's results stand behind its calls in their order, as nearly always. This is all that a
+    conversation in order costs."""
     called: Sequence[JsonValue] = ()
-    position = 0
+    at = 0
     for message in messages:
         if message.get("role") == "tool":
-            call = called[position] if position < len(called) else None
+            call = called[at] if at < len(called) else None
             if not isinstance(call, dict) or call.get("id") != message.get("tool_call_id"):
                 return False
-            position += 1
+            at += 1
+        elif at < len(called):
+            return False
         elif isinstance(calls := message.get("tool_calls"), list):
-            called = calls
-            position = 0
+            called, at = calls, 0
         elif called:
-            called = ()
-    return True
+            called, at = (), 0
+    return at == len(called)
 
 
 def _places(messages: Sequence[JsonObject]) -> list[int]:
@@ -60,9 +73,48 @@ def _places(messages: Sequence[JsonObject]) -> list[int]:
             answered = message.get("tool_call_id")
             if isinstance(answered, str):
                 place = turns.get(answered, position)
-        elif isinstance(calls := message.get("tool_calls"), list):
-            for call in calls:
-                if isinstance(call, dict) and isinstance(identity := call.get("id"), str):
-                    turns[identity] = position
+        else:
+            for identity in _ids_of(message):
+                turns[identity] = position
         places.append(place)
     return places
+
+
+def _ids_of(message: JsonObject) -> list[str]:
+    """Return the ids of a message's calls, without those that are no text."""
+    calls = message.get("tool_calls")
+    listed = [call.get("id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [identity for identity in listed if isinstance(identity, str)]
+
+
+def _paired(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages whose results stand behind their calls, with a result for each call and a call for each result."""
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if message.get("role") == "tool":
+            answered = message.get("tool_call_id")
+            if isinstance(answered, str) and answered in waiting:
+                del waiting[answered]
+                yield message
+                continue
+            yield from _unanswered(waiting)
+            waiting = {}
+            yield _as_user(message)
+            continue
+        yield from _unanswered(waiting)
+        waiting = dict.fromkeys(_ids_of(message))
+        yield message
+    yield from _unanswered(waiting)
+
+
+def _unanswered(waiting: Mapping[str, None]) -> Iterator[JsonObject]:
+    for identity in waiting:
+        yield {"role": "tool", "tool_call_id": identity, "content": NO_RESULT}
+
+
+def _as_user(result: JsonObject) -> JsonObject:
+    """Return a result as a message of the user."""
+    content = result.get("content")
+    if isinstance(content, list):
+        return {"role": "user", "content": [{"type": "text", "text": ORPHAN}, *content]}
+    return {"role": "user", "content": f"{ORPHAN}\n{content}" if content else ORPHAN}

@@ -61,7 +61,8 @@ def _members(request: UnifiedRequest, forwards_unknown: bool) -> Iterator[tuple[
 
 def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
     for index, message in enumerate(messages):
-        if len(message) > 2 and not message.keys() <= _MESSAGE:
+        # Of a turn of the model, no dialect sends fields that it does not know.
+        if len(message) > 2 and message.get("role") != "assistant" and not message.keys() <= _MESSAGE:
             for name, value in message.items():
                 if name not in _MESSAGE:
                     yield "messages", f"messages[{index}].", name, value

@@ -18,13 +18,20 @@ import orjson
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.engine_gaps import Engine
 from providers.constraints.fit_schema import FittedSchema, fit_schema
+from providers.constraints.object_root import (
+    SCHEMA_NAME,
+    VALUE_MEMBER,
+    fitting_name,
+    is_object,
+    with_root_type,
+    wrapped_schema,
+)
 from providers.constraints.regex_parse import MalformedPattern, parse
 from providers.constraints.regex_to_gbnf import Unwritable, gbnf_literal, to_gbnf
 from providers.constraints.schema_rules import SchemaRules, rules_of
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, GuidedKind
 
-SCHEMA_NAME = "guided_json"
 CHOICE_MEMBER = "choice"
 SCHEMA_MODE = "json_object with a schema"
 
@@ -73,9 +80,11 @@ def choice_schema(choices: Sequence[str]) -> JsonObject:
 
 
 def unwrap_choice(text: str) -> str:
-    """Return the choice in an answer to `choice_schema`. Raises ValueError when there is none (a cut answer, a
-    refusal)."""
+    """Return the choice in a response to `choice_schema`, or the JSON of the value in one to `wrapped_schema`. Raises
+    ValueError if there is none (a cut response, a refusal)."""
     value = orjson.loads(text)
+    if isinstance(value, dict) and VALUE_MEMBER in value and CHOICE_MEMBER not in value:
+        return orjson.dumps(value[VALUE_MEMBER]).decode()
     choice = value.get(CHOICE_MEMBER) if isinstance(value, dict) else None
     if not isinstance(choice, str):
         raise ValueError("the answer holds no choice")
@@ -178,7 +187,8 @@ class ConstraintStyle:
     it. `rules` are what its schemas may hold, however they are sent (`engine` alone: those of the converter);
     `loosely` makes the members for a schema that has no form by the rules, and is None where the prompt tells it.
     `loose_unless_strict` says that a format without `strict: true` is sent unchanged, `best_effort` that the vendor
-    reads a schema and is not held to it.
+    reads a schema and is not held to it. `wraps` says that a value which is no object goes as the property of one, and
+    that the names of formats are OpenAI's.
     """
 
     json: Encoding
@@ -194,6 +204,7 @@ class ConstraintStyle:
     loosely: Make | None = None
     loose_unless_strict: bool = False
     best_effort: bool = False
+    wraps: bool = False
 
     def guided(self, kind: GuidedKind) -> Encoding:
         """Return the encoding of a `guided_*` field."""
@@ -265,13 +276,27 @@ def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembe
 
 def _schema_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
     """Return the members for a schema, or for what the vendor takes of it."""
+    if style.wraps:
+        schema = with_root_type(schema)
     fitted = None if style.json.cell.refused else _fitted(style, schema)
+    if style.wraps and not is_object(schema) and (made := _wrapped_members(style, schema)) is not None:
+        return made
     if fitted is None:
         made = style.json.constraint(Guided("json", schema))
         return replace(made, unheld=True) if style.best_effort else made
     if fitted.schema is not None:
         return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
     return _unfitted(style, schema)
+
+
+def _wrapped_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers | None:
+    """Return the members for a schema of values that are no objects, or of alternatives; `None` if it has no form."""
+    wrapped = wrapped_schema(schema)
+    fitted = None if wrapped is None else _fitted(style, wrapped)
+    if fitted is None or fitted.schema is None:
+        return None
+    members = style.json.make(Guided("json", fitted.schema))
+    return ConstraintMembers(members, unwrap=True, emulated=True, unheld=fitted.weakened)
 
 
 def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
@@ -311,6 +336,14 @@ def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> Co
     if style.best_effort and strict and isinstance(named, dict):
         loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
         return ConstraintMembers({"response_format": loose}, emulated=True, unheld=True)
+    if style.wraps and not is_object(schema):
+        # "schema must be a JSON Schema of 'type: "object"', got 'type: "array"'", strict or not.
+        return _wrapped_members(style, schema) or _unfitted(style, schema)
+    if style.wraps and isinstance(named, dict):
+        name, typed = fitting_name(named.get("name")), with_root_type(schema)
+        if name != named.get("name") or typed is not schema:
+            schema, named = typed, {**named, "name": name, "schema": typed}
+            value = {**value, "json_schema": named}
     fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
     if fitted is None or fitted.schema is schema:
         return ConstraintMembers({"response_format": value})

@@ -10,6 +10,7 @@ no recursion over what a client wrote.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -28,6 +29,10 @@ from providers.constraints.json_schema import DEFINITIONS, References, required_
 from providers.constraints.schema_rules import SchemaRules
 from providers.json_types import JsonObject
 
+LONGEST_CACHED: Final = 8192
+MOST_CACHED: Final = 256
+"""The longest schema, in bytes of JSON, that is cached as fitted, and the most of them: 10 MB at most."""
+
 MAX_PARTS: Final = 10_000
 """The most schemas within a schema that is fitted: twice as many properties as any vendor takes."""
 
@@ -42,20 +47,36 @@ class FittedSchema:
     reason: str = ""
 
 
+_TOO_DEEP: Final = FittedSchema(None, True, "is nested too deeply")
+
+
 def fit_schema(schema: JsonObject, rules: SchemaRules) -> FittedSchema:
     """Return the schema in a vendor's keywords; the client's object itself where nothing has to change."""
     try:
-        # A copy, because the request's object serves the next attempt too.
         written = orjson.dumps(schema)
+    except orjson.JSONEncodeError:
+        return _TOO_DEEP
+    # Agents send the same tools with each request.
+    fitted = _fit_short(written, rules) if len(written) <= LONGEST_CACHED else _fit_written(written, rules)
+    return FittedSchema(schema, False) if fitted is None else fitted
+
+
+def _fit_written(written: bytes, rules: SchemaRules) -> FittedSchema | None:
+    """Return a schema, which is given as JSON, in a vendor's keywords; `None` if nothing has to change."""
+    try:
         own: JsonObject = orjson.loads(written)
         weakened = _fitted(References(own), rules)
         if not weakened and orjson.dumps(own) == written:
-            return FittedSchema(schema, False)
+            return None
     except Unfittable as problem:
         return FittedSchema(None, True, problem.reason)
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
-        return FittedSchema(None, True, "is nested too deeply")
+        return _TOO_DEEP
     return FittedSchema(own, weakened)
+
+
+_fit_short = lru_cache(maxsize=MOST_CACHED)(_fit_written)
+"""Fits a short schema, once for many requests that hold it: what it returns is read-only."""
 
 
 def _fitted(references: References, rules: SchemaRules) -> bool:

@@ -18,7 +18,6 @@ from providers.constraints.constraint_styles import (
     LOOSELY,
     SCHEMA_FORMAT,
     SCHEMA_MODE,
-    SCHEMA_NAME,
     SCHEMA_ONLY,
     TOLD_IN_PROMPT,
     ConstraintStyle,
@@ -35,6 +34,7 @@ from providers.constraints.constraint_styles import (
     style_by_kind,
 )
 from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI
+from providers.constraints.object_root import SCHEMA_NAME
 from providers.constraints.openai_strict import strict_problem
 from providers.constraints.schema_rules import AZURE, OPENAI, VLLM
 from providers.json_types import JsonObject
@@ -136,6 +136,7 @@ _OPENAI = ConstraintStyle(
     rules=OPENAI,
     loosely=lambda guided: {"response_format": json_schema_format(guided.schema, strict=False)},
     loose_unless_strict=True,
+    wraps=True,
 )
 _BEST_EFFORT = ConstraintStyle(
     _format(lambda guided: json_schema_format(guided.schema, strict=False), LOOSELY),

@@ -84,7 +84,7 @@ def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
 
 def _search_cell(operation: Operation, target: Target) -> Cell:
     """Return the cell of a web search; if the model lacks the endpoint, the refusal of that."""
-    found = search_cell(target.profile, target.upstream_model, target.model)
+    found = search_cell(target.profile, *target.model_names)
     # A search that is a tool needs an endpoint that takes tools.
     need = "tools" if is_tool(target, "web_search") else PROMPT_FIELDS[operation]
     closed = _cell(FEATURES[need], operation, target)

@@ -15,10 +15,10 @@ def guessed_limit(target: Target) -> int | None:
 
 def _of_claude(target: Target) -> int | None:
     # The name on the wire may hide the model; then the table's tells.
-    known = (claude_model(name) for name in (target.upstream_model, target.model))
+    known = (claude_model(name) for name in target.model_names)
     if any(model.most_output is not None for model in known):
         return None
-    return claude_model(target.upstream_model).usual_output
+    return claude_model(target.model_names[0]).usual_output
 
 
 _GUESSES: Mapping[str, Callable[[Target], int | None]] = dict.fromkeys(

@@ -139,7 +139,7 @@ def _answered(parts: Sequence[CallShare], usages: Sequence[Usage | None]) -> Usa
     prompts = total_usage(list(first.values()))
     if total is None or prompts is None:
         return None
-    return replace(total, prompt_tokens=prompts.prompt_tokens, prompt_details=prompts.prompt_details)
+    return replace(total, prompt_tokens=prompts.prompt_tokens, prompt_details=prompts.prompt_details, calls=())
 
 
 def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
@@ -153,6 +153,7 @@ def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
         _sums([usage.prompt_details for usage in known]),
         _sums([usage.completion_details for usage in known]),
         any(usage.estimated for usage in known),
+        calls=tuple(each for usage in known for each in usage.calls or (usage,)),
     )
 
 

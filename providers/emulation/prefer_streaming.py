@@ -24,7 +24,7 @@ def prefer_stream(request: UnifiedRequest, target: Target) -> UnifiedRequest:
 
 def _tells_all(target: Target) -> bool:
     profile = target.profile.for_version(target.api_version or target.profile.api_version)
-    return profile.for_model(target.upstream_model, target.model).exact_streams
+    return profile.for_model(*target.model_names).exact_streams
 
 
 def _is_plain(request: UnifiedRequest) -> bool:

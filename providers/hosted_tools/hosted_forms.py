@@ -89,6 +89,18 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
             off={"disable_search": True},
             where="bare",
         ),
+        "perplexity_agent": HostedForm(
+            {"type": "web_search"},
+            {
+                **dict.fromkeys((ALLOWED, BLOCKED), "filters.search_domain_filter"),
+                LOCATION: LOCATION,
+                CONTEXT: CONTEXT,
+            },
+            "named",
+            {"type": "web_search"},
+            where="bare",
+            most_domains=20,
+        ),
         "groq": HostedForm({"type": "browser_search"}, {}),
         "groq_compound": HostedForm(
             None, {ALLOWED: "search_settings.include_domains", BLOCKED: "search_settings.exclude_domains"}
@@ -122,6 +134,7 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
     "web_fetch": {
         "anthropic": _claudes("web_fetch_20250910", "web_fetch", ALLOWED, BLOCKED, USES, CONTENT),
         "gemini": HostedForm({"urlContext": {}}, {}),
+        "perplexity_agent": HostedForm({"type": "fetch_url"}, {}),
         "openrouter": _typed(
             "openrouter:web_fetch", {name: f"parameters.{name}" for name in (ALLOWED, BLOCKED, USES, CONTENT)}
         ),

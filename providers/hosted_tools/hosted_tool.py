@@ -65,6 +65,7 @@ _SPELLINGS: Final = (
     _spelled("openrouter", "web_search", r"openrouter:web_search", "parameters"),
     _spelled("openrouter", "web_fetch", r"openrouter:web_fetch", "parameters"),
     _spelled("groq", "web_search", r"browser_search"),
+    _spelled("perplexity", "web_fetch", r"fetch_url"),
     _spelled("mistral", "web_search", r"web_search_premium"),
 )
 

@@ -30,12 +30,17 @@ from providers.unified_request import Params, UnifiedRequest
 _WORDS: Final = {"web_search": "web search", "web_fetch": "fetching of pages", "code_execution": "running of code"}
 _DOMAINS: Final = (ALLOWED, BLOCKED)
 _CHOICE: Final = "tool_choice"
+_ZONE: Final = "timezone"
+"""A part of the user's place that vendors of places in the form `bare` do not have."""
 
 _OF_OPENAI: Final = frozenset(
     {"type", "filters", "user_location", "search_context_size", "external_web_access", "search_content_types"}
     | {"container"}
 )
 """Fields of OpenAI's own search and interpreter."""
+
+_FILTERS: Final = frozenset({ALLOWED, BLOCKED, "excluded_domains"})
+"""Filters of a search that several vendors have."""
 
 _SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
     "anthropic": frozenset({"anthropic"}),
@@ -45,6 +50,7 @@ _SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
     "openrouter": frozenset({"openrouter"}),
     "groq": frozenset({"groq"}),
     "nova": frozenset({"nova"}),
+    "perplexity_agent": frozenset({"perplexity"}),
 }
 """The APIs whose spellings a style's vendor takes unchanged."""
 
@@ -152,6 +158,8 @@ class HostedWriter:
             if name in form.places and _has_word(name, value, form):
                 self._check_number(param, name, value, form)
                 settings = merged(settings, _at(form.places[name], _written(name, value, form)))
+                if name == LOCATION and form.where == "bare" and isinstance(value, dict) and _ZONE in value:
+                    self.dropped.append(f"{param}.{name}.{_ZONE}")
             elif name in _DOMAINS:
                 raise self._unbounded(param, name)
             else:
@@ -177,7 +185,8 @@ class HostedWriter:
 
 def _is_vendors_own(tool: JsonObject) -> bool:
     """Return whether a tool has fields that only a vendor besides OpenAI has, under a type that both have."""
-    return not _OF_OPENAI.issuperset(tool)
+    filters = tool.get("filters")
+    return not _OF_OPENAI.issuperset(tool) or (isinstance(filters, dict) and not _FILTERS.issuperset(filters))
 
 
 def _at(path: str, value: JsonValue) -> JsonObject:
@@ -200,6 +209,8 @@ def _written(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
         return value[0]
     if name == LOCATION and isinstance(value, dict) and form.where != "typed":
         bare: JsonObject = {key: place for key, place in value.items() if key != "type"}
+        if form.where == "bare":
+            bare.pop(_ZONE, None)
         return {"type": "approximate", "approximate": bare} if form.where == "nested" else bare
     if name == BLOCKED and form.places[BLOCKED] == form.places.get(ALLOWED) and isinstance(value, list):
         # One list holds both kinds.

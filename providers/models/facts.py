@@ -3,17 +3,19 @@
 A vendor's profile describes the vendor's API. The rules of the model behind it are here once, and `with_facts` lays
 them over any profile.
 
-Sources, November 2026: OpenAI's "Reasoning models" page; `providers.models.claude` for Claude; "Gemini API: Thinking"
-and its notes on sampling; xAI's "Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed
-sampling (0.6 without thinking: MoonshotAI/kimi-code issue 686), models.dev pull request 749 for it at OpenRouter;
-pydantic-ai-slim 2.68.0 for Grok's words; "Command A Reasoning" page and litellm 1.109.1's map of models for Command's
-longest responses, "What is Amazon Nova?" for Nova's; mistral-common's template and openclaw issue 57672 for ids of
-calls.
+Sources, November 2026: OpenAI's "Reasoning models" page and the parameters that "Using GPT-5.2" names;
+pydantic-ai-slim 2.68.0 `profiles/openai`, probed, for which models reason unasked; vercel/ai issues 5609 and 10932,
+huggingface/smolagents issue 1671, run-llama/llama_index issue 20865 and enricoros/big-AGI issues 930, 944 and 947 for
+refusals of OpenAI's; `providers.models.claude` for Claude; "Gemini API: Thinking" and its notes on sampling; xAI's
+"Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed sampling (0.6 without thinking:
+MoonshotAI/kimi-code issue 686), models.dev pull request 749 for it at OpenRouter; pydantic-ai-slim 2.68.0 for Grok's
+words; "Command A Reasoning" page and litellm 1.109.1's map of models for Command's longest responses, "What is Amazon
+Nova?" for Nova's; mistral-common's template and openclaw issue 57672 for ids of calls.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from types import MappingProxyType
 
@@ -48,6 +50,8 @@ class ModelFacts:
     prefill: bool = True
     forced_choice: bool = True
     thinking_choice: bool = True
+    thinks_unasked: bool = False
+    omits: frozenset[str] = frozenset()
     nine_character_ids: bool = False
     blank_stops: bool = True
     most_output: int | None = None
@@ -66,6 +70,8 @@ class ModelFacts:
             self.prefill and other.prefill,
             self.forced_choice and other.forced_choice,
             self.thinking_choice and other.thinking_choice,
+            self.thinks_unasked or other.thinks_unasked,
+            self.omits | other.omits,
             self.nine_character_ids or other.nine_character_ids,
             self.blank_stops and other.blank_stops,
             self.most_output or other.most_output,
@@ -97,8 +103,22 @@ _PASSED: frozenset[ModelHost] = frozenset({"any"})
 
 _ONE: Bounds = {"temperature": (1, 1)}
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
-_UNSAMPLED = frozenset({"top_p", "logprobs", "logit_bias", "stop"}) | _PENALTIES
+_SAMPLERS = frozenset({"top_p", "logprobs", "logit_bias"}) | _PENALTIES
+_UNSAMPLED = _SAMPLERS | {"stop"}
+_PREDICTED = frozenset({"prediction"})
+_UNSPOKEN = frozenset({"audio", "modalities"})
 _OPENAI = r"(?:^|[/.:]|databricks-)(?:ft:)?"
+_KIND = r"[a-z0-9.-]*-"
+"""What stands between a model's number and the word for its kind."""
+_ALWAYS_REASONS = ModelFacts(
+    bounds=_ONE, refuses=_UNSAMPLED | _UNSPOKEN | {"prediction"}, omits=frozenset({"temperature"})
+)
+_MAY_REASON = ModelFacts(
+    thinking={**_ONE, "top_p": (1, 1)},
+    thinking_refuses=frozenset({"logprobs", "logit_bias"}) | _PENALTIES,
+    refuses=_UNSPOKEN | {"stop", "prediction"},
+    omits=frozenset({"temperature", "top_p", "logit_bias"}) | _PENALTIES,
+)
 _THINKS_ALWAYS = {"none": "low", "minimal": "low"}
 _NO_MORE = {"xhigh": "high", "max": "high"}
 _LOW_HIGH_MAX = ModelFacts(
@@ -111,21 +131,63 @@ def _row(match: str, facts: ModelFacts, hosts: frozenset[ModelHost]) -> _Row:
 
 
 _ROWS: tuple[_Row, ...] = (
-    # Models that do not reason: "Unrecognized request argument supplied: reasoning_effort".
+    # Models that do not reason: "Unrecognized request argument supplied: reasoning_effort", "'verbosity' does not
+    # support 'low' with this model".
     _row(
         rf"{_OPENAI}(gpt-4|gpt-3\.?5-turbo(?!-instruct)|chatgpt|gpt-5-chat)",
-        ModelFacts(refuses=frozenset({"reasoning_effort"})),
+        ModelFacts(refuses=frozenset({"reasoning_effort", "verbosity"})),
         _CLOSED,
     ),
-    # From gpt-5.1 on sampling depends on reasoning_effort, and the vendor's own error names that.
+    # "This model does not support the requested modality".
+    _row(
+        rf"{_OPENAI}(gpt-(?:3\.?5|4)(?!{_KIND}(?:audio|image|realtime))|chatgpt|gpt-5-chat)",
+        ModelFacts(refuses=_UNSPOKEN),
+        _CLOSED,
+    ),
+    # "Predicted outputs" are of gpt-4o and gpt-4.1.
+    _row(
+        rf"{_OPENAI}(gpt-3\.?5-turbo(?!-instruct)|gpt-4(?!o|[.-]1(?![0-9])))", ModelFacts(refuses=_PREDICTED), _CLOSED
+    ),
+    # "Model incompatible request arguments supplied: frequency_penalty, presence_penalty, temperature, top_p".
+    _row(
+        rf"{_OPENAI}gpt-{_KIND}search-(?:preview|api)",
+        ModelFacts(
+            bounds=_ONE,
+            refuses=_SAMPLERS | _UNSPOKEN | {"n", "stop", "seed", "prediction", "parallel_tool_calls"},
+            omits=frozenset({"temperature"}),
+        ),
+        _CLOSED,
+    ),
     _row(
         rf"{_OPENAI}(o[0-9](?![a-z])|codex-|computer-use-|gpt-5(?!-chat|[.-][0-9](?![0-9])))",
-        ModelFacts(bounds=_ONE, refuses=_UNSAMPLED),
+        _ALWAYS_REASONS,
+        _CLOSED,
+    ),
+    # "Unsupported parameter: 'parallel_tool_calls' is not supported with this model": they make one call a turn.
+    _row(
+        rf"{_OPENAI}(o[0-9](?![a-z])|codex-mini)",
+        ModelFacts(refuses=frozenset({"parallel_tool_calls", "verbosity"})),
+        _CLOSED,
+    ),
+    # "'low' is not supported with the 'gpt-5.1-codex-max' model. Supported values are: 'medium'."
+    _row(rf"{_OPENAI}gpt-5(?:[.-][12])?-codex", ModelFacts(refuses=frozenset({"verbosity"})), _CLOSED),
+    # From gpt-5.1 on models sample as requested while they do not reason, but for those that always do: "The following
+    # parameters are only supported when using GPT-5.2 with reasoning effort set to none".
+    _row(
+        rf"{_OPENAI}gpt-(5[.-][0-9]-chat|5[.-][12]-codex|5[.-][0-9]-(?:{_KIND})?pro(?![a-z])"
+        rf"|[6-9](?:[.-][0-9])?-(?:{_KIND})?pro(?![a-z])|6-astra|6[.-]1-sol)",
+        _ALWAYS_REASONS,
         _CLOSED,
     ),
     _row(
-        rf"{_OPENAI}gpt-(5[.-][0-9](?![0-9]|-chat)|[6-9])",
-        ModelFacts(refuses=frozenset({"stop"})),
+        rf"{_OPENAI}gpt-5[.-](?:[12](?!-codex)|[34])(?![0-9]|-chat|-(?:{_KIND})?pro(?![a-z]))",
+        _MAY_REASON,
+        _CLOSED,
+    ),
+    _row(
+        rf"{_OPENAI}gpt-(?!6-astra|6[.-]1-sol)(?:5[.-][5-9]|[6-9](?:[.-][0-9])?)"
+        rf"(?![0-9]|[.-][0-9]|-chat|-(?:{_KIND})?pro(?![a-z]))",
+        replace(_MAY_REASON, thinks_unasked=True),
         _CLOSED,
     ),
     _row(

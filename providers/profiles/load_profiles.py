@@ -259,6 +259,8 @@ def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Ver
         echo_logprobs=entry.echo_logprobs,
         strict_tools=entry.strict_tools,
         bare_parameters=entry.bare_parameters,
+        most_tools=entry.most_tools,
+        files=entry.files,
         structured=entry.structured,
         strict_formats=entry.strict_formats,
         format_beside_tools=entry.format_beside_tools,
@@ -332,4 +334,7 @@ def _task_wire(entry: TaskEntry) -> TaskWire:
 
 def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
     reasoning = _pattern(f"{name}.responses.reasoning", entry.reasoning)
-    return ResponsesWire(entry.path, reasoning, entry.when, entry.format)
+    presets = None if entry.presets is None else _pattern(f"{name}.responses.presets", entry.presets)
+    return ResponsesWire(
+        entry.path, reasoning, entry.when, entry.format, entry.openai, presets, MappingProxyType(dict(entry.efforts))
+    )

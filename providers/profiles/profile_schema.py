@@ -11,6 +11,7 @@ from providers.profile import (
     AtWindow,
     AuthStyle,
     CredentialKind,
+    FilesTaken,
     HookName,
     HostedKind,
     HostedStyle,
@@ -104,6 +105,9 @@ class ResponsesEntry(StrictModel):
     reasoning: str
     when: ResponsesUse = "never"
     format: str
+    openai: bool = True
+    presets: str | None = None
+    efforts: dict[str, str] = {}
 
 
 class ProfileEntry(StrictModel):
@@ -135,6 +139,8 @@ class ProfileEntry(StrictModel):
     echo_logprobs: bool = True
     strict_tools: bool = True
     bare_parameters: bool = True
+    most_tools: int | None = None
+    files: FilesTaken = "any"
     structured: str = "openai"
     strict_formats: StrictFormats = "always"
     format_beside_tools: bool = True

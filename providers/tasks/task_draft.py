@@ -191,7 +191,7 @@ def _bounded(
 
 def profile_of(target: Target) -> Profile:
     """Return the profile as it holds for the target's version of the API and its model."""
-    return _profile_for(target.profile, target.api_version, target.upstream_model, target.model)
+    return _profile_for(target.profile, target.api_version, *target.model_names)
 
 
 @lru_cache(maxsize=4096)

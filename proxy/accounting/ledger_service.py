@@ -12,7 +12,7 @@ from typing import Final
 from config.load_config import Loaded
 from proxy.accounting.reader_turns import ReaderTurns
 from proxy.ledger.journal import Journal
-from proxy.ledger.journal_files import left_behind
+from proxy.ledger.journal_files import left_behind, make_spare
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
 from proxy.ledger.spent_totals import SpentTotals
@@ -71,7 +71,7 @@ class LedgerService:
         self._mark = self._covered = 0
         self._tick: int | None = None
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
-        self._journal = Journal(settings.journals, self.state)
+        self._journal = Journal(settings.journals, self.state, spare=make_spare)
         self._tags: dict[str, tuple[Mapping[str, str], TagsJson]] = {}
         self._spends = False
         self._reading = ReaderTurns(settings)

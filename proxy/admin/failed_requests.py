@@ -13,6 +13,7 @@ from typing import Final
 from providers.failure import OUR_WORDS
 from proxy.admin.recent_requests import FAILED, REFUSED
 from proxy.request_record import Attempt, Outcome, RequestRecord
+from proxy.telemetry.access_log import UNAUTHORIZED
 
 MOST_FAILED: Final = 75
 MOST_REFUSED: Final = 25
@@ -41,7 +42,8 @@ class FailedAttempt:
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
     """One request that failed. `when` is its end in unix seconds, `model` what the client asked for, `more` how many
-    attempts are left out, `plugin` the one that ended it, if one did, and `reason` why."""
+    attempts are left out, `plugin` the one that ended it, if one did, and `reason` why; `limit` the limit that refused
+    it, in words, if one did; `client` the client's address if its key was refused."""
 
     when: float
     request_id: str
@@ -56,6 +58,8 @@ class FailedRequest:
     more: int = 0
     plugin: str = ""
     reason: str = ""
+    limit: str = ""
+    client: str = ""
 
 
 class FailedRequests:
@@ -105,6 +109,8 @@ def _kept(record: RequestRecord, when: float) -> FailedRequest:
         max(0, len(record.attempts) - MOST_ATTEMPTS),
         "" if record.guarded is None else clipped(record.guarded.plugin, MOST_NAME),
         "" if record.guarded is None else clipped(record.guarded.reason, MOST_MESSAGE),
+        clipped(record.limit.words, MOST_NAME) if record.limit is not None and record.outcome == "limited" else "",
+        clipped(record.client, MOST_NAME) if record.status == UNAUTHORIZED else "",
     )
 
 

@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from proxy.admin import page_sections
-from proxy.admin.html import Markup, element, joined
+from proxy.admin import hour_section, page_sections
+from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.page_assets import SCRIPT, STYLE
 from proxy.admin.page_model import StatusPage
 from proxy.admin.page_words import moment
 
 _SECTIONS: Final = (
     ("overview", "Overview", page_sections.overview),
+    ("hour", "Last hour", hour_section.last_hour),
     ("warnings", "Warnings", page_sections.warnings),
     ("deployments", "Deployments", page_sections.deployments),
     ("routes", "Routes", page_sections.routes),

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
+from proxy.admin.markup.svg_charts import CHART_STYLE
 from proxy.listener.response_headers import BASE_HEADERS
 
-STYLE: Final = """
+_PAGE_STYLE: Final = """
 :root { color-scheme: light dark; --back: #f4f6f8; --card: #fff; --text: #1b2027; --soft: #56606c; --line: #d5dbe2;
   --link: #0a55b8; --good: #17652f; --good-back: #dff3e4; --warn: #7a4d00; --warn-back: #fdefcf; --bad: #a0141e;
   --bad-back: #fde3e4; }
@@ -81,6 +82,8 @@ footer { color: var(--soft); padding-bottom: 2rem; }
 }
 @media (max-width: 30rem) { dl { grid-template-columns: 1fr 1fr; } section { padding: .8rem; } }
 """
+
+STYLE: Final = _PAGE_STYLE + CHART_STYLE
 
 SCRIPT: Final = """
 "use strict";

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
-from proxy.admin.html import Markup, element, joined
+from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
 from proxy.admin.page_words import (
     NONE,
@@ -338,7 +338,16 @@ def _failure(request: FailedRequest, row_id: str) -> Markup:
     return row(
         _FAILURES,
         moment(request.when),
-        joined((badge, *(element("small", each) for each in (request.code, _plugin(request)) if each))),
+        joined(
+            (
+                badge,
+                *(
+                    element("small", each)
+                    for each in (request.code, request.limit, _plugin(request), _sender(request))
+                    if each
+                ),
+            )
+        ),
         element("code", request.request_id),
         request.team,
         joined((name(request.model or NONE), element("small", request.surface))),
@@ -346,6 +355,10 @@ def _failure(request: FailedRequest, row_id: str) -> Markup:
         _attempts(request),
         name=row_id,
     )
+
+
+def _sender(request: FailedRequest) -> str:
+    return request.client and f"from {request.client}"
 
 
 def _plugin(request: FailedRequest) -> str:

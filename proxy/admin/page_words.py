@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from proxy.admin.html import Markup, element, enclosed, joined, start_tag
+from proxy.admin.markup.html import Markup, element, enclosed, joined, start_tag
 from proxy.admin.route_states import Health
 from proxy.telemetry.log_format import timestamp
 

@@ -12,6 +12,8 @@ from proxy.accounting.limit_report import limit_lines, limits_report, merged_vie
 from proxy.accounting.limits_and_ledger import LimitsAndLedger
 from proxy.accounting.usage_desk import LedgerNow
 from proxy.admin.failed_requests import FailedRequest, FailedRequests, newest_of
+from proxy.admin.last_hour.hour_counter import HourCounter
+from proxy.admin.last_hour.hour_figures import NO_HOUR, HourFigures, hour_of_all
 from proxy.admin.recent_requests import NO_USES, RecentRequests, RecentUses, summed
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import State
@@ -75,7 +77,7 @@ class ProcessStatus:
     whether they are divided as was last known, since whoever counts for all does not answer; `limits_evicted`
     what to do about a Redis that may throw them away; `states` are those of
     deployments that are not asked as usual; `recent` counts the last minutes; `failed` are the last failed requests,
-    newest first."""
+    newest first; `hour` is the last hour by minute."""
 
     ready: bool
     in_flight: int
@@ -92,6 +94,7 @@ class ProcessStatus:
     states: Mapping[str, DeploymentState] = field(default_factory=dict)
     recent: RecentUses = NO_USES
     failed: tuple[FailedRequest, ...] = ()
+    hour: HourFigures = NO_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,7 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         _worst_states(status.states for status in every),
         summed(status.recent for status in every),
         newest_of(status.failed for status in every),
+        hour_of_all(status.hour for status in every),
     )
 
 
@@ -232,9 +236,11 @@ def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentSta
 
 @dataclass(frozen=True, slots=True)
 class RequestWatch:
-    """What is known of requests of the past: counts, failures, and the lines of the log that were dropped."""
+    """What is known of requests of the past: counts, the last hour, failures, and the lines of the log that were
+    dropped."""
 
     recent: RecentRequests
+    hour: HourCounter
     failed: FailedRequests
     lines: LineWriter
 
@@ -290,7 +296,8 @@ class OneProcess:
         # In a thread: a table may have ten thousand teams, and a thousand deployments.
         used = await asyncio.to_thread(lambda: most_used(book.views(*times), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
-        return replace(self.status(), limits=used, recent=recent)
+        hour = await asyncio.to_thread(self._watch.hour.taken().figures)
+        return replace(self.status(), limits=used, recent=recent, hour=hour)
 
     async def view(self) -> GatewayView:
         """See StatusSource."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from config.problem import Problem
 from proxy.admin.failed_requests import FailedRequest
+from proxy.admin.last_hour.hour_json import hour_json
 from proxy.admin.recent_requests import RecentUse, RecentUses, quantile
 from proxy.admin.reload_history import PastReload
 from proxy.admin.route_states import RouteRow, route_rows
@@ -24,6 +25,7 @@ def status_json(view: GatewayView, reloads: Sequence[PastReload], warnings: Sequ
         "states": {label: state.name.lower() for label, state in sorted(status.states.items())},
         "route_targets": [_route(row) for row in route_rows(view.snapshot, status)],
         "recent": recent_json(status.recent),
+        "last_hour": hour_json(status.hour),
         "failed_requests": [_failed(request) for request in status.failed],
         "reloads": [_reload(each) for each in reloads],
         "warnings": [str(warning) for warning in warnings],
@@ -92,6 +94,8 @@ def _failed(request: FailedRequest) -> dict[str, object]:
         "code": request.code or None,
         "plugin": request.plugin or None,
         "reason": request.reason or None,
+        "limit": request.limit or None,
+        "client": request.client or None,
         "duration_ms": request.milliseconds,
         "attempts": [
             {

@@ -14,7 +14,8 @@ from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import VERDICTS, UpstreamError
 from providers.frozen_record import record
-from providers.target import Price, Target
+from providers.pricing import Price
+from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.answer_cache.flights import Flight
 from proxy.answer_cache.kept_answers import FoundAnswer, KeptAnswers

@@ -17,6 +17,7 @@ from config.problem import ConfigError
 from proxy.cli.command_parser import CommandParser, port_number, worker_count
 from proxy.cli.imports.import_options import GATEWAYS, IMPORT_EXAMPLES, add_import_options
 from proxy.cli.logs.logs_options import LOGS_EXAMPLES, add_logs_options
+from proxy.cli.prices.prices_options import PRICES_EXAMPLES, add_prices_options
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
@@ -108,14 +109,13 @@ def _vendors(args: argparse.Namespace) -> int:
     return vendors_json(args.name) if args.json else vendors_text(args.name)
 
 
-def _prices_import(args: argparse.Namespace) -> int:
-    from proxy.cli.imports.prices_command import import_to_file, import_to_output
-    from proxy.cli.imports.written_file import write_new, write_over
+def _prices(args: argparse.Namespace) -> int:
+    from proxy.cli.prices.prices_command import FORMS, prices, prices_diff
 
     source = _reported_source(args)
-    if args.output is None:
-        return import_to_output(source)
-    return import_to_file(source, args.output, write_over if args.force else write_new)
+    if args.diff is not None:
+        return prices_diff(source, args.models, args.diff)
+    return prices(source, args.models, FORMS[args.output])
 
 
 def _usage(args: argparse.Namespace) -> int:
@@ -134,7 +134,7 @@ def _logs(args: argparse.Namespace) -> int:
     from proxy.cli.logs.choose_lines import LogsOptions
     from proxy.cli.logs.logs_command import LINE_FORMS, logs
 
-    asked = (args.team, args.status, args.model, args.since, args.slow, args.failed, args.follow)
+    asked = (args.team, args.status, args.model, args.id, args.since, args.slow, args.failed, args.follow)
     return logs(args.log, LogsOptions(*asked), LINE_FORMS[args.json])
 
 
@@ -334,13 +334,9 @@ def _add_vendors(commands: Commands) -> None:
 
 
 def _add_prices(commands: Commands) -> None:
-    examples = ["prices import -c table.yaml", "prices import -c table.yaml -o prices.yaml"]
-    parser = _command(commands, "prices", None, "find out what models cost", examples)
-    inner = parser.add_subparsers(metavar="COMMAND", required=True)
-    summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
-    parser = _command(inner, "import", _prices_import, summary, examples)
-    _table_arguments(parser)
-    _output_options(parser)
+    summary = "show the prices in force and where they are from, or what newer data would change"
+    _table_option(parser := _command(commands, "prices", _prices, summary, PRICES_EXAMPLES))
+    add_prices_options(parser)
 
 
 def _add_import(commands: Commands) -> None:

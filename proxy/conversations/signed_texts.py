@@ -52,7 +52,7 @@ class SignedText:
 
 def signs_texts(target: Target) -> bool:
     """Return whether the deployment may sign the text of a response."""
-    profile, model = target.profile, target.upstream_model.lower()
+    profile, model = target.profile, target.model_names[0].lower()
     if _OLDER.search(model) or (profile.name == _OPENROUTER and _GEMINI not in model):
         return False
     return profile.name == _OPENROUTER or profile.dialect == _GEMINI or _HOOK in profile.hooks

@@ -80,7 +80,7 @@ def plan_translated(
 
 def _with_usual(request: UnifiedRequest, target: Target, losses: TranslationLosses) -> UnifiedRequest:
     """Return the request with the model's own effort, if the client left that to the model."""
-    usual = None if target.profile.model_host == "weights" else usual_effort(target.upstream_model, target.model)
+    usual = None if target.profile.model_host == "weights" else usual_effort(*target.model_names)
     if usual is None or _EFFORT not in losses.unsaid or _EFFORT not in request.params:
         return request
     return replace(request, params={**request.params, _EFFORT: usual})

@@ -205,7 +205,7 @@ class RunningAttempt:
             queue.limit.lost(failure.kind, now, self._attempt.started, queue.in_flight, only_team)
         if opened:
             wait = breaker.wait(now)
-            reports.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
+            reports.log.warning("%s: cooldown of %.1f s: %s", target.name, wait, summary(failure))
 
     def _read_head(self) -> None:
         """Record the vendor's id and the headers for the client from the head of the response, unless they hold part

@@ -14,7 +14,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.limit_errors import target_limited
+from proxy.teams.limit_errors import refusing_limit, target_limited
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +61,7 @@ class TargetLimiter:
             return
         failure = target_limited(outcome, self.zone, self.draw)
         if held.soonest is None or _wait(failure) < _wait(held.soonest):
-            held.soonest = failure
+            held.soonest, record.limit = failure, refusing_limit(outcome)
         raise UpstreamError(held.soonest)
 
 

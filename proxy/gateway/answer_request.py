@@ -33,7 +33,7 @@ from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
-from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, Renderer
+from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
 from proxy.tracing.trace_notes import note_answer, noted_stream
@@ -187,16 +187,22 @@ class Exchange:
         await self._break(response, failed.facts)
 
     async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:
-        """End a committed stream so that it looks broken: an error event, then a body without its end."""
+        """End a committed stream so that it looks broken: an error event, then a body without its end, unless the event
+        is one that ends streams of the client's API."""
         self.job.record.code = facts.code
+        renderer, ended = self._renderer, False
         try:
-            if self._renderer is not None:
+            if renderer is not None:
                 async with asyncio.timeout(LAST_WRITE):
-                    await response.write(self._renderer.error(facts))
+                    if isinstance(renderer, EndingRenderer):
+                        await response.write_eof(renderer.error(facts))
+                        ended = True
+                    else:
+                        await response.write(renderer.error(facts))
         except (ConnectionError, TimeoutError):
             self.job.record.outcome = "client_gone"
         finally:
-            if self.call.http.transport is not None:
+            if not ended and self.call.http.transport is not None:
                 self.call.http.transport.close()
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:

@@ -78,15 +78,15 @@ def wants_signatures(target: Target) -> bool:
     """Return whether the deployment signs or encrypts its model's reasoning, and needs it back in that form."""
     if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
         return True
-    api = target.profile.for_model(target.upstream_model, target.model).responses
+    api = target.profile.for_model(*target.model_names).responses
     return api is not None and api.when not in ("never", "hosted")
 
 
 def wants_text(target: Target) -> bool:
     """Return whether the deployment's model refuses a turn with calls and without the text of its thinking."""
-    if not _WANTS_TEXT.search(target.upstream_model):
+    if not _WANTS_TEXT.search(target.model_names[0]):
         return False
-    return bool(target.profile.for_model(target.upstream_model, target.model).reasoning_members)
+    return bool(target.profile.for_model(*target.model_names).reasoning_members)
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,7 @@ from providers.dialects.usage_at_ends import UsageWatch
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
-from providers.tasks.passed_events import watch_events
+from providers.tasks.passed_events import EventWatch, watch_events
 from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -271,7 +271,7 @@ class _Exchange:
             body += piece
             if len(body) > MOST_CHECKED:
                 raise fail(FailureKind.MALFORMED, "The transcription is longer than what may be held back of it.")
-            self.job.deadlines.advance()
+            self._renew(piece, None)
             piece = await self._read(answer.response)
         checked = await guards.transcript_passed(kind, bytes(body), self.call.record)
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
@@ -300,10 +300,18 @@ class _Exchange:
             await response.write(piece)
             record.client_waited += now() - before
             record.chunks += 1
-            deadlines.advance()
+            self._renew(piece, watch)
             piece = await self._read(answer.response)
         if watch is not None and watch.unfinished:
             raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
+
+    def _renew(self, piece: bytes, watch: EventWatch | None) -> None:
+        """Renew the limits after bytes from the vendor: that of content only if there was some. Some vendors send pings
+        or white space while they generate nothing."""
+        if watch.content if watch is not None else not piece.isspace():
+            self.job.deadlines.advance()
+        else:
+            self.job.deadlines.touch()
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure: as an error where nothing has been written, else by an answer that visibly breaks off.

@@ -2,21 +2,27 @@
 
 `append` only keeps the line; a thread writes all lines of a tick in one call, so that a slow disk delays no request. It
 sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick: what was written
-belongs to the kernel. While nothing can be written, the newest rows are kept in memory and each one that had to go is
-counted.
+belongs to the kernel.
+
+On a full disk the file is left to the loader, which deletes it once its rows are in the database, and another one is
+begun. If that one takes nothing either, others hold the disk: rows go to a spare folder in memory then, from which the
+same loader loads them. If nothing can be written there, the newest rows are kept in this process and each one that had
+to go is counted.
 """
 
 import logging
+import math
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from errno import EDQUOT, EIO, ENOSPC
 from pathlib import Path
 from typing import Final
 
-from proxy.ledger.journal_files import create_locked, fresh_process_name, journal_bytes
+from proxy.ledger.journal_files import create_locked, fresh_process_name, journal_bytes, journal_file, spare_bytes
 from proxy.ledger.ledger_row import TagsJson, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.request_record import RequestRecord
@@ -35,6 +41,29 @@ FILE_SECONDS: Final = 3600.0
 FOLDER_BYTES: Final = 1 << 30
 """Of all journals of a folder, about 4.6 M rows; each process may pass it by one file."""
 
+SPARE_BYTES: Final = 64 << 20
+"""Of the journals in the spare folder, about 280,000 rows: they are in memory."""
+
+SPARE_SECONDS: Final = 10.0
+"""Seconds for which the spare folder is written to, before the disk is tried again."""
+
+FULL: Final = (ENOSPC, EDQUOT)
+
+WORTH_LEAVING: Final = 4096
+LEAVE_EVERY: Final = 1.0
+"""Bytes, or seconds since its begin, from which on a file is left on a full disk: where space comes back byte by byte,
+there would be a file for each tick."""
+
+LOADED_WITHIN: Final = 3.0
+"""Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk, before they go to
+the spare folder: it comes each second."""
+
+IDLE_SECONDS: Final = 60.0
+"""Seconds without a row after which the file is left: its rows are in the database, and others may need the disk."""
+
+PLACES: Final = 3
+"""Places to which rows that are left at the end may have to go: the file, another one, and one in the spare folder."""
+
 WRITE_BYTES: Final = 1 << 20
 
 SILENCE: Final = 60.0
@@ -42,7 +71,10 @@ SILENCE: Final = 60.0
 
 
 class Journal:
-    """The rows of this process, from `start` to `close`. To be made after a fork: children would hold its lock."""
+    """The rows of this process, from `start` to `close`. To be made after a fork: children would hold its lock.
+
+    `spare` makes the spare folder of a folder, and may raise OSError; without it there is none.
+    """
 
     def __init__(
         self,
@@ -50,6 +82,7 @@ class Journal:
         state: LedgerState | None = None,
         process: str | None = None,
         clock: Callable[[], float] = time.monotonic,
+        spare: Callable[[Path], Path] | None = None,
     ) -> None:
         self.process = process or fresh_process_name()
         self.state = state or LedgerState()
@@ -64,8 +97,13 @@ class Journal:
         self._descriptor: int | None = None
         self._number = 1
         self._began = 0.0
-        self._size = 0
+        self._size = self._whole = 0
         self._torn = False
+        self._path = folder
+        self._left: tuple[Path, float] | None = None
+        self._make_spare = spare
+        self._spare_until = -math.inf
+        self._in_spare = self._spare_logged = False
         self._measured: tuple[float, int] | None = None
         self._said = -SILENCE
         self._failing = False
@@ -98,7 +136,8 @@ class Journal:
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
-        self.write()
+        for _ in range(PLACES):
+            self.write()
         if lost := len(self._lines):
             self.state.dropped += lost
             self._lines.clear()
@@ -114,11 +153,10 @@ class Journal:
                 self._write_some(self._file())
         except OSError as error:
             self._fail(error)
+            self._leave_place(error)
         else:
             if self._failing:
-                self._failing, self.state.trouble = False, None
-                self.state.unwritten, self.state.oldest = 0, None
-                self._log.warning("ledger: the journal in %s is written again", self._folder)
+                self._recover()
 
     def _run(self) -> None:
         while not self._ending.wait(TICK):
@@ -134,7 +172,8 @@ class Journal:
         self._wake.clear()
         self._idle = True
         # What was appended before that woke nobody.
-        if not self._lines and not self._ending.is_set():
+        if not self._lines and not self._ending.is_set() and not self._wake.wait(IDLE_SECONDS):
+            self._leave_file()
             self._wake.wait()
         self._idle = False
 
@@ -149,14 +188,28 @@ class Journal:
         """Return the file to write to, which is the next one when the last is large, old, or gone."""
         descriptor, now = self._descriptor, self._clock()
         if descriptor is not None:
-            fits = self._size < FILE_BYTES and now - self._began < FILE_SECONDS
+            longest = SPARE_SECONDS if self._in_spare else FILE_SECONDS
+            fits = self._size < FILE_BYTES and now - self._began < longest
             if fits and os.fstat(descriptor).st_nlink:
                 return descriptor
             self._leave_file()
         self._require_room(now)
-        descriptor, number = create_locked(self._folder, self.process, self._number)
-        self._descriptor, self._number, self._began, self._size = descriptor, number + 1, now, 0
+        folder = self._place(now)
+        descriptor, number = create_locked(folder, self.process, self._number)
+        self._path = journal_file(folder, self.process, number).path
+        self._descriptor, self._number, self._began = descriptor, number + 1, now
+        self._size = self._whole = 0
         return descriptor
+
+    def _place(self, now: float) -> Path:
+        """Return the folder of the next file. Raises OSError if the spare folder cannot be used."""
+        self._in_spare = self._make_spare is not None and now < self._spare_until
+        if self._make_spare is None or not self._in_spare:
+            return self._folder
+        spare = self._make_spare(self._folder)
+        if spare_bytes(self._folder) >= SPARE_BYTES:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+        return spare
 
     def _require_room(self, now: float) -> None:
         """Raise OSError while the journals of the folder are as large as they may get; measured once a second."""
@@ -173,37 +226,77 @@ class Journal:
             return self.state.oldest
 
     def _leave_file(self) -> None:
-        """Close the file, which releases it to the loader."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor, self._torn = None, False
+        """Close the file, which releases it to the loader, without the half line at its end: that row is written again.
+        A file without a row is removed."""
+        if self._descriptor is None:
+            return
+        with suppress(OSError):  # the loader puts half a line aside, and finds the empty file
+            if self._torn:
+                os.ftruncate(self._descriptor, self._whole)
+            if not self._whole:
+                self._path.unlink()
+        os.close(self._descriptor)
+        self._descriptor, self._torn = None, False
+
+    def _leave_place(self, error: OSError) -> None:
+        """Choose where to write next, after a write that failed: to another file, once the loader has this one; in
+        another place, if not even a new file could be written."""
+        now = self._clock()
+        if self._descriptor is None or not self._whole:
+            self._leave_file()
+            if self._in_spare:
+                self._spare_until = -math.inf
+            elif not self._awaits_loader(now):
+                self._spare_until = now + SPARE_SECONDS
+        elif error.errno not in FULL or self._whole >= WORTH_LEAVING or now - self._began >= LEAVE_EVERY:
+            self._leave_file()
+            self._left = self._path, now
+
+    def _awaits_loader(self, now: float) -> bool:
+        """Return whether the loader may still delete a file that was left, which gives room. At the end none waits."""
+        if self._left is None or self._ending.is_set():
+            return False
+        path, at = self._left
+        return now - at < LOADED_WITHIN and path.exists()
+
+    def _recover(self) -> None:
+        """Note that rows are written again. In the spare folder the trouble goes on, but none waits in this process."""
+        self.state.unwritten, self.state.oldest = 0, None
+        if not self._in_spare:
+            self._failing, self._spare_logged, self.state.trouble = False, False, None
+            self._log.warning("ledger: the journal in %s is written again", self._folder)
+        elif not self._spare_logged:
+            self._spare_logged = True
+            self._log.warning("ledger: rows are written to %s meanwhile, which is in memory", self._path.parent)
 
     def _write_some(self, descriptor: int) -> None:
-        """Write many lines in one call. Those that did not fit stay, and half a line on disk is ended by the next
-        write's first byte."""
+        """Write many lines in one call. Those that did not fit stay, and half a line is cut off before the next write.
+        Raises OSError, also after a part of them."""
+        if self._torn:
+            os.ftruncate(descriptor, self._whole)
+            self._size, self._torn = self._whole, False
         batch: list[bytes] = []
         size = 0
         while self._lines and size < WRITE_BYTES:
             batch.append(self._lines.popleft())
             size += len(batch[-1])
-        head = b"\n" if self._torn else b""
-        data = head + b"".join(batch)
+        data = b"".join(batch)
         try:
             written = os.write(descriptor, data)
+            if not written:
+                raise OSError(EIO, "nothing could be written")
         except OSError:
             self._lines.extendleft(reversed(batch))
             raise
-        self._size += written
-        if not written:
-            self._lines.extendleft(reversed(batch))
-            raise OSError(EIO, "nothing could be written")
-        whole = data.count(b"\n", len(head), written) if written > len(head) else 0
+        whole = data.count(b"\n", 0, written)
         self.state.written += whole
+        self._whole = self._size + data.rfind(b"\n", 0, written) + 1
+        self._size += written
         if written < len(data):
             self._lines.extendleft(reversed(batch[whole:]))
-            self._torn = data[written - 1 : written] != b"\n"
-        else:
-            self._torn = False
+            self._torn = self._whole < self._size
+            # To try again at once would cut off and write the same half line for ever.
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
 
     def _fail(self, error: OSError) -> None:
         state, now = self.state, self._clock()
@@ -211,8 +304,6 @@ class Journal:
         state.trouble = f"the journal cannot be written: {error.strerror}"
         state.unwritten, state.oldest = len(self._lines), self._oldest()
         self._failing = True
-        if error.errno not in (ENOSPC, EDQUOT) and self._size:  # this file may be at fault
-            self._leave_file()
         if now - self._said >= SILENCE:
             self._said = now
             self._log.error(

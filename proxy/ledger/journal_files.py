@@ -1,14 +1,19 @@
 """The files of the journal: their names, and the locks by which a loader knows that a file is finished.
 
 Each process appends to a file of its own and holds a lock on it, which the kernel releases at the process's end,
-however it ends. Who gets the lock of a file knows that nobody appends to it any more.
+however it ends. Who gets the lock of a file knows that nobody appends to it any more. While the journals' disk takes
+nothing, files are in a folder in memory: the spare folder of the journals, which the same loader reads.
 """
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
+import stat
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +22,9 @@ LOADER_LOCK: Final = "loader.lock"
 
 UNREADABLE: Final = "unreadable.lines"
 """Where lines are kept that cannot be read."""
+
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each folder in it is checked for its owner
+"""Linux's file system in memory, which outlives processes and is emptied by a restart of the machine or container."""
 
 _NAME: Final = re.compile(r"ledger\.([A-Za-z0-9_-]{1,64})\.([0-9]{1,12})\.jsonl", re.ASCII)
 
@@ -42,20 +50,71 @@ def journal_file(folder: Path, process: str, number: int) -> JournalFile:
     return JournalFile(process, number, path)
 
 
+def spare_folder(folder: Path) -> Path:
+    """Return the folder in memory for the journals of `folder`, of this user. It need not exist."""
+    place = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
+    return SHARED_MEMORY / f"dragoman-{os.geteuid()}-{place}"
+
+
+def make_spare(folder: Path) -> Path:
+    """Return the spare folder of `folder`, which exists then. Raises OSError if it cannot be made, or may be another
+    user's: who names a folder in a shared place first owns it."""
+    spare = spare_folder(folder)
+    with suppress(FileExistsError):
+        spare.mkdir(mode=0o700)
+    if not _is_own(spare):
+        raise PermissionError(errno.EPERM, "the spare folder is not this user's alone", os.fspath(spare))
+    return spare
+
+
+def leave_spare(folder: Path) -> None:
+    """Remove the spare folder of `folder` if it is there and empty."""
+    with suppress(OSError):
+        spare_folder(folder).rmdir()
+
+
+def _is_own(spare: Path) -> bool:
+    """Return whether a folder is one, and of this user alone."""
+    try:
+        found = spare.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
 def journal_files(folder: Path) -> list[JournalFile]:
-    """Return all, those of a process in the order in which they were written; none where there is no folder."""
+    """Return all, those of a process in the order in which they were written, those of the spare folder among them;
+    none if there is no folder."""
+    found = [*_files_of(folder)]
+    spare = spare_folder(folder)
+    if _is_own(spare):
+        found += _files_of(spare)
+    return sorted(found)
+
+
+def _files_of(folder: Path) -> Iterator[JournalFile]:
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
-        return []
-    found = [(match, name) for name in names if (match := _NAME.fullmatch(name))]
-    return sorted(JournalFile(match[1], int(match[2]), folder / name) for match, name in found)
+        return
+    for name in names:
+        if match := _NAME.fullmatch(name):
+            yield JournalFile(match[1], int(match[2]), folder / name)
 
 
 def journal_bytes(folder: Path) -> int:
     """Return the size of all journals together."""
+    return _bytes_of(journal_files(folder))
+
+
+def spare_bytes(folder: Path) -> int:
+    """Return the size of those that are in the spare folder."""
+    return _bytes_of(_files_of(spare_folder(folder)))
+
+
+def _bytes_of(files: Iterable[JournalFile]) -> int:
     total = 0
-    for each in journal_files(folder):
+    for each in files:
         try:
             total += each.path.stat().st_size
         except FileNotFoundError:  # loaded meanwhile

@@ -12,7 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from proxy.ledger.journal_files import UNREADABLE, JournalFile, journal_bytes, journal_files, locked, share_lock
+from proxy.ledger.journal_files import (
+    UNREADABLE,
+    JournalFile,
+    journal_bytes,
+    journal_files,
+    leave_spare,
+    locked,
+    share_lock,
+)
 from proxy.ledger.ledger_row import Journaled, OtherVersionError, UnreadableLineError, read_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
@@ -59,7 +67,8 @@ class JournalLoader:
         self._log = logging.getLogger("dragoman")
 
     def load(self, store: LedgerStore) -> int:
-        """Load all whole lines that there are, and return how many rows were new. Raises LedgerError, and OSError."""
+        """Load all whole lines that there are, those in the spare folder too, and return how many rows were new. Raises
+        LedgerError, and OSError."""
         files = journal_files(self._folder)
         paths = {each.path for each in files}
         self._offsets = {path: offset for path, offset in self._offsets.items() if path in paths}
@@ -67,6 +76,8 @@ class JournalLoader:
         new = sum(self._load_file(each, store) for each in files if each.path not in self._foreign)
         self._state.foreign = len(self._foreign)
         self._state.behind = 0.0
+        if any(each.path.parent != self._folder for each in files):
+            leave_spare(self._folder)
         return new
 
     def measure(self) -> None:

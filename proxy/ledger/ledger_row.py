@@ -24,6 +24,12 @@ VERSION: Final = 1
 MOST_BYTES: Final = 256
 """Of a text in a row, in UTF-8."""
 
+ESTIMATED: Final = 1
+"""The bit of a row whose token counts are estimates."""
+
+INCOMPLETE: Final = 2
+"""The bit of a row whose cost lacks what was used at a price that is not known. Earlier versions read 2 as 1."""
+
 MOST_TAGS: Final = 16
 
 MOST: Final = (1 << 63) - 1
@@ -46,7 +52,8 @@ TagsJson: TypeAlias = "orjson.Fragment | None"
 
 class LedgerRow(NamedTuple):
     """A request in the order of the columns. `time` is its end, ms UTC; `cost` billionths of a USD, None without a
-    price; token counts are None where nobody knows them. `deployment` and `model` are labels of the table; `asked` is
+    price; token counts are None where nobody knows them. `estimated` is ESTIMATED,
+    INCOMPLETE, both or 0. `deployment` and `model` are labels of the table; `asked` is
     the client's own string. `tags` is a JSON object or None."""
 
     id: bytes
@@ -103,9 +110,11 @@ def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None 
         tokens_in, tokens_out = usage.prompt_tokens, usage.completion_tokens
         cached = details.get("cached_tokens") if (details := usage.prompt_details) else None
         reasoning = details.get("reasoning_tokens") if (details := usage.completion_details) else None
-        estimated = 1 if usage.estimated else 0
+        estimated = ESTIMATED if usage.estimated else 0
         if (usd := record.cost) is not None:
             cost = round(usd * NANO)
+            if record.unpriced:
+                estimated |= INCOMPLETE
     asked = record.asked
     if len(asked) > 64 or "\0" in asked:
         asked = clean(asked)
@@ -230,7 +239,7 @@ def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
         or not 0 <= ms < MOST_MS
         or not 0 <= (cost or 0) < MOST_COST
         or not 0 <= time <= LATEST
-        or not 0 <= estimated <= 1
+        or not 0 <= estimated <= ESTIMATED | INCOMPLETE
         or not 0 <= status <= MOST_STATUS
         or not 0 <= attempts < MOST_ATTEMPTS
         or len(key) != 2 * ID_BYTES
@@ -264,7 +273,7 @@ def _checked_row(values: Sequence[Any], gateway: str) -> LedgerRow:
         _count(values[14]),
         _count(values[15]),
         _count(values[16]),
-        _number(values[17], 1),
+        _number(values[17], ESTIMATED | INCOMPLETE),
         None if values[18] is None else _number(values[18], MOST_COST),
         _number(values[19], MOST_STATUS),
         _text(values[20]),

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from zoneinfo import ZoneInfoNotFoundError
 
 from config.time_zones import zone_named
-from proxy.ledger.ledger_row import LedgerRow
+from proxy.ledger.ledger_row import INCOMPLETE, LedgerRow
 from proxy.ledger.ledger_settings import LedgerRefusedError
 from proxy.limits.limit import ScopeSide, Subject, scopes_of
 
@@ -24,7 +24,8 @@ GOOD: Final = "ok"
 """The outcome of requests that are no errors."""
 
 UNPRICED: Final = (
-    "cost IS NULL AND attempts > 0 AND (outcome = 'ok' OR coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0)"
+    "(estimated > 1 OR cost IS NULL AND attempts > 0"
+    " AND (outcome = 'ok' OR coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0))"
 )
 """What `is_unpriced` says, in SQL that both databases take."""
 
@@ -35,7 +36,8 @@ DayKey: TypeAlias = tuple[str, str, str, str, str]
 
 
 class SlotSpend(NamedTuple):
-    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it."""
+    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it, or
+    not with all that they cost."""
 
     scope: str
     slot: int
@@ -119,7 +121,10 @@ def scopes(row: LedgerRow) -> tuple[str, ...]:
 
 
 def is_unpriced(row: LedgerRow) -> bool:
-    """Return whether what a row used costs an unknown amount. A call that failed and used no tokens costs nothing."""
+    """Return whether what a row used costs an unknown amount, in full or in part. A call that failed and used no tokens
+    costs nothing."""
+    if row.estimated & INCOMPLETE:
+        return True
     used = row.outcome == GOOD or (row.tokens_in or 0) + (row.tokens_out or 0) > 0
     return row.cost is None and row.attempts > 0 and used
 
@@ -144,7 +149,7 @@ def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
         sums[5] += row.tokens_reasoning or 0
         if row.cost is not None:
             sums[6] += row.cost
-        elif is_unpriced(row):
+        if is_unpriced(row):
             sums[7] += 1
         sums[8] += row.ms
     made = Rollup()

@@ -36,6 +36,9 @@ PAUSE: Final = 0.05
 """Seconds for which a process that never had an answer waits for one before it goes on alone, and between two tries:
 it knows of nobody who shares the limits, and at its start it is busy itself."""
 
+COORDINATOR: Final = "the coordinator (Redis, or the supervisor of the workers without it)"
+"""What divides limits between processes, in the log."""
+
 LINES_APART: Final = 60.0
 """Seconds between two lines of the log: a link that comes and goes must not fill it."""
 
@@ -282,9 +285,9 @@ class LeaseBook:
                 self.expected,
             )
         elif self.alone:
-            self._log.warning("limits: who counts for all does not answer; going on with this process's share")
+            self._log.warning("limits: %s does not answer; going on with this process's share", COORDINATOR)
         else:
-            self._log.warning("limits: counting together again")
+            self._log.info("limits: counting together again")
 
 
 def _nothing() -> None:

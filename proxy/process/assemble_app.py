@@ -17,6 +17,7 @@ from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledge
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
+from proxy.admin.last_hour.hour_counter import HourCounter
 from proxy.admin.recent_requests import RecentRequests
 from proxy.admin.status import OneProcess, RequestWatch, StatusSource
 from proxy.background_tasks import Work, background
@@ -59,7 +60,6 @@ from proxy.process.start_listener import (
     url_of,
     with_reach,
 )
-from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
@@ -204,9 +204,9 @@ async def public_gateway(
         stack.push_async_callback(_deliver_last, tracing, plugins)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
-        early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
-        refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
-        public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
+        refused, malformed = watch.hour.with_refusals(observer.refused), MalformedRequests(observer.malformed)
+        early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, refused)
+        public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
         public.most_open = client_share()
         when_exhausted(partial(_make_room, transport, public))
         listener = await open_public(public, presented.secured())
@@ -320,15 +320,18 @@ async def _observing(
     """Return what keeps the last requests for the operator, what is told of every request that ends, and where there is
     a payload log what gets the bodies."""
     clock = asyncio.get_running_loop().time
-    watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
-    also: list[Callable[[RequestRecord, float | None], None]] = [watch.recent.add, watch.failed.add]
+    watch = RequestWatch(RecentRequests(clock), HourCounter(clock, time.time), FailedRequests(time.time), lines)
+    observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger)
+    observer.add("page", watch.recent.add)
+    observer.add("page", watch.hour.add)
+    observer.add("page", watch.failed.add)
     received, place = None, table.loaded.payloads
     if place is not None:
         payloads = await stack.enter_async_context(opened_payload_log(place))
         metrics.watch_families(payloads.counts.families)
         received = payloads.received
-        also.append(payloads.finished)
-    return watch, RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, also), received
+        observer.add("payload_log", payloads.finished)
+    return watch, observer, received
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
@@ -342,7 +345,7 @@ async def _tracing(
     """Return what traces requests, where the table says so."""
     tracing = TracingService(gateway, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
-    observer.tell(tracing.finished)
+    observer.add("tracing", tracing.finished)
     metrics.watch_families(tracing.families)
     return tracing
 
@@ -352,7 +355,7 @@ async def _plugging(
 ) -> PluginsInUse:
     """Return the table's plugins, through which requests pass from now on."""
     sinks = sinks_of_process()
-    observer.tell(sinks.add)
+    observer.add("plugins", sinks.add)
     return await plugins_in_use(gateway.use_guards, sinks, off_loop.threads, table, metrics)
 
 

@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,6 +17,7 @@ from config.load_config import Examined, Loaded, Sources, examine_embedded, exam
 from config.problem import ConfigError, Problem
 from config.reading.table_files import DISK, Store
 from config.sections.server_section import ServerSection
+from providers.list_prices.list_prices import ListPrices
 from proxy.listener.tls import listener_context
 from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
 from proxy.process.table_checks.check_credentials import lacks
@@ -23,6 +25,7 @@ from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.process.table_checks.check_out_of_service import unserved_names
 from proxy.process.table_checks.check_own_address import doubled_port, self_calls
 from proxy.process.table_checks.check_payload_log import payload_log_warnings
+from proxy.process.table_checks.check_prices import budgets_that_refuse_everything, missing_prices
 from proxy.routing.snapshot import Snapshot, compile_table
 
 LogForm = Literal["json", "text"]
@@ -137,12 +140,16 @@ class Source:
         tls = listener_context(loaded)
         if isinstance(tls, Problem):
             problems.append(tls)
-        compiled = compile_table(loaded)
+        compiled = compile_table(loaded, ListPrices(datetime.fromtimestamp(self.wall(), UTC).date()))
         problems += _unreported(compiled.problems, problems)
         plugins, faults = load_plugins(loaded)
         problems += _unreported(faults, problems)
+        warnings = loaded.warnings
+        if not problems:
+            problems += budgets_that_refuse_everything(loaded, compiled.snapshot)
+            warnings = (*warnings, *missing_prices(loaded, compiled.snapshot))
         context = None if isinstance(tls, Problem) else tls
-        return LoadedTable(loaded, compiled.snapshot, loaded.warnings, context, plugins), problems
+        return LoadedTable(loaded, compiled.snapshot, warnings, context, plugins), problems
 
     def _own_addresses(self, table: LoadedTable, known: Sequence[Problem]) -> tuple[Problem, ...]:
         """Return the problems of the listeners' addresses, none where one of the addresses has been refused."""

@@ -1,6 +1,15 @@
-"""Report what became of each request to the metrics, the access log and the ledger."""
+"""Report what became of each request to the ledger, the metrics, the access log and whoever else observes it.
 
-from collections.abc import Callable, Mapping, Sequence
+Nothing that observes a request can change its response: each observer is guarded by itself. A fault in one is logged
+with its traceback and counted, and the others run all the same.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, Literal, TypeVar, TypeVarTuple, Unpack
 
 from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
@@ -13,10 +22,30 @@ from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.plain_lines import PlainLines
 
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
+
+Observe = Callable[[RequestRecord, float | None], None]
+"""Takes a finished request and its cost in USD, `None` if it is unknown."""
+
+ObserverName = Literal["ledger", "metrics", "log", "page", "payload_log", "tracing", "plugins"]
+"""Names of observers, in the metrics and in the log."""
+
+TRACEBACK_EVERY: Final = 1.0
+"""Seconds between two tracebacks of one observer: a fault that every request meets must not fill the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """One observer of finished requests."""
+
+    name: ObserverName
+    observe: Observe
+
 
 class RequestObserver:
-    """Counts requests, writes their lines of the access log, as `log` says, and their rows of the ledger where there is
-    one. `also` get each finished request too, with what it cost (None: not known)."""
+    """Reports requests: first to the ledger, if there is one, then to the metrics and to the access log, as `log` says,
+    then to the observers that `add` was given, in that order. `clock` counts seconds."""
 
     def __init__(
         self,
@@ -24,43 +53,78 @@ class RequestObserver:
         lines: LineWriter,
         log: LogSection,
         ledger: LedgerService | None = None,
-        also: Sequence[Callable[[RequestRecord, float | None], None]] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._metrics = metrics
-        self._ledger = ledger
-        self._also = tuple(also)
         self._lines = lines
+        self._clock = clock
         self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
         self._line = LINE_WRITERS[log.form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
         self._malformed_line = MALFORMED_LINES[log.form]
+        self._traced: dict[str, float] = {}
+        self._log = logging.getLogger("dragoman")
+        own = (Observer("metrics", metrics.observe), Observer("log", self._write_line))
+        first = () if ledger is None else (Observer("ledger", lambda record, cost: ledger.append(record)),)
+        self._observers: tuple[Observer, ...] = (*first, *own)
 
-    def tell(self, observe: Callable[[RequestRecord, float | None], None]) -> None:
-        """Tell one more of each finished request."""
-        self._also = (*self._also, observe)
+    def add(self, name: ObserverName, observe: Observe) -> None:
+        """Report each finished request to one more observer."""
+        self._observers = (*self._observers, Observer(name, observe))
 
     def finished(self, record: RequestRecord) -> None:
-        """Report a request that has ended."""
-        cost = record.cost
-        self._metrics.observe(record, cost)
-        if self._sampling is None or self._sampling.takes(record):
-            self._lines.write(self._line(record, cost))
-        if self._ledger is not None:
-            self._ledger.append(record)
-        for observe in self._also:
-            observe(record, cost)
+        """Report a request that has ended. Raises nothing."""
+        request = record.request_id
+        cost = self._guarded("metrics", request, _COST, record)
+        for observer in self._observers:
+            self._guarded(observer.name, request, observer.observe, record, cost)
 
     def refused(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
-        """Report `count` requests that were refused before they were parsed."""
-        self._metrics.shed_before_parsing(surface, status, reason, count)
-        self._lines.write(self._early_refusal_line(surface, status, reason, count))
+        """Report `count` requests that were refused before they were parsed. Raises nothing."""
+        refused = surface, status, reason, count
+        self._guarded("metrics", "-", self._metrics.shed_before_parsing, *refused)
+        self._guarded("log", "-", self._write_refusals, *refused)
 
     def malformed(self, counts: Mapping[int, int]) -> None:
-        """Report input that was not HTTP, counted by the status of its answer."""
-        for status, count in counts.items():
-            self._metrics.malformed(status, outcome_of(status), count)
+        """Report input that was not HTTP, counted by the status of its response. Raises nothing."""
+        self._guarded("metrics", "-", self._count_malformed, counts)
+        self._guarded("log", "-", self._write_malformed, counts)
+
+    def _guarded(
+        self,
+        name: ObserverName,
+        request_id: str,
+        report: Callable[[Unpack[Arguments]], Result],
+        *about: *Arguments,
+    ) -> Result | None:
+        """Call an observer; `None` after a fault, which is logged and counted. Whatever it is, the client gets its
+        response, and the other observers get the request."""
+        try:
+            return report(*about)
+        except Exception:
+            self._metrics.observer_failed(name)
+            now = self._clock()
+            if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
+                self._traced[name] = now
+                self._log.exception("request %s: a fault in %s; the response is not affected", request_id, name)
+            return None
+
+    def _write_line(self, record: RequestRecord, cost: float | None) -> None:
+        if self._sampling is None or self._sampling.takes(record):
+            self._lines.write(self._line(record, cost))
+
+    def _write_refusals(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
+        self._lines.write(self._early_refusal_line(surface, status, reason, count))
+
+    def _write_malformed(self, counts: Mapping[int, int]) -> None:
         self._lines.write(self._malformed_line(counts))
 
+    def _count_malformed(self, counts: Mapping[int, int]) -> None:
+        for status, count in counts.items():
+            self._metrics.malformed(status, outcome_of(status), count)
+
+
+_COST: Final[Callable[[RequestRecord], float | None]] = attrgetter("cost")
 
 RequestLine = Callable[[RequestRecord, float | None], bytes]
 """Returns the line of a finished request, which cost so much."""

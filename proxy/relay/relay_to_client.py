@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from providers.completion import Chunk, ContentLogprobs, Logprobs, StreamEvent, TextRun, Usage
+from providers.completion import Chunk, ContentLogprobs, Logprobs, StreamEvent, TextRun, Usage, has_content
 from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_of, size_written
 from providers.emulation.join_extras import size_of_extras
@@ -61,6 +61,7 @@ class Relay:
     are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
     the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
+    `_content` says whether content has come since the limits were renewed last.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -85,6 +86,7 @@ class Relay:
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
     _rest: Parts | None = None
+    _content: bool = False
     _short: tuple[int, bytes, bytes | None, bytes, tuple[bytes, ...], slice] | None = None
     _form: Around | None = None
     _counts: bool = True
@@ -112,7 +114,7 @@ class Relay:
         try:
             self._idle_since = self._now()
             await self._emit(first_parts(stream))
-            self._idle_since = deadlines.touch()
+            self._idle_since = self._renew()
             while not stream.over and self._finished < self._expected:
                 try:
                     await hand_each(stream, self._piece_came, self._run_came, self._shorten)
@@ -124,7 +126,7 @@ class Relay:
                     self._ordinary = None  # holds this object
                 if self._unread is not None:
                     await self._until_read()
-                    self._idle_since = deadlines.advance()
+                    self._idle_since = self._renew()
                 self._raise_broken()
                 await self._emit_rest()
                 if (aside := aside_of(stream)) is not None:
@@ -181,7 +183,7 @@ class Relay:
         self.deadlines.pause()
         self._send(await aside(lambda: self._frames(take())))
         await self._until_read()
-        self._idle_since = self.deadlines.advance()
+        self._idle_since = self._renew()
         self._raise_broken()
 
     def _shorten(self, decoder: RunDecoder, ordinary: Take) -> Take:
@@ -245,13 +247,17 @@ class Relay:
         """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
         broken, or every choice has ended."""
         self._short = self._form = None
-        record, deadlines = self.record, self.deadlines
-        record.waited += self._now() - self._idle_since
-        frames = record.chunks
+        self.record.waited += self._now() - self._idle_since
         self._pass_on(parts)
-        self._idle_since = deadlines.advance() if record.chunks > frames else deadlines.touch()
+        self._idle_since = self._renew()
         going = self._unread is None and self._broken is None and self._rest is None
         return going and self._finished < self._expected
+
+    def _renew(self) -> float:
+        """Renew the limits of the stream after data from the upstream: that of content only if there was some. Vendors
+        send pings, empty deltas and counts of usage while they generate nothing. Returns the time."""
+        came, self._content = self._content, False
+        return self.deadlines.advance() if came else self.deadlines.touch()
 
     def _run_came(self, run: TextRun) -> bool:
         """Do what `_piece_came` does for a piece that is a run: nearly all are, and nothing ends or breaks in one."""
@@ -342,6 +348,7 @@ class Relay:
                         frames.append(run)
                         record.chunks += len(part.literals)
                         self.size += part.size
+                        self._content = True
                         continue
                 for event in part.chunks() if isinstance(part, TextRun) else (part,):
                     frames.append(self._frame(event))
@@ -362,6 +369,7 @@ class Relay:
 
     def _frame(self, event: StreamEvent) -> bytes:
         if isinstance(event, Chunk):
+            self._content = self._content or has_content(event)
             if event.finish_reason is not None:
                 self._finished += 1
                 if self.record.sampled is not None:

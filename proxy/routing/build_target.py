@@ -12,17 +12,21 @@ from config.table.inheritance import Settings
 from providers.client_extras.extra_headers import covers_own
 from providers.client_extras.hosts_paths_and_code import is_reserved
 from providers.dialects.registry import DIALECTS
+from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Media, Permits, Price, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Media, Permits, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import Authorities, Credential
+from proxy.routing.compile_prices import compile_pricing
 from proxy.vendor_credentials.sources import Deployment, Missing, source_of
 
 GENERIC: Final = "openai_compatible"
 """The profile for any server that speaks OpenAI's API."""
 
 
-def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -> Target | tuple[Problem, ...]:
+def make_target(
+    key: str, deployment: str, settings: Settings, loaded: Loaded, prices: ListPrices = NO_LIST_PRICES
+) -> Target | tuple[Problem, ...]:
     """Return the target of one deployment of the entry `key`, `vendor/model` or `vendor/*`, or its problems."""
     vendor, _, model = key.partition("/")
     report = _Report(loaded, vendor, settings)
@@ -34,7 +38,8 @@ def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -
     permits = _permits(settings, report)
     if report.problems:
         return tuple(report.problems)
-    price, timeouts, breaker = settings.price, settings.timeouts, settings.circuit_breaker
+    pricing = compile_pricing(settings, profile, base_url, model, prices)
+    timeouts, breaker = settings.timeouts, settings.circuit_breaker
     retries, budget = settings.retries, settings.retries.budget
     own_budget = RetryBudget(budget.share, budget.per_second, budget.least)
     return Target(
@@ -55,7 +60,7 @@ def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -
         retries=Retries(retries.attempts, retries.safety, retries.same_deployment, own_budget),
         circuit_breaker=CircuitBreaker(breaker.failures, breaker.cooldown, breaker.longest_cooldown),
         weight=settings.weight,
-        context_window=settings.context_window,
+        context_window=settings.context_window or pricing.window,
         max_output_tokens=settings.max_output_tokens,
         api_version=settings.api_version,
         completions=settings.completions,
@@ -68,7 +73,9 @@ def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -
         concurrent=settings.concurrent,
         input_type=settings.input_type,
         out_of_service=settings.out_of_service,
-        price=None if price is None else Price(**dict(price)),
+        price=pricing.price,
+        base_model=pricing.base_model,
+        list_price=pricing.list_price,
     )
 
 

@@ -18,6 +18,7 @@ from config.sections.team_section import TeamKey, TeamSection
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
+from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
 from proxy.limits.limit import ALL, UNLIMITED, Limits, ScopeBudget, TeamLimits
@@ -197,16 +198,16 @@ class Compiled:
     problems: tuple[Problem, ...]
 
 
-def build_snapshot(loaded: Loaded) -> Snapshot:
+def build_snapshot(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Snapshot:
     """Compile a table with the vendors' profiles. Raises ConfigError with every problem."""
-    compiled = compile_table(loaded)
+    compiled = compile_table(loaded, prices)
     if compiled.problems:
         raise ConfigError(compiled.problems)
     return compiled.snapshot
 
 
-def compile_table(loaded: Loaded) -> Compiled:
-    """Compile a table with the vendors' profiles, as far as it is valid."""
+def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compiled:
+    """Compile a table with the vendors' profiles and list prices, as far as it is valid."""
     config = loaded.config
     problems = [
         unknown_profile(name, profile, loaded)
@@ -216,7 +217,7 @@ def compile_table(loaded: Loaded) -> Compiled:
     problems.extend(_undiscoverable(loaded))
     # The loader has reported models whose vendor is missing.
     known = [name for name in config.models if _vendor(name) in config.vendors]
-    every = [_model(loaded, name, problems) for name in known]
+    every = [_model(loaded, name, problems, prices) for name in known]
     compiled = {model.name: model for model in every if model.targets}
     limits = LimitCompiler()
     limits.client(ALL, config.limits, config.budget)
@@ -273,12 +274,12 @@ def _is_wildcard(name: str) -> bool:
     return name.partition("/")[2] == WILDCARD
 
 
-def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
+def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrices) -> Model:
     model = loaded.config.models[name]
     targets: list[Target] = []
     for deployment in model.deployments or (IMPLICIT_DEPLOYMENT,):
         settings = effective(loaded.config, _vendor(name), name, deployment)
-        made = make_target(name, deployment, settings, loaded)
+        made = make_target(name, deployment, settings, loaded, prices)
         if isinstance(made, Target):
             targets.append(made)
         else:
@@ -368,5 +369,11 @@ def expand(model: Model, name: str) -> Model:
 
     Cached, because dialects compile each target once; bounded, because clients choose the names.
     """
-    targets = tuple(replace(target, model=name, upstream_model=name) for target in model.targets)
+    targets = tuple(_named(target, name) for target in model.targets)
     return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.cache, model.listed)
+
+
+def _named(target: Target, name: str) -> Target:
+    """Return a deployment of any model as one of the model `name`, at its list price if it takes list prices."""
+    price = target.price if target.list_price is None else target.list_price(name)
+    return replace(target, model=name, upstream_model=name, price=price)

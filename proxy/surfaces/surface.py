@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from providers.completion import Chunk, Completion, TextRun, Usage
 from providers.frozen_record import record
 from providers.json_types import JsonObject
-from providers.target import Price
+from providers.pricing import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 
@@ -141,7 +141,7 @@ class Renderer(Protocol):
     """Renders one answer; keeps the state of a stream, so each request has its own.
 
     After `error` the connection is closed without the end of the body, so that clients which ignore the event notice
-    too.
+    too; not for an EndingRenderer.
     """
 
     def completion(self, completion: Completion) -> bytes:
@@ -161,6 +161,13 @@ class Renderer(Protocol):
 
     def error(self, facts: ErrorFacts) -> bytes:
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
+
+
+class EndingRenderer:
+    """Base of those renderers whose `error` is an event that ends a stream of their API, as every client knows. The
+    body then ends: an SDK that reads on would take a cut one for a broken connection, and hide the event."""
+
+    __slots__ = ()
 
 
 class FramingRenderer:

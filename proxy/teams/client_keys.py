@@ -5,11 +5,19 @@ Never stores a key in clear: the table has SHA-256 digests, and a request's key 
 
 import hashlib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from multidict import MultiMapping
 
-from proxy.errors import FieldProblem, GatewayError, conflicting_keys, expired_key, invalid_key, invalid_request
+from proxy.errors import (
+    FieldProblem,
+    GatewayError,
+    conflicting_keys,
+    expired_key,
+    invalid_key,
+    invalid_request,
+)
 from proxy.routing.snapshot import NO_KEY, Key, Snapshot, Team
 
 MAX_KEY = 512
@@ -18,6 +26,12 @@ MAX_KEY = 512
 
 class WrongKey(GatewayError):
     """The request has a key of no team, possibly a guess."""
+
+
+def missing_key() -> GatewayError:
+    """Return the error for a request without a key."""
+    message = "Missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'."
+    return GatewayError(replace(invalid_key().facts, message=message), "missing_api_key")
 
 
 class ExpiredKey(GatewayError):
@@ -82,7 +96,7 @@ def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str
 def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
     """Return the key with a digest, in a table with teams. Raises as `identify` does."""
     if digest is None:
-        raise invalid_key()
+        raise missing_key()
     # How long the look-up takes may tell of digests at most, which nobody can choose.
     found = snapshot.keys.get(digest)
     if found is None:

@@ -16,6 +16,7 @@ from proxy.errors import ErrorFacts, GatewayError, known_wait
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
+from proxy.request_record import RefusingLimit
 
 SPREAD: Final = 0.25
 """The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""
@@ -47,6 +48,13 @@ def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) 
     message = f"{_message(exceeded, wait, zone)} {_OF_ALL}"
     unit = QUOTA if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
     return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=wait, unsent=True, ours=True)
+
+
+def refusing_limit(exceeded: Exceeded) -> RefusingLimit:
+    """Return the name of a limit for the log and the operator's page."""
+    period = "" if exceeded.period is None else exceeded.period.value
+    amount = amount_words(exceeded.unit, exceeded.limit)
+    return RefusingLimit(exceeded.scope, exceeded.kind.value, exceeded.unit.value, period, amount)
 
 
 def no_price(scope: str, model: str) -> GatewayError:

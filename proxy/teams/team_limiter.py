@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from providers.failure import Failure
-from providers.target import Price
+from providers.pricing import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import (
@@ -34,7 +34,15 @@ from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstima
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import budget_unread, kept_lines, limit_exceeded, limit_headers, limit_lines, no_price
+from proxy.teams.limit_errors import (
+    budget_unread,
+    kept_lines,
+    limit_exceeded,
+    limit_headers,
+    limit_lines,
+    no_price,
+    refusing_limit,
+)
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -319,7 +327,7 @@ class TeamLimiter:
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
         if exceeded.kind is LimitKind.UNPRICED:
             return no_price(exceeded.scope, record.asked or bound.pair[1])
-        record.outcome = "limited"
+        record.outcome, record.limit = "limited", refusing_limit(exceeded)
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
@@ -344,6 +352,8 @@ def _paid(price: Price | None, prompt: int, answer: int) -> int | None:
     """Return what tokens cost, in billionths of a USD; `None` without a price of what is used."""
     if price is None:
         return None
+    if price.long_context:
+        price = price.of_length(prompt)
     if price.output is None:
         return None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
     return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)

@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from providers.completion import Usage
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import Attempt, RefusingLimit, RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.log_writer import MAX_LINE
+
+UNAUTHORIZED = 401
+"""The status of a request whose key is refused: without a team, the address alone says whose it is."""
 
 SHOWN_WAIT = 0.001
 """Least seconds of waiting for the client that get a field."""
@@ -55,9 +58,7 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     if vendor_id := record.vendor_id:
         fields["upstream_request_id"] = vendor_id
     if record.code is not None:
-        fields["code"] = record.code
-        if record.guarded is not None and record.guarded.plugin:
-            fields["plugin"], fields["reason"] = record.guarded.plugin, record.guarded.reason
+        _add_refusal(fields, record)
     if record.sample is not None:
         fields["sample"] = record.sample
     if record.outcome == "shed":
@@ -68,6 +69,19 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
             _add_failures(fields, record)
             break
     return fields
+
+
+def _add_refusal(fields: dict[str, object], record: RequestRecord) -> None:
+    fields["code"] = record.code
+    if record.guarded is not None and record.guarded.plugin:
+        fields["plugin"], fields["reason"] = record.guarded.plugin, record.guarded.reason
+    if record.limit is not None and record.outcome == "limited":
+        fields["limit"] = _limit(record.limit)
+
+
+def _limit(limit: RefusingLimit) -> dict[str, object]:
+    period = {"period": limit.period} if limit.period else {}
+    return {"scope": limit.scope, "kind": limit.kind, "unit": limit.unit, **period, "limit": limit.limit}
 
 
 def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
@@ -81,6 +95,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         _add_usage(fields, usage)
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)
+    if unpriced := record.unpriced:
+        fields["unpriced"] = unpriced
     if record.cache is not None:
         fields["cache"] = record.cache.result
     if record.emulated:
@@ -163,19 +179,26 @@ bytes for each other field within MAX_LINE."""
 def request_text(record: RequestRecord) -> bytes:
     """Return a request's line as text: time, status, team and model, deployment, duration, and what failed."""
     code = f" {record.code}" if record.code else ""
+    sender = f" from {record.client}" if record.status == UNAUTHORIZED and record.client else ""
     who = f"{record.team}/{record.key}" if record.key else record.team
     where = f" -> {_shown(record.answered_by, SHOWN_NAME)}" if record.answered_by else ""
     asked = _shown(record.asked or record.path, SHOWN_NAME)
     line = (
         f"{timestamp()} {record.status}{code} {record.surface} {who} {asked}{where} "
-        f"{record.outcome} {record.duration * 1000:.1f} ms {record.request_id}"
+        f"{record.outcome}{sender} {record.duration * 1000:.1f} ms {record.request_id}"
     )
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
     parts = "".join(f"; {_attempt_text(attempt)}" for attempt in failed[:SHOWN_ATTEMPTS])
     more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
     sampled = "" if record.sample is None else f" (sampled {record.sample:.6g})"
     repeated = "".join(f"; repeated {count}x: {cause}" for cause, count in Counter(record.repeats).items())
-    return f"{line}{sampled}{_cache_text(record)}{_plugin_text(record)}{parts}{more}{repeated}".encode()
+    causes = f"{_cache_text(record)}{_limit_text(record)}{_plugin_text(record)}"
+    return f"{line}{sampled}{causes}{parts}{more}{repeated}".encode()
+
+
+def _limit_text(record: RequestRecord) -> str:
+    """Return for example `; budget of team search: 500.00 USD per month`; nothing if no limit refused the request."""
+    return f"; {record.limit.words}" if record.limit is not None and record.outcome == "limited" else ""
 
 
 def _plugin_text(record: RequestRecord) -> str:

@@ -87,6 +87,14 @@ REQUEST_FIELDS: Final = (
         '"req_011CVXyZ"',
     ),
     LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
+    LineField(
+        "limit",
+        "object",
+        "",
+        "a limit or budget refused the request",
+        "Whose it is (`scope`), its `kind` and `unit`, its `period` unless it is of requests at once, and its amount.",
+        '{"scope":"team search","kind":"budget","unit":"usd","period":"month","limit":"500.00 USD"}',
+    ),
     LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),
     LineField("reason", "text", "", "a plugin ended the request", "What it said, or how it failed.", '"a number"'),
     LineField(
@@ -130,6 +138,15 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("usage_estimated", "true", "", "the vendor reported not all", "Tokens are estimates.", "true"),
     LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
+    LineField(
+        "unpriced",
+        "list of texts",
+        "",
+        "there is some",
+        "What was used at a price that is not known: `tokens` and `web_search`, which are not in `cost_usd`, "
+        "`service_tier` and `audio`, which are in it as standard text.",
+        '["web_search"]',
+    ),
     LineField(
         "cache",
         "text",

@@ -129,6 +129,9 @@ class Metrics:
         for reason in OverloadReason:
             self._sheds.start(reason.value)
         self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
+        self._faults = make.counter(
+            "observer_failures", "Faults of what observes requests; responses are not affected.", ("observer",)
+        )
         self._limited = make.counter("rate_limited", "Requests refused for a limit or a budget.", ("team", "limit"))
         self._cache = {
             "hit": make.counter("cache_hits", "Requests answered out of the answer cache.", ("model",)),
@@ -142,7 +145,7 @@ class Metrics:
         self._inflight_rows: dict[str, list[float]] = {}  # as many as the instrument has series
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
-            "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
+            "deployment_state", "The circuit: 0 closed, 1 half-open, 2 open; once called.", ("deployment",)
         )
         self._limits: Callable[[], Iterable[tuple[str, Limited]]] = tuple
         self._limit = self._gauge(
@@ -232,6 +235,10 @@ class Metrics:
     def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
         """Show these too, called for whenever metrics are rendered."""
         self.registry.register(_FamilyCollector(families))
+
+    def observer_failed(self, observer: str) -> None:
+        """Count a fault in what observes requests."""
+        self._add(self._faults, observer)
 
     def key_refused(self, reason: Literal["wrong", "expired"]) -> None:
         """Count a request whose key is of no team, or was one's."""

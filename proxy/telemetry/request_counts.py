@@ -12,7 +12,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Protocol
 
-from providers.completion import Usage
+from providers.completion import SEARCH_REQUESTS, Usage
+from providers.pricing import SEARCHES, unpriced_tokens
 from proxy.request_record import RequestRecord
 from proxy.telemetry.instruments import CounterInstrument, HistogramInstrument, Instrument, Series
 
@@ -56,6 +57,8 @@ class RequestRows:
     input: list[float]
     output: list[float]
     cost: list[float]
+    unpriced_tokens: list[float]
+    unpriced_searches: list[float]
     series: tuple[Series, ...]
     touched: bool = False
 
@@ -95,6 +98,14 @@ class RequestCounts:
             ("team", "model", "direction"),
         )
         self._cost = make.counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
+        self._unpriced_tokens = make.counter(
+            "unpriced_tokens",
+            "Tokens whose price is not known, in full or for their tier or modality.",
+            ("team", "model"),
+        )
+        self._unpriced_searches = make.counter(
+            "unpriced_searches", "Searches of the web whose price is not known.", ("team", "model")
+        )
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
         """Count a finished request, and what it cost. One that was shed is counted and no more, since shedding has to
@@ -104,7 +115,8 @@ class RequestCounts:
             shed.row[0] += 1
             return
         usage = record.counted
-        rows = self._rows(record, usage, cost)
+        unpriced = record.unpriced
+        rows = self._rows(record, usage, cost, unpriced)
         rows.touched = True
         rows.requests[0] += 1
         duration = record.finished - record.started
@@ -128,6 +140,11 @@ class RequestCounts:
             rows.output[0] += usage.completion_tokens
         if cost is not None:
             rows.cost[0] += cost
+        if unpriced and usage is not None:
+            if rows.unpriced_tokens:
+                rows.unpriced_tokens[0] += unpriced_tokens(unpriced, usage)
+            if rows.unpriced_searches and usage.completion_details:
+                rows.unpriced_searches[0] += usage.completion_details.get(SEARCH_REQUESTS, 0)
 
     def touched(self) -> set[Series]:
         """Return the series that requests have added to since the last call."""
@@ -135,11 +152,13 @@ class RequestCounts:
         touched, self._touched = self._touched, set()
         return touched
 
-    def _rows(self, record: RequestRecord, usage: Usage | None, cost: float | None) -> RequestRows:
+    def _rows(
+        self, record: RequestRecord, usage: Usage | None, cost: float | None, unpriced: tuple[str, ...]
+    ) -> RequestRows:
         """Return the rows that a request adds to. Those of one attempt are kept, unless a series stands for others:
         what is counted there instead is counted as an overflow each time."""
         if len(record.attempts) != 1:
-            return self._found(record, usage, cost)
+            return self._found(record, usage, cost, unpriced)
         attempt = record.attempts[0]
         key = (
             record.team,
@@ -153,11 +172,12 @@ class RequestCounts:
             record.first_content is None,
             usage is None,
             cost is None,
+            unpriced,
         )
         rows = self._kept.get(key)
         if rows is None:
             overflows = self._make.overflows
-            rows = self._found(record, usage, cost)
+            rows = self._found(record, usage, cost, unpriced)
             if overflows == self._make.overflows:
                 self._keep(key, rows)
         return rows
@@ -168,7 +188,9 @@ class RequestCounts:
             self._kept.clear()
         self._kept[key] = rows
 
-    def _found(self, record: RequestRecord, usage: Usage | None, cost: float | None) -> RequestRows:
+    def _found(
+        self, record: RequestRecord, usage: Usage | None, cost: float | None, unpriced: tuple[str, ...]
+    ) -> RequestRows:
         """Find the rows that a request adds to, each by its own labels."""
         found = [self._requests_of(record)]
 
@@ -188,6 +210,8 @@ class RequestCounts:
             input=row(self._tokens, team, model, "input") if usage else [],
             output=row(self._tokens, team, model, "output") if usage else [],
             cost=row(self._cost, team, model) if cost is not None else [],
+            unpriced_tokens=row(self._unpriced_tokens, team, model) if unpriced and unpriced != (SEARCHES,) else [],
+            unpriced_searches=row(self._unpriced_searches, team, model) if SEARCHES in unpriced else [],
             series=tuple(found),
         )
         self._touched.update(found)

@@ -6,16 +6,18 @@ runs within the time of its attempt.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from providers.dialect import UpstreamRequest, encode_again
+from providers.dialects.without_seals import without_seals
 from providers.emulation.split_into_calls import PlannedCall
-from providers.failure import Failure, UpstreamError
+from providers.failure import Failure, Refusal, UpstreamError
 from providers.models.refusals import refuses_effort
-from providers.unified_request import ChatPrompt
 from providers.vendor_text.attribute_failure import attribute
+from providers.vendor_text.refused_seals import refuses_seal
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
+from proxy.surfaces.request.parse_json import is_heavy
 from proxy.upstream.fit_context_window import Fitting
 from proxy.upstream.loop_detection import refuse_loop
 from proxy.upstream.mock_transport import SCHEME, MockTransport
@@ -24,14 +26,6 @@ from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Tran
 from proxy.upstream.vendor_headers import request_id_in_body
 
 T = TypeVar("T")
-
-_FOREIGN_REASONING: Final = "invalid_encrypted_content"
-"""OpenAI's code for encrypted reasoning of another organisation, or of another resource on Azure, to which a
-conversation has moved ("The encrypted content could not be verified", litellm's "Encrypted content affinity", November
-2026)."""
-
-_DETAILS: Final = "reasoning_details"
-_THINKING: Final = "thinking"
 
 
 def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
@@ -46,6 +40,7 @@ class CallSender:
     def __init__(self, http: Transport, threads: RequestThreads | None = None) -> None:
         self._http = http
         self._mock: Transport = MockTransport()
+        self._threads = threads
         self.fitting = Fitting(self._question, threads)
 
     async def make(
@@ -86,14 +81,26 @@ class CallSender:
         self, call: PlannedCall, failure: Failure, repeats: Repeats, record: RequestRecord
     ) -> tuple[RepeatCause, PlannedCall] | None:
         """Return why and as which call a refused call is made again; `None` if it is not."""
-        if failure.code == _FOREIGN_REASONING and RepeatCause.REASONING_REFUSED not in repeats:
-            bare = _without_reasoning(call, record)
+        if RepeatCause.REASONING_REFUSED not in repeats and refuses_seal(failure):
+            bare = await self._unsealed(call, record)
             return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
         if call.yielding and RepeatCause.EFFORT_REFUSED not in repeats and refuses_effort(failure):
             return RepeatCause.EFFORT_REFUSED, _without_effort(call, record)
         calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
         smaller = await self.fitting.smaller(call, failure, calls, record)
         return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
+
+    async def _unsealed(self, call: PlannedCall, record: RequestRecord) -> PlannedCall | None:
+        """Return the call without the reasoning that its vendor cannot read, and record what it lost."""
+        if self._threads is None or not is_heavy(call.sent.body):
+            made = _without_seals(call)
+        else:
+            made = await self._threads.run(record.owner, lambda: _without_seals(call))
+        if made is None:
+            return None
+        bare, dropped = made
+        record.dropped = tuple(dict.fromkeys((*record.dropped, *dropped)))
+        return bare
 
     async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
@@ -156,17 +163,17 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
     return UpstreamError(attribute(failure, sent, response.status, body))
 
 
-def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall | None:
-    """Return the call without the reasoning of earlier turns, which is recorded as dropped; `None` if it has none, or
-    has the client's own body."""
-    prompt = call.request.prompt
-    if call.sent.native or not isinstance(prompt, ChatPrompt) or not any(_DETAILS in each for each in prompt.messages):
+def _without_seals(call: PlannedCall) -> tuple[PlannedCall, tuple[str, ...]] | None:
+    """Return the call without the reasoning that its vendor cannot read, and the fields that it lost; `None` if it has
+    no such reasoning, or cannot be made without it."""
+    found = without_seals(call.request, call.sent)
+    if found is None:
         return None
-    bare = [{name: value for name, value in each.items() if name != _DETAILS} for each in prompt.messages]
-    request = replace(call.request, prompt=ChatPrompt(tuple(bare)))
-    if _THINKING not in record.dropped:
-        record.dropped = (*record.dropped, _THINKING)
-    return replace(call, request=request, sent=encode_again(call.sent, request))
+    try:
+        sent = encode_again(call.sent, found.request)
+    except Refusal:
+        return None
+    return replace(call, request=found.request, sent=sent), (*found.dropped, *sent.dropped)
 
 
 def _without_effort(call: PlannedCall, record: RequestRecord) -> PlannedCall:

@@ -61,13 +61,14 @@ class Switches:
 
     def uses(self) -> Mapping[str, Callable[[], None]]:
         """Return what turns on what each turn has, and all else off."""
-        ledger = self.observer._ledger
-        if ledger is None:
+        every = self.observer._observers
+        others = tuple(each for each in every if each.name != "ledger")
+        if len(others) == len(every):
             raise RuntimeError("a gateway without a ledger")
 
         def use(limits: bool, writes: bool) -> None:
             self.gateway._generation._limits = self.limiter if limits else self.free
-            self.observer._ledger = ledger if writes else None
+            self.observer._observers = every if writes else others
 
         return {name: lambda on=on: use(*on) for name, on in USES.items()}  # type: ignore[misc]  # bound here
 

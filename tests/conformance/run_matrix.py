@@ -139,7 +139,7 @@ def table(profile: str, window: int | None, limit: int | None = _LIMIT) -> str:
 
 
 def _settings(profile: str, model: str, window: int | None, limit: int | None) -> str:
-    told = load_profiles()[profile].dialect in _TOLD_A_LIMIT or "mistral-7b" in model
+    told = load_profiles()[profile].dialect in _TOLD_A_LIMIT or "mistral-7b" in model or model.startswith("anthropic/")
     given = {"max_output_tokens": limit if told else None, "context_window": window}
     return ", ".join([f"{name}: {value}" for name, value in given.items() if value])
 

@@ -34,6 +34,10 @@ IDLE: Final = 10.0
 PROBE: Final = 10.0
 """Seconds that the healthy request after a scenario may take."""
 
+PATIENCE: Final = 4
+"""So many times as long as a request may take, its client waits for it: what counts is the clock, and a machine that is
+busy with other work is late."""
+
 SLACK: Final = 1.0
 """Seconds, whatever the pace, that a request gets above its longest time."""
 
@@ -261,8 +265,10 @@ async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run
         return Got(at, elapsed, end, read.text == wall.TEXT, read.model, read.usage, read.error)
 
     try:
-        async with asyncio.timeout(longest * run.pace + SLACK):
+        async with asyncio.timeout(PATIENCE * longest * run.pace + SLACK):
             read = reading(await asking())
+        if run.now() - at > longest + SLACK / run.pace:
+            raise TimeoutError
     except TimeoutError:
         return ended("hang", Read(error="no end"))
     except (asyncio.IncompleteReadError, ConnectionError) as error:

@@ -9,7 +9,7 @@ import pytest
 
 from providers.failure import Failure, FailureKind
 from providers.json_types import JsonObject, JsonValue
-from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker
 from proxy.errors import DAY, upstream_failed
 from tests.faults.check_answers import good, refusal

@@ -70,6 +70,7 @@ def every_instrument() -> Metrics:
     for what in ("hit", "stale", "miss", "stored"):
         metrics.cache_used(what, "vendor/model")
     metrics.key_refused("expired")
+    metrics.observer_failed("log")
     metrics.watch(lambda: [(DEPLOYMENT, 2)])
     metrics.watch_limits(lambda: [(DEPLOYMENT, Limited(8, "operator", 1, 0))])
     metrics.reloaded("0" * 64)

@@ -94,6 +94,31 @@ async def test_pieces_without_content_are_a_life_but_no_progress(clock: Deadline
         clock.touch()
 
 
+@passes(Phase.PROGRESS, 2.0, 2.0)
+async def test_a_limit_of_progress_below_that_of_silence_is_kept_from_the_begin(clock: Deadlines) -> None:
+    clock.enter(Phase.FIRST_EVENT, 60.0)
+    clock.commit(5.0, 2.0, AGES)
+    while True:
+        await asyncio.sleep(0.5)
+        clock.touch()
+
+
+@passes(Phase.PROGRESS, 30.0, 530.0)
+async def test_time_in_which_the_client_is_waited_for_is_no_want_of_content_after_pings_either(
+    clock: Deadlines,
+) -> None:
+    clock.commit(20.0, 30.0, AGES)
+    for _ in range(5):
+        clock.pause()
+        await asyncio.sleep(50)
+        clock.pause()
+        await asyncio.sleep(50)
+        clock.touch()
+    while True:
+        await asyncio.sleep(10)
+        clock.touch()
+
+
 @passes(Phase.IDLE, 120.0, 10_220.0)
 async def test_time_in_which_the_upstream_is_not_waited_for_does_not_count(clock: Deadlines) -> None:
     clock.commit(120.0, AGES, AGES)

@@ -30,7 +30,8 @@ def test_a_missing_library_is_told_with_the_extra_to_install(
     kind: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert missing(kind) == f"credentials of the kind {kind} need an extra: pip install 'dragoman[{extra}]'"
+    how = f"make extras, or pip install '.[{extra}]' in Dragoman's source"
+    assert missing(kind) == f"credentials of the kind {kind} need an extra: {how}"
 
 
 @pytest.mark.parametrize("package", ["google", "azure"])
@@ -49,7 +50,10 @@ def test_every_extra_that_is_named_is_one_of_the_distribution_s() -> None:
 def test_whoever_needs_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without(REDIS, "this needs") is None
     monkeypatch.setitem(sys.modules, "redis", None)
-    assert without(REDIS, "this needs") == "this needs an extra: pip install 'dragoman[redis]'"
+    assert (
+        without(REDIS, "this needs")
+        == "this needs an extra: make extras, or pip install '.[redis]' in Dragoman's source"
+    )
 
 
 def test_a_library_that_was_silenced_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.request_record import Attempt, RequestRecord, fresh_id, request_id
 from tests.support.looped import looped
 

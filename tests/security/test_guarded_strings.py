@@ -17,6 +17,8 @@ from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
+pytestmark = pytest.mark.timeout(600)  # thousands of requests, on a busy machine too
+
 NOT_SHOWN = {"id", "call_id", "tool_call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
 """Where a token is not shown, each in backquotes in the README of plugins."""
 

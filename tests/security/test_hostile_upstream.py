@@ -14,7 +14,7 @@ from tests.support.vendor_script import Script
 
 OURS: JsonObject = {
     "error": {
-        "message": "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'.",
+        "message": "Missing API key. Send it as 'Authorization: Bearer KEY', 'x-api-key' or 'api-key'.",
         "type": "invalid_request_error",
         "param": None,
         "code": "invalid_api_key",

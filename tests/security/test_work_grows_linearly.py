@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from providers import context_overflow_patterns as context_signatures
-from providers import read_retry_after as rate_limits
 from providers.adaptation.drop_unsupported import MAX_NAMED
 from providers.context_overflow import MAX_TEXT, read_overflow
 from providers.dialects.anthropic import errors as anthropic_errors
@@ -23,6 +22,7 @@ from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from providers.vendor_text import read_retry_after as rate_limits
 from proxy.errors import GatewayError
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.request import parse_json as body_of_request

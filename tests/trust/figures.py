@@ -188,7 +188,9 @@ FIGURES: Final = (
     Figure(
         *("R20", "Retry-After honoured", "1,000 of 1,000: never early, never above the cap", "C"),
         Tests(("tests/trust/test_retry_after.py",)),
-        Sabotage("providers/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
+        Sabotage(
+            "providers/vendor_text/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"
+        ),
     ),
     Figure(
         *("R22", "Deadlines kept (virtual time)", "2,000 of 2,000 at the limit; 0 tries after it", "C"),
@@ -203,7 +205,9 @@ FIGURES: Final = (
         *("R24", "Fuzz, properties", "20 properties, 5,000 examples each, 0 failures", "N"),
         properties,
         Sabotage(
-            "providers/read_retry_after.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"
+            "providers/vendor_text/read_retry_after.py",
+            "except (ValueError, TypeError, OverflowError):",
+            "except TypeError:",
         ),
         4.0,
     ),
@@ -328,6 +332,24 @@ FIGURES: Final = (
             "return NEVER if keeper.met else math.inf",
         ),
         0.5,
+    ),
+    Figure(
+        *("R44", "Ledger rows lost on a full journal disk, a well database", "0 of 1,200, at SIGTERM too", "C"),
+        Tests(("tests/trust/test_full_disk.py", "tests/proxy/ledger/test_full_disk.py")),
+        Sabotage(
+            "proxy/ledger/journal.py",
+            "self._spare_until = now + SPARE_SECONDS",
+            "self._spare_until = -math.inf",
+        ),
+    ),
+    Figure(
+        *("R45", "Responses that a fault of an observer changes", "0, for each observer, streamed and whole", "C"),
+        Tests(("tests/trust/test_observers.py",)),
+        Sabotage(
+            "proxy/process/request_observer.py",
+            "except Exception:",
+            "except LookupError:",
+        ),
     ),
 )
 

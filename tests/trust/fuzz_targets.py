@@ -21,9 +21,9 @@ from providers.framing.parse_aws_eventstream import Frame, FrameParser, FramingE
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import EventTooLarge, SSEParser
 from providers.profiles.load_profiles import load_profiles
-from providers.read_retry_after import read_rate_limit_wait, read_retry_after
 from providers.target import Target as Deployment
 from providers.unified_request import Operation
+from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
 from proxy.errors import GatewayError
 from proxy.forms.parse_multipart import MultipartParser, NotMultipart
 from proxy.forms.part_heads import BadHead, PartHead, boundary_of

@@ -61,9 +61,9 @@ def test_a_lag_is_held_against_all_that_happened_while_it_was_shown() -> None:
 
 
 def test_an_overload_is_measured(tmp_path: Path) -> None:
-    seen = uvloop.run(load_capacity.overload(tmp_path, 0.6, 0.05, 60))
+    seen = uvloop.run(load_capacity.overload(tmp_path, 1.8, 0.05, 60))
     assert seen.peak > 0
-    assert len(seen.crowd.answers) + seen.crowd.lost == int(3 * seen.peak * 0.6)
+    assert len(seen.crowd.answers) + seen.crowd.lost == int(3 * seen.peak * 1.8)
     assert {answer.status for answer in seen.crowd.answers} <= {200, 503}
 
 

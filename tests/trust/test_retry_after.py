@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind
-from providers.read_retry_after import read_rate_limit_wait
 from providers.unified_request import UnifiedRequest
+from providers.vendor_text.read_retry_after import read_rate_limit_wait
 from proxy.dispatch.attempt_loop import PlannedRequest
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
 from tests.proxy.kit.mark_streams import Body

@@ -5,7 +5,17 @@ Sources: `anthropic` 2.12.0 types `Message`, `Usage`, `StopReason`; "Handling st
 
 from collections.abc import Mapping
 
-from providers.completion import Choice, Completion, Extras, FinishReason, ToolCall, Usage, count_of, reported_usage
+from providers.completion import (
+    Choice,
+    Completion,
+    Extras,
+    FinishReason,
+    ToolCall,
+    Usage,
+    billed_tier,
+    count_of,
+    reported_usage,
+)
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer_parts import (
     call_extra,
@@ -180,7 +190,8 @@ def usage_of(raw: JsonValue) -> Usage | None:
     split = raw.get("output_tokens_details")
     for name, count in _counts(split).items():
         reasoning["reasoning_tokens" if name == "thinking_tokens" else name] = count
-    return reported_usage(fresh, output, details, reasoning, usage_rest(raw))
+    tier = billed_tier(raw.get("speed"), raw.get("service_tier"))
+    return reported_usage(fresh, output, details, reasoning, usage_rest(raw), tier)
 
 
 def _counts(split: JsonValue) -> dict[str, int]:

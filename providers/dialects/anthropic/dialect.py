@@ -152,7 +152,7 @@ def request_body(
 
 def model_of(target: Target) -> ClaudeModel:
     """Return the facts about a target's model; the name on the wire may hide it, then the table's tells."""
-    model = claude_model(target.upstream_model)
+    model = claude_model(target.model_names[0])
     return claude_model(target.model) if model is UNKNOWN else model
 
 

@@ -18,7 +18,7 @@ from providers.dialects.shared.errors import (
 )
 from providers.failure import STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject
-from providers.read_retry_after import read_retry_after
+from providers.vendor_text.read_retry_after import read_retry_after
 
 _BY_TYPE: Mapping[str, FailureKind] = {
     "invalid_request_error": FailureKind.INVALID_REQUEST,

@@ -26,6 +26,9 @@ THINKING = "thinking"
 
 _FOUND = "web_search_tool_result"
 
+_RESPONSES_OWN: Final = frozenset({"parsed_output", "caller"})
+"""Fields of blocks that Anthropic's client has in responses: `ParsedTextBlock`, `ToolUseBlock`."""
+
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
 
@@ -194,6 +197,8 @@ def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
     if not isinstance(block, dict):
         return (block,)
     kind, identity = block.get("type"), block.get("id")
+    if not block.keys().isdisjoint(_RESPONSES_OWN):
+        block = _without_response_fields(block)
     if kind == "tool_use" and isinstance(identity, str) and not CALL_ID.fullmatch(identity):
         return ({**block, "id": fit_call_id(identity, CALL_ID)},)
     if kind == "tool_result":
@@ -210,6 +215,17 @@ def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
         mended.dropped.append(THINKING)
         return ()
     return () if _is_blank(block, mended) else (block,)
+
+
+def _without_response_fields(block: JsonObject) -> JsonObject:
+    """Return a block without what the vendor refuses to get back: "parsed_output: Extra inputs are not permitted", and
+    of `caller` what it takes for granted, which the clouds refuse so."""
+    caller = block.get("caller")
+    direct = isinstance(caller, dict) and caller.get("type") == "direct"
+    rest = {name: value for name, value in block.items() if name != "parsed_output"}
+    if "caller" in rest and (caller is None or direct):
+        del rest["caller"]
+    return rest
 
 
 def _cited(block: JsonObject, mended: MendedBody) -> JsonObject:

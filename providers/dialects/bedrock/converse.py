@@ -95,7 +95,7 @@ def model_path(target: Target, action: str) -> str:
 
 
 def _profile(target: Target) -> Profile:
-    return _profile_of(target.profile, target.upstream_model, target.model)
+    return _profile_of(target.profile, *target.model_names)
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +104,7 @@ def _profile_of(profile: Profile, *names: str) -> Profile:
 
 
 def _model(target: Target) -> ConverseModel:
-    return converse_model(target.upstream_model, target.model)
+    return converse_model(*target.model_names)
 
 
 _OWN_FIELDS = frozenset(
@@ -131,7 +131,7 @@ def _conversation(
 ) -> BedrockConversation:
     messages, field = build_messages(draft)
     target = draft.target
-    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    facts = model_facts(target.profile.model_host, *target.model_names)
     call_id = nine_character_id if facts.nine_character_ids else service_call_id
     conversation = BedrockConversation(names, field, model, call_id)
     conversation.read(messages)

@@ -5,7 +5,16 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ConverseRespon
 
 from collections.abc import Mapping
 
-from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage, count_of, reported_usage
+from providers.completion import (
+    Choice,
+    Completion,
+    FinishReason,
+    ToolCall,
+    Usage,
+    billed_tier,
+    count_of,
+    reported_usage,
+)
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import whole_text
@@ -65,7 +74,7 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
         extras=read.extras.whole(length=sum(map(len, read.texts))),
     )
     own = own_members(answer)
-    return Completion((choice,), usage_of(answer.get("usage")), None, tier_of(answer), own or None)
+    return Completion((choice,), usage_of(answer.get("usage"), tier_of(answer)), None, tier_of(answer), own or None)
 
 
 class _Blocks:
@@ -154,8 +163,9 @@ def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str |
     return None
 
 
-def usage_of(raw: JsonValue) -> Usage | None:
-    """Return the counts in OpenAI's meaning, where prompt tokens include cached ones; None without counts."""
+def usage_of(raw: JsonValue, tier: str | None = None) -> Usage | None:
+    """Return the counts in OpenAI's meaning, where prompt tokens include cached ones; None without counts. `tier` is
+    the service tier of the response."""
     if not isinstance(raw, dict):
         return None
     fresh, output = count_of(raw.get("inputTokens")), count_of(raw.get("outputTokens"))
@@ -165,4 +175,9 @@ def usage_of(raw: JsonValue) -> Usage | None:
     for wire, name in (("cacheReadInputTokens", "cached_tokens"), ("cacheWriteInputTokens", "cache_write_tokens")):
         if (count := count_of(raw.get(wire))) is not None:
             details[name] = count
-    return reported_usage(fresh + sum(details.values()), output, details)
+    prompt = fresh + sum(details.values())
+    written = raw.get("cacheDetails")
+    for each in written if isinstance(written, list) else ():
+        if isinstance(each, dict) and each.get("ttl") == "1h" and (count := count_of(each.get("inputTokens"))):
+            details["ephemeral_1h_input_tokens"] = count
+    return reported_usage(prompt, output, details, tier=billed_tier(tier))

@@ -25,7 +25,7 @@ _KNOWN_OF_USAGE = frozenset(
 def thinking_format(sent: UpstreamRequest) -> str:
     """Return OpenRouter's name for whose thinking an answer holds."""
     target = sent.target
-    return CLAUDE_FORMAT if converse_model(target.upstream_model, target.model).claude else UNKNOWN_FORMAT
+    return CLAUDE_FORMAT if converse_model(*target.model_names).claude else UNKNOWN_FORMAT
 
 
 def thought_detail(form: str, index: int, text: str | None, signature: str | None) -> JsonObject:

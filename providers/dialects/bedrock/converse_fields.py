@@ -33,13 +33,13 @@ from providers.capabilities import (
 from providers.constraints.constraint_styles import (
     BY_ENUM,
     IN_TEXT,
-    SCHEMA_NAME,
     SCHEMA_ONLY,
     TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
 )
+from providers.constraints.object_root import SCHEMA_NAME
 from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.bedrock.converse_thinking import (

@@ -206,7 +206,7 @@ class ConverseReader:
         return NOTHING
 
     def _metadata(self, event: JsonObject) -> Events:
-        self._usage = usage = usage_of(event.get("usage"))
+        self._usage = usage = usage_of(event.get("usage"), tier_of(event))
         reason = self._end.get("stopReason")
         if not isinstance(reason, str):
             raise malformed("ended without a stop reason")

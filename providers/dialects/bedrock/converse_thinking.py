@@ -50,7 +50,8 @@ _SAMPLERS: Final[Mapping[str, tuple[str, str]]] = {
 def facts_of(draft: RequestBody) -> ClaudeModel:
     """Return the facts about a target's Claude model: its name in the table may say what its id hides."""
     target = draft.target
-    name = target.upstream_model if "claude" in target.upstream_model else target.model
+    first, second = target.model_names
+    name = first if "claude" in first else second
     return claude_model(name)
 
 
@@ -222,7 +223,7 @@ def honoured_display(draft: RequestBody) -> tuple[str, ...]:
 def _check_sampling(draft: RequestBody) -> None:
     """Take out settings that were filled in and that thinking does not go with. Raises Refusal for the client's."""
     target = draft.target
-    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    facts = model_facts(target.profile.model_host, *target.model_names)
     for name, (holder, member) in _SAMPLERS.items():
         if (why := why_not_thinking(name, draft.params.get(name), facts)) is None:
             continue

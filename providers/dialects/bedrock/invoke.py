@@ -93,7 +93,7 @@ def invoke_headers(sent: UpstreamRequest, streamed: bool) -> Mapping[str, str]:
 
 
 def _family(target: Target) -> InvokeFamily:
-    family = _family_of(target.upstream_model, target.model)
+    family = _family_of(*target.model_names)
     if family is None:
         because = "its name is of no model that takes raw prompts; the profile 'bedrock' asks the others by chat"
         raise Refusal("prompt", f"'prompt' is not supported by {target.name}: {because}.")

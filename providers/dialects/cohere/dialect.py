@@ -78,7 +78,7 @@ def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
 
 def _put_messages(draft: RequestBody, names: CohereToolNames) -> None:
     messages, field = build_messages(draft)
-    conversation = CohereConversation(names, field, "reasoning" in draft.target.upstream_model)
+    conversation = CohereConversation(names, field, "reasoning" in draft.target.model_names[0])
     draft.body["messages"] = conversation.read(messages)
     if conversation.documents:
         given = draft.body.get("documents")

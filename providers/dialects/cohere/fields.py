@@ -125,7 +125,7 @@ def _reasoning_effort(draft: RequestBody, value: object) -> None:
 def _put_budget(draft: RequestBody, budget: int) -> None:
     """Write a budget that leaves room for the text; where none is left the model does not think."""
     target = draft.target
-    longest = model_facts(target.profile.model_host, target.upstream_model, target.model).most_output
+    longest = model_facts(target.profile.model_host, *target.model_names).most_output
     limits = [limit for limit in (draft.params.get("max_tokens"), longest) if limit is not None]
     most = min([budget, *[limit - _ROOM for limit in limits]])
     if most < 1:

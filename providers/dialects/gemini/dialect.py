@@ -40,7 +40,7 @@ class GeminiDialect:
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
         return capabilities(
-            profile_for(target.profile, target.upstream_model, target.model),
+            profile_for(target.profile, *target.model_names),
             check_operation(request, target),
             rule_of(target).thinks,
         )

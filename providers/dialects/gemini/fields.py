@@ -161,7 +161,7 @@ ELSEWHERE = frozenset({"tools", "tool_choice"})
 
 def profile_of(draft: RequestBody) -> Profile:
     """Return the profile for the draft's model."""
-    return profile_for(draft.target.profile, draft.target.upstream_model, draft.target.model)
+    return profile_for(draft.target.profile, *draft.target.model_names)
 
 
 @lru_cache(maxsize=4096)

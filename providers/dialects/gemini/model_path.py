@@ -6,11 +6,10 @@ Sources: "Thinking", "Thought signatures", "Function calling" and "Structured ou
 import re
 from urllib.parse import quote
 
+from providers.dialects.shared import thought_signatures
 from providers.dialects.shared.thought_signatures import Service
 from providers.target import Target
 from providers.unified_request import Operation
-
-_GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
 
 _OF_ITS_OWN = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
 
@@ -30,12 +29,9 @@ def is_modern(target: Target) -> bool:
     """Return whether the model is of generation 3 or later.
 
     Those take a thinking level instead of a budget, need ids and signatures of their calls back, and can answer in JSON
-    beside tools. Names without a generation (`gemini-flash-latest`, tuned models) count as the newest.
+    beside tools.
     """
-    for name in (target.upstream_model, target.model):
-        if found := _GENERATION.search(name):
-            return int(found[1]) >= 3
-    return True
+    return thought_signatures.is_modern(*target.model_names)
 
 
 def service_of(target: Target) -> Service:

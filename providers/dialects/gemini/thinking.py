@@ -21,7 +21,7 @@ _SILENT = "the model does not think"
 
 def rule_of(target: Target) -> ThinkingRule:
     """Return how a target's model is told how much to think."""
-    return thinking_rule(target.upstream_model, target.model)
+    return thinking_rule(*target.model_names)
 
 
 def _put_effort(draft: RequestBody, value: object) -> None:
@@ -78,7 +78,7 @@ def _below_limit(draft: RequestBody, rule: ThinkingRule, budget: int) -> int:
 
 
 def _stops_on_vertex(target: Target) -> bool:
-    names = (target.upstream_model, target.model)
+    names = target.model_names
     return service_of(target) == "vertex" and any(STOPS_ON_VERTEX.search(name) for name in names)
 
 

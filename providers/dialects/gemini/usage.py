@@ -4,7 +4,15 @@ Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `Mod
 November 2026.
 """
 
-from providers.completion import SEARCH_REQUESTS, ContentLogprobs, TokenLogprob, Usage, count_of, reported_usage
+from providers.completion import (
+    SEARCH_REQUESTS,
+    ContentLogprobs,
+    TokenLogprob,
+    Usage,
+    billed_tier,
+    count_of,
+    reported_usage,
+)
 from providers.emulation.logprobs import floor_logprob
 from providers.json_types import JsonObject, JsonValue
 
@@ -33,7 +41,8 @@ def usage_of(raw: JsonObject, searches: int = 0) -> Usage | None:
         **_modalities(raw.get("candidatesTokensDetails")),
         SEARCH_REQUESTS: searches or None,
     }
-    return reported_usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer))
+    tier = billed_tier(raw.get("serviceTier"), raw.get("trafficType"))
+    return reported_usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer), tier=tier)
 
 
 def _reported(details: dict[str, int | None]) -> dict[str, int] | None:

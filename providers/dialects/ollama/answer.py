@@ -32,8 +32,6 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject
 
 _PLAIN: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
-_SHOWN: Mapping[str, FinishReason] = {"load": "stop", "unload": "stop"}
-"""Reasons of answers to an empty prompt, which only loads or unloads a model; clients see them."""
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
@@ -179,7 +177,7 @@ def _finish(line: JsonObject, called: bool) -> tuple[str, str | None]:
     reason = line.get("done_reason") or "stop"
     if not isinstance(reason, str):
         raise malformed("has a finish reason that is not a word")
-    finish, native = read_finish_reason(reason, _PLAIN, _SHOWN)
+    finish, native = read_finish_reason(reason, _PLAIN)
     return "tool_calls" if called and finish == "stop" and native is None else finish, native
 
 

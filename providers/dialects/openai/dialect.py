@@ -19,6 +19,7 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
 from providers.dialects.openai.fields import members_of_writers, put_own_fields, put_pairs, writers
+from providers.dialects.openai.message_parts import NotInChats
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.openai.tools import with_fitting_names, without_custom_tools
@@ -28,6 +29,7 @@ from providers.dialects.responses.request import (
     effort_of,
     finish_responses,
     put_input,
+    responses_members,
     responses_profile,
     runs_hosted,
     why_responses,
@@ -56,8 +58,9 @@ from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
 from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, WINDOW, is_neutral
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
 
+_FILES = "chats do not take all files of the messages"
 _NEWEST = "9999-12-31"
 """A version of a vendor's API that is after all of them."""
 
@@ -75,6 +78,14 @@ class OpenAIDialect(OpenAIErrors):
         if (body := _simple_body(request, endpoint)) is not None:
             url, data, choices = endpoint.url, orjson.dumps(body), request.params.get("n", 1)
             return UpstreamRequest(target, endpoint.operation, url, data, request.stream, choices=choices)
+        try:
+            return self._encoded(request, target, endpoint)
+        except NotInChats:
+            if endpoint.because or endpoint.operation is not Operation.CHAT or _newest(target).responses is None:
+                raise
+            return self._encoded(request, target, _compile_responses(request, target, _FILES))
+
+    def _encoded(self, request: UnifiedRequest, target: Target, endpoint: "_CompiledEndpoint") -> UpstreamRequest:
         profile = endpoint.profile
         custom: frozenset[str] = frozenset()
         renamed: Mapping[str, str] = {}
@@ -153,12 +164,12 @@ class _ForModel(NamedTuple):
 
 
 def _for_target(target: Target) -> _ForModel:
-    return _for_model(target.profile, target.api_version, target.upstream_model, target.model)
+    return _for_model(target.profile, target.api_version, *target.model_names)
 
 
 def _newest(target: Target) -> Profile:
     """Return the profile for the Responses API, which has no versions, even if the vendor's chats have."""
-    return _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
+    return _for_model(target.profile, _NEWEST, *target.model_names).profile
 
 
 @lru_cache(maxsize=4096)
@@ -229,17 +240,25 @@ def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
     # All that `_operation` and `why_responses` look at.
     params = request.params
+    own = request.native and request.native.api
     effort, hosted = (effort_of(_newest(target), params), runs_hosted(params)) if params.get("tools") else (None, False)
-    asked = (_CompiledEndpoint, request.operation, effort, hosted, "suffix" in params)
+    asked = (_CompiledEndpoint, request.operation, effort, hosted, "suffix" in params, own)
     made = target.compiled.get(asked)
     if not isinstance(made, _CompiledEndpoint):
         made = target.compiled[asked] = _compile_endpoint(request, target)
     return made
 
 
+def _is_own(request: UnifiedRequest) -> bool:
+    """Return whether a request came by the Responses API."""
+    return request.native is not None and request.native.api is NativeApi.RESPONSES
+
+
 def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     operation = _operation(request, target)
-    if operation is Operation.CHAT and (because := why_responses(_newest(target), request.params)):
+    if operation is Operation.CHAT and (
+        because := why_responses(_newest(target), request.params, own=_is_own(request))
+    ):
         return _compile_responses(request, target, because)
     profile = _for_target(target).profile
     put = writers(profile, operation)
@@ -267,14 +286,19 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         profile,
         Operation.CHAT,
         capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
-        {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images), "metadata": put_pairs},
+        _responses_writers(profile),
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
-        {"model": target.upstream_model, **profile.body},
+        responses_members(profile, target),
         {"stream": True},
         None,
         because,
     )
+
+
+def _responses_writers(profile: Profile) -> Mapping[str, FieldWriter]:
+    put = {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images)}
+    return {**put, "metadata": put_pairs} if "metadata" in profile.wires[Operation.CHAT].accepts else put
 
 
 def _simple_body(request: UnifiedRequest, endpoint: _CompiledEndpoint) -> JsonObject | None:

@@ -11,7 +11,14 @@ from typing import Final, cast
 from providers.constraints.constraint_styles import field_of
 from providers.constraints.style_table import STYLES
 from providers.dialects.openai.tools import choice_writer, forces_a_tool, parallel_writer, tools_writer
-from providers.dialects.shared.field_writers import few_pairs, short_id
+from providers.dialects.shared.field_writers import (
+    LONGEST_IDS,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    MOST_PAIRS,
+    few_pairs,
+    short_id,
+)
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,
@@ -30,13 +37,6 @@ from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import Profile
 from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
-
-LONGEST_IDS: Mapping[str, int] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
-"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
-`completion_create_params`."""
-
-MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
-"""Bounds of OpenAI's `metadata`, by the same types."""
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
 """Makes the writer of a field for an upstream operation of a vendor."""

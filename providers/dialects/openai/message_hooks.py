@@ -11,7 +11,7 @@ from typing import Final
 from providers.dialects.openai import turn_hooks
 from providers.dialects.openai.turn_hooks import calls_of
 from providers.dialects.shared.prompt import EMPTY_RESULT, joined_texts
-from providers.dialects.shared.thought_signatures import unpack_call_id
+from providers.dialects.shared.thought_signatures import SKIPPED, is_modern, unpack_call_id
 from providers.dialects.shared.tool_names import nine_character_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -23,6 +23,7 @@ Hook = Callable[[Target, Messages], Messages]
 """Returns rewritten messages, without editing its input. Raises Refusal."""
 
 _MAX_ID_LENGTH = 40
+_EXTRA: Final = "extra_content"
 
 
 def apply_hooks(target: Target, names: tuple[HookName, ...], messages: Messages) -> Messages:
@@ -229,25 +230,34 @@ def _with_id(call: JsonValue, changed: Callable[[str], str]) -> JsonValue:
 
 def signed_calls(target: Target, messages: Messages) -> Messages:
     """Give calls their thought signatures back (Gemini), which `openai_answer` put into their ids: clients of OpenAI's
-    form keep ids, but no members that they do not know."""
-    return [_signed(_with_ids(message, lambda identity: unpack_call_id(identity)[0]), message) for message in messages]
+    form keep ids, but no members that they do not know. A modern model demands one on the first call of a turn, whoever
+    made it: a call of another model gets the placeholder that Google documents."""
+    modern = is_modern(*target.model_names)
+    return [
+        _signed(_with_ids(message, lambda identity: unpack_call_id(identity)[0]), message, modern)
+        for message in messages
+    ]
 
 
-def _signed(message: JsonObject, given: JsonObject) -> JsonObject:
+def _signed(message: JsonObject, given: JsonObject, demanded: bool) -> JsonObject:
     if not calls_of(given):
         return message
     pairs = zip(calls_of(message), calls_of(given), strict=True)
-    return {**message, "tool_calls": [_with_signature(call, str(own.get("id"))) for call, own in pairs]}
+    calls = [_with_signature(call, str(own.get("id"))) for call, own in pairs]
+    if demanded and _EXTRA not in calls[0]:
+        calls[0] = {**calls[0], _EXTRA: {"google": {"thought_signature": SKIPPED}}}
+    return {**message, "tool_calls": [*calls]}
 
 
 def _with_signature(call: JsonObject, identity: str) -> JsonObject:
     signature = unpack_call_id(identity)[1]
-    if signature is None or "extra_content" in call:
+    if signature is None or _EXTRA in call:
         return call
-    return {**call, "extra_content": {"google": {"thought_signature": signature}}}
+    return {**call, _EXTRA: {"google": {"thought_signature": signature}}}
 
 
 HOOKS: Final[Mapping[HookName, Hook]] = {
+    "instructions_from_users": turn_hooks.instructions_from_users,
     "alternating_roles": turn_hooks.alternating_roles,
     "answered_results": turn_hooks.answered_results,
     "document_parts": document_parts,
@@ -258,7 +268,6 @@ HOOKS: Final[Mapping[HookName, Hook]] = {
     "named_tool_results": named_tool_results,
     "nine_character_call_ids": nine_character_call_ids,
     "no_empty_text": no_empty_text,
-    "no_empty_turns": turn_hooks.no_empty_turns,
     "prefixed_last_turn": turn_hooks.prefixed_last_turn,
     "reasoning_on_calls": turn_hooks.reasoning_on_calls,
     "reasoning_on_turns": turn_hooks.reasoning_on_turns,

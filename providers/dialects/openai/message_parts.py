@@ -12,15 +12,19 @@ from typing import Final
 
 import orjson
 
+from providers.adaptation.file_data import PDF, fitting_file, media_type
 from providers.dialects.shared.field_writers import without_markers
+from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
+_OF_FILE: Final = ("file_data", "file_id", "file_url", "filename")
 _JPG: Final = "data:image/jpg;"
 
-
 _CALL: Final = frozenset({"id", "type", "function", "custom"})
+_FUNCTION: Final = frozenset({"name", "arguments"})
+"""The fields of a call. Others come from responses (`index` of a stream, for one), and vendors refuse them."""
 
 
 def is_googles(extra: JsonValue) -> bool:
@@ -44,18 +48,41 @@ class PartWriter:
         part = without_markers(part, self.profile, self.dropped)
         match part.get("type"):
             case "image_url":
-                return _with_registered_type(part)
+                part = _with_registered_type(part)
             case "input_text" | "output_text":
-                return {**part, "type": "text"}
+                part = {**part, "type": "text"}
             case "input_image" if "image_url" in part:
-                return _with_registered_type(_nested(part, "image_url", ("url", "detail"), {"image_url": "url"}))
-            case "input_file":
-                return _nested(part, "file", ("file_data", "file_id", "file_url", "filename"), {})
+                part = _with_registered_type(_nested(part, "image_url", ("url", "detail"), {"image_url": "url"}))
+            case "file" | "input_file" as kind:
+                part = self._file(part if kind == "file" else _nested(part, "file", _OF_FILE, {}))
             case "refusal" if "refusal" not in self.profile.takes:
                 text = {**part, "type": "text", "text": part.get("refusal")}
-                return {name: value for name, value in text.items() if name != "refusal"}
-            case _:
-                return part
+                part = {name: value for name, value in text.items() if name != "refusal"}
+        return part
+
+    def _file(self, part: JsonObject) -> JsonObject:
+        """Return a part that holds a file. Raises NotInChats for a file that the vendor's chats do not take."""
+        file, taken = part.get("file"), self.profile.files
+        if taken == "any" or not isinstance(file, dict):
+            return part
+        fitted = fitting_file(file)
+        if taken == "none":
+            raise NotInChats("messages", "'messages' may hold no files in a chat with this vendor.")
+        if taken == "addressed" and (address := fitted.get("file_url")):
+            fitted = {name: value for name, value in fitted.items() if name != "file_url"}
+            fitted = {"filename": "document", **fitted, "file_data": address}
+        if taken == "pdf" and not fitted.get("file_id") and not _is_pdf(fitted):
+            raise NotInChats("messages", "'messages' may hold PDFs alone in a chat with this vendor, in base64.")
+        return part if fitted is file else {**part, "file": fitted}
+
+
+class NotInChats(Refusal):
+    """Content that a vendor takes in another API than that of chats, if it has one."""
+
+
+def _is_pdf(file: JsonObject) -> bool:
+    data = file.get("file_data")
+    return isinstance(data, str) and media_type(data) == PDF
 
 
 def _nested(part: JsonObject, name: str, members: Collection[str], renamed: Mapping[str, str]) -> JsonObject:
@@ -93,11 +120,16 @@ class CallWriter:
         call = without_markers(call, self.profile, self.dropped)
         if call.get("type") == "custom" and not self.profile.takes_tool("custom"):
             call = _as_function(call)
+        function = call.get("function")
+        if isinstance(function, dict) and len(function) > len(_FUNCTION):
+            # `parsed_arguments` of OpenAI's own client, for one.
+            call = {**call, "function": {name: value for name, value in function.items() if name in _FUNCTION}}
         if call.keys() <= _CALL:
             return call
-        googles = "extra_content" not in self.profile.takes and is_googles(call.get("extra_content"))
-        foreign = {"provider_specific_fields", "extra_content"} if googles else {"provider_specific_fields"}
-        return {name: value for name, value in call.items() if name not in foreign}
+        extra = call.get("extra_content")
+        if extra and "extra_content" not in self.profile.takes and not is_googles(extra):
+            self.dropped.append("extra_content")
+        return {name: value for name, value in call.items() if name in _CALL or name in self.profile.takes}
 
 
 def _as_function(call: JsonObject) -> JsonObject:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from providers.conversation import TOOL_RECORDS
+from providers.conversation import CONTINUING, DESCRIBING
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
     CallWriter,
@@ -33,15 +33,13 @@ from providers.target import Target
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
 
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
-_ANSWERS_OWN: Final = frozenset(
-    {"annotations", "citations"}
-    | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
-    | {"google_parts"}
-)
-"""Members of answers that clients send back with a turn of the model, and that say nothing beyond its text."""
+_NAMED: Final = frozenset({"name", "cache_control", "is_error"})
+"""Fields that are named in `x-dragoman-dropped` whenever they are left out."""
 
-_TOLD: Final = frozenset({"name", "cache_control", "images", "is_error"})
-"""Members that are named in `x-dragoman-dropped` where they are left out."""
+_INSTEAD: Final = frozenset({"tool_calls", "function_call", "refusal", "audio"})
+"""The fields of a turn of the model that may stand without a content."""
+
+_SAYS_NOTHING: Final = frozenset({"role", "content", "name", *CONTINUING})
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
 
@@ -62,7 +60,25 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
         else _VendorMessage(target, profile, dropped).written(message)
         for message in prompt.messages
     ]
+    if not profile.engine:
+        messages = [
+            # Nearly all have one or the other, and cost no call.
+            message
+            for message in messages
+            if message.get("content") or message.get("tool_calls") or not _is_empty(message)
+        ]
+        if not messages:
+            raise Refusal("messages", "'messages' holds no text for the model to answer.", "invalid_value")
     return cast(list[JsonValue], apply_hooks(target, profile.hooks, messages) if profile.hooks else messages)
+
+
+def _is_empty(message: JsonObject) -> bool:
+    """Return whether a message without a text is a turn of the model that says nothing.
+
+    Many vendors refuse such a turn: "Assistant message must have either content or tool_calls" (Mistral), "must not be
+    empty" (Moonshot). The templates of engines' models need it, since turns must alternate there.
+    """
+    return message["role"] == "assistant" and message.keys() <= _SAYS_NOTHING
 
 
 @record
@@ -95,6 +111,8 @@ class _VendorMessage:
             message = _with_failure_as_text(message)
         if not message.keys() <= _COMMON:
             message = self._with_known_members(message)
+        if not message.get("tool_calls") and message.get("role") == "assistant":
+            message = self._with_something_said(message)
         if isinstance(calls := message.get("tool_calls"), list):
             message = {**message, "tool_calls": CallWriter(self.profile, self.dropped).written(calls)}
         content = message.get("content")
@@ -110,32 +128,60 @@ class _VendorMessage:
         kept = {name: value for name, value in message.items() if self._goes(message.get("role"), name, value)}
         if "refusal" in kept and "refusal" not in self.profile.takes:
             kept = _with_refusal_as_text(kept)
-        if "audio" in message and "audio" not in kept and not kept.get("content") and not kept.get("tool_calls"):
-            raise Refusal("messages", f"{self.target.name} does not know an answer's sound by its 'audio.id'.")
+        if "audio" in message and not message.get("tool_calls"):
+            kept = self._with_sound(kept, message["audio"])
         if "cache_control" in message and "cache_control" in self.profile.takes:
             kept = _with_marker_on_part(kept)
         return kept
 
+    def _with_sound(self, message: JsonObject, audio: JsonValue) -> JsonObject:
+        """Return a spoken turn of the model as its vendor takes it back, by its id, or with the transcript as its text.
+        Raises Refusal for a sound without one."""
+        held = audio if isinstance(audio, dict) else {}
+        if "audio" in self.profile.takes:
+            return {**message, "audio": {"id": held.get("id")}}
+        if message.get("content"):
+            return message
+        said = held.get("transcript")
+        if not isinstance(said, str) or not said:
+            raise Refusal("messages", f"{self.target.name} does not know the sound of a response by its 'audio.id'.")
+        return {**message, "content": said}
+
+    def _with_something_said(self, message: JsonObject) -> JsonObject:
+        """Return a turn of the model without an empty list of calls, and with a content if it has no calls."""
+        if "tool_calls" in message and not message["tool_calls"]:
+            message = {name: value for name, value in message.items() if name != "tool_calls"}
+        if message.get("content") or not message.keys().isdisjoint(_INSTEAD):
+            return message
+        return {**message, "content": ""}
+
     def _goes(self, role: JsonValue, name: str, value: JsonValue) -> bool:
         """Return whether a member goes to the vendor; what it does not take, and is known, is left out."""
         takes = self.profile.takes
-        if name in takes or name in _COMMON:
+        if name in takes or name in _COMMON or name in self.profile.reasoning_members:
             return True
         match name:
             case "name":
                 goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
                 if goes and role in _SPEAKERS and not self.profile.engine:
                     goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
-            case "extra_content":
-                goes = role != "assistant" or not is_googles(value)
+            case "refusal":
+                goes = True  # as text, if the vendor does not take it
             case "cache_control" | "provider_specific_fields" | "is_error":
                 goes = False
             case _:
-                goes = role != "assistant" or (name not in _ANSWERS_OWN and name not in TOOL_RECORDS)
-        # The name of a tool's result repeats what its call's id says.
-        if not goes and (name in _TOLD or (value and name in TOOL_RECORDS)) and not (name == "name" and role == "tool"):
+                # Clients send a response back with all its fields, which the next vendor may refuse.
+                goes = role != "assistant" or (name in CONTINUING and bool(value))
+        if not goes and self._is_named(role, name, value):
             self.dropped.append(name)
         return goes
+
+    def _is_named(self, role: JsonValue, name: str, value: JsonValue) -> bool:
+        """Return whether a field that is left out is named in `x-dragoman-dropped`."""
+        if name in _NAMED:
+            # The name of a tool's result repeats what its call's id says.
+            return not (name == "name" and role == "tool")
+        return bool(value) and name not in DESCRIBING and not (name == "extra_content" and is_googles(value))
 
 
 def _with_failure_as_text(message: JsonObject) -> JsonObject:

@@ -11,6 +11,7 @@ from providers.completion import (
     FinishReason,
     RunPart,
     Usage,
+    billed_tier,
     count_of,
     reported_searches,
     reported_usage,
@@ -215,8 +216,9 @@ def lift_members(profile: Profile, body: JsonObject) -> JsonObject:
     return body
 
 
-def usage_of(body: JsonObject) -> Usage | None:
+def usage_of(body: JsonObject, tier: JsonValue = None) -> Usage | None:
     """Return the usage of an answer, None where there is none: zeros, which Ollama sends with every chunk, are none.
+    `tier` is the service tier of a stream, if the body has none.
 
     Completion tokens include those of reasoning.
     """
@@ -225,11 +227,11 @@ def usage_of(body: JsonObject) -> Usage | None:
         return None
     prompt, completion, total = raw.get("prompt_tokens"), raw.get("completion_tokens"), raw.get("total_tokens")
     if not (len(raw) == 3 and type(prompt) is type(completion) is type(total) is int):
-        return _usage(raw)
+        return _usage(raw, billed_tier(body.get("service_tier") or tier))
     # These three and nothing else, as many vendors send it.
     if 0 < prompt <= MOST_COUNTED and 0 <= completion <= MOST_COUNTED and total >= 0:
-        return reported_usage(prompt, completion)
-    return _usage(raw)
+        return reported_usage(prompt, completion, tier=billed_tier(body.get("service_tier") or tier))
+    return _usage(raw, billed_tier(body.get("service_tier") or tier))
 
 
 _READ_IN_USAGE = frozenset(
@@ -238,7 +240,7 @@ _READ_IN_USAGE = frozenset(
 )
 
 
-def _usage(raw: JsonObject) -> Usage | None:
+def _usage(raw: JsonObject, tier: str | None) -> Usage | None:
     prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
     total = _count(raw, "total_tokens")
     if prompt is None or not (prompt or completion or total):
@@ -261,7 +263,7 @@ def _usage(raw: JsonObject) -> Usage | None:
     own = unknown_in(raw, _READ_IN_USAGE)
     if own is not None and (searches := reported_searches(own)):
         completion_details.setdefault(SEARCH_REQUESTS, searches)
-    return reported_usage(prompt, completion, prompt_details, completion_details, own)
+    return reported_usage(prompt, completion, prompt_details, completion_details, own, tier)
 
 
 def _count(raw: JsonObject, name: str) -> int | None:

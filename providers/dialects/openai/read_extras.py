@@ -42,8 +42,15 @@ KNOWN_IN_CHOICE = frozenset(
     {"index", "delta", "message", "text", "logprobs", "finish_reason"}
     | {"native_finish_reason", "stop_reason", "matched_stop"}
 )
+OF_REQUESTS: Mapping[str, str] = {
+    "prefix": "Mistral's mark of a message that the model is to continue",
+    "tool_call_id": "the call that a tool's result answers",
+}
+"""Fields of requests that SDKs have in the type of a response's message too, and what they mean there. They are not
+passed on: clients would send them back."""
+
 _READ_IN_MESSAGE = frozenset(
-    {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"}
+    {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"} | OF_REQUESTS.keys()
 )
 PLAIN_IN_MESSAGE = _READ_IN_MESSAGE | {"annotations"}
 """The members of a plain message of OpenAI's, whose list of annotations is empty."""

@@ -219,7 +219,7 @@ class OpenAIStream(RunDecoder):
         """Yield what an event of `size` bytes comes to."""
         choices = body.get("choices")
         if "error" in body or not choices:
-            if "error" in body and (usage := usage_of(body)) is not None:
+            if "error" in body and (usage := usage_of(body, self._tier)) is not None:
                 yield usage
             yield from self._ends_or_error(body)
         own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
@@ -237,7 +237,7 @@ class OpenAIStream(RunDecoder):
         if own is not None:
             chunk = Chunk(extras=Extras(answer=own))
             yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
-        if body.get("usage") is not None and (usage := usage_of(body)) is not None:
+        if body.get("usage") is not None and (usage := usage_of(body, self._tier)) is not None:
             yield usage
 
     def _event(self, frame: bytes, name: str = "") -> JsonObject:

@@ -35,6 +35,8 @@ def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWrit
 
     def put(draft: RequestBody, value: object) -> None:
         if (tools := cast(list[JsonObject], value)) and not _withheld(draft):
+            if profile.most_tools is not None and len(tools) > profile.most_tools:
+                raise draft.unsupported(name, f"it takes at most {profile.most_tools} tools")
             draft.body[name] = [_written(draft, profile, tool) for tool in tools]
 
     return put
@@ -73,7 +75,8 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
     known = name in profile.wires[operation].accepts
 
     def put(draft: RequestBody, value: object) -> None:
-        if is_neutral(name, value) and not draft.params.get("tools"):
+        has_tools = _has_tools(draft)
+        if not has_tools and value in ("auto", "none"):
             return
         if value == "auto" and not known:
             # What a vendor without the field does anyway.
@@ -84,6 +87,9 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
             return
         if not (cell.native and known):
             raise draft.unsupported(name, cell.how)
+        if not has_tools:
+            # "'tool_choice' is only allowed when 'tools' are specified".
+            raise draft.invalid(name, "needs 'tools' to choose from")
         kind = value.get("type") if isinstance(value, dict) else "function"
         if not profile.takes_tool(kind):
             raise draft.unsupported(name, f"it has no choice of type '{kind}'")
@@ -92,6 +98,11 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
             draft.body |= profile.with_forced_tool
 
     return put
+
+
+def _has_tools(draft: RequestBody) -> bool:
+    """Return whether the vendor gets tools, those included that the client adds to the body."""
+    return bool(draft.params.get("tools") or (draft.request.extra_params or {}).get("tools"))
 
 
 def forces_a_tool(params: Params) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 from providers.adaptation.merged_messages import merged_contents
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
+from providers.unified_request import INSTRUCTING
 
 _NO_REASONING: Final = " "
 """Reasoning of a turn whose reasoning the client has not kept: Moonshot refuses an empty text."""
@@ -30,6 +31,12 @@ def calls_of(message: JsonObject) -> list[JsonObject]:
     """Return the calls of a message."""
     calls = message.get("tool_calls")
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def instructions_from_users(target: Target, messages: _Turns) -> _Turns:
+    """Give instructions to the user, for models that take none: "'messages[0].role' does not support 'system' with this
+    model" (pydantic/pydantic-ai issue 974, for OpenAI's o1-mini)."""
+    return [{**message, "role": "user"} if message.get("role") in INSTRUCTING else message for message in messages]
 
 
 def alternating_roles(target: Target, messages: _Turns) -> _Turns:
@@ -105,15 +112,6 @@ def _text_alone(message: JsonObject, media: list[JsonValue]) -> JsonObject:
         kept.append({"type": "text", "text": name})
         media += [{"type": "text", "text": name}, part]
     return {**message, "content": kept}
-
-
-def no_empty_turns(target: Target, messages: _Turns) -> _Turns:
-    """Leave out turns of the model that hold neither text nor calls, which the vendor refuses (Mistral)."""
-    return [
-        message
-        for message in messages
-        if message.get("role") != "assistant" or message.get("content") or message.get("tool_calls")
-    ]
 
 
 def answered_results(target: Target, messages: _Turns) -> _Turns:

@@ -20,7 +20,7 @@ from providers.dialects.shared.errors import (
 )
 from providers.failure import Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
-from providers.read_retry_after import read_retry_after
+from providers.vendor_text.read_retry_after import read_retry_after
 
 
 @dataclass(frozen=True, slots=True)

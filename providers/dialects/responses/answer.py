@@ -19,6 +19,7 @@ from providers.completion import (
     TokenLogprob,
     ToolCall,
     Usage,
+    billed_tier,
     count_of,
     reported_searches,
     reported_usage,
@@ -48,6 +49,8 @@ _CODES: Mapping[str, FailureKind] = {
     "server_is_overloaded": FailureKind.OVERLOADED,
     "slow_down": FailureKind.OVERLOADED,
     "vector_store_timeout": FailureKind.TIMEOUT,
+    # Of an account of ChatGPT, whose limits last for hours.
+    **dict.fromkeys(("usage_limit_reached", "usage_not_included"), FailureKind.QUOTA),
     **dict.fromkeys(
         ("bio_policy", "cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
         FailureKind.CONTENT_FILTER,
@@ -64,11 +67,21 @@ _CODES: Mapping[str, FailureKind] = {
 }
 """Codes of failed responses that OpenAI's other answers do not have."""
 
+_BROKEN = ("failed", "cancelled")
+"""Statuses of a response that has no answer."""
+
+_INVALID = "invalid_request_error"
+"""The type of errors about the request, of which some have no code."""
+
 _INCOMPLETE: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
+
+
+_FINISHED = ("completed", "requires_action")
+"""The statuses of a response that ended by itself. The second is Perplexity's for one that calls functions."""
 
 
 def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
@@ -165,6 +178,8 @@ class ResponseParts:
             self._encrypted(item)
         elif kind == SEARCH_CALL and isinstance(item.get("action"), dict):
             self.searches.append(item)
+        elif kind in RESULTS:
+            self.searches += calls_of_results(item)
         elif (call := call_of(item)) is not None:
             self.calls.append(call)
             self.called += 1
@@ -191,6 +206,28 @@ class ResponseParts:
                 self.said += len(words)
             case _:
                 pass
+
+
+RESULTS = ("search_results", "fetch_url_results")
+"""The types of Perplexity's items for what its own tools found."""
+
+
+def calls_of_results(item: JsonObject) -> list[JsonValue]:
+    """Return what Perplexity's search found, or the pages that it fetched, as items of OpenAI's API; `results` holds
+    the vendor's own entries. Source: "Create Agent Response" of Perplexity's API reference, `SearchResultsOutputItem`
+    and `FetchUrlResultsOutputItem`, November 2026."""
+    done: JsonObject = {"type": SEARCH_CALL, "status": "completed"}
+    if item.get("type") == "fetch_url_results":
+        pages = objects_in(item.get("contents"))
+        return [{**done, "action": {"type": "open_page", "url": page.get("url")}, "results": [page]} for page in pages]
+    results = objects_in(item.get("results"))
+    found = [{"type": "url", "url": result.get("url"), "title": result.get("title")} for result in results]
+    listed = item.get("queries")
+    queries = [query for query in listed if isinstance(query, str)] if isinstance(listed, list) else []
+    action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "sources": [*found]}
+    if len(queries) > 1:
+        action["queries"] = [*queries]
+    return [{**done, "action": action, "results": [*results]}]
 
 
 def call_of(item: JsonObject) -> ToolCall | None:
@@ -231,7 +268,7 @@ def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
 def check_response(profile: Profile, response: JsonObject) -> None:
     """Raise UpstreamError for a response that failed, or an error in its place."""
     error = response.get("error")
-    if isinstance(error, dict) or response.get("status") == "failed":
+    if isinstance(error, dict) or response.get("status") in _BROKEN:
         raise UpstreamError(failure_of(profile, error if isinstance(error, dict) else {}))
 
 
@@ -240,10 +277,13 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
     failure = failure_in_body(profile, {"error": {"message": "", **error}})
     code = error.get("code")
     kind = _CODES.get(code) if isinstance(code, str) else None
+    if code is None and error.get("type") == _INVALID and failure.kind is FailureKind.SERVER:
+        kind = FailureKind.INVALID_REQUEST
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
     if kind not in OUR_WORDS:
-        return replace(failure, kind=kind)
+        own = code if kind is FailureKind.INVALID_REQUEST else failure.code
+        return replace(failure, kind=kind, code=own if isinstance(own, str) else None)
     return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
 
 
@@ -251,7 +291,7 @@ def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:
     """Return the common finish reason, and the vendor's own where it is more precise. Raises UpstreamError for a
     response that is not finished."""
     status = response.get("status")
-    if status == "completed":
+    if status in _FINISHED:
         return "tool_calls" if calls else "stop", None
     if status != "incomplete":
         raise malformed("is a response that has not finished")
@@ -284,14 +324,21 @@ def usage_of(response: JsonObject) -> Usage | None:
     read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
     if searches := reported_searches(raw) or sum(map(_is_search, objects_in(response.get("output")))):
         written.setdefault(SEARCH_REQUESTS, searches)
-    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE))
+    tier = billed_tier(response.get("service_tier"))
+    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE), tier)
 
 
 def _is_search(item: JsonObject) -> bool:
     action = item.get("action")
+    if item.get("type") == RESULTS[0]:
+        return True
     return item.get("type") == SEARCH_CALL and isinstance(action, dict) and action.get("type") == "search"
 
 
 def _counts(details: JsonValue) -> dict[str, int]:
     members = details.items() if isinstance(details, dict) else ()
-    return {name: count for name, value in members if (count := count_of(value)) is not None}
+    return {_COUNTS.get(name, name): count for name, value in members if (count := count_of(value)) is not None}
+
+
+_COUNTS: Mapping[str, str] = {"cache_read_input_tokens": "cached_tokens"}
+"""OpenAI's names of counts by Perplexity's."""

@@ -11,23 +11,23 @@ and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reas
 from collections.abc import Mapping
 from dataclasses import replace
 
+from providers.adaptation.file_data import fitting_file
 from providers.adaptation.unique_call_ids import CallMark, unique_ids
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.responses.input_items import CALL_ID, MOST_CALL_ID
+from providers.dialects.responses.own_body import OwnSchemas, fit_settings
 from providers.dialects.shared.request_body import RequestBody, finish_request
-from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
-from providers.request_fields import PROTECTED_PARAMS, is_neutral
+from providers.request_fields import PROTECTED_PARAMS
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 
 ENCRYPTED = "reasoning.encrypted_content"
 """The value of `include` that makes a model return its reasoning, so that the client can send it back."""
 
-_SAMPLING = ("temperature", "top_p")
 _EFFORT, _LIMIT = "reasoning_effort", "max_output_tokens"
 
 PROTECTED = (
@@ -48,36 +48,28 @@ def responses_request(request: UnifiedRequest) -> NativeRequest | None:
 def encode_responses(
     request: UnifiedRequest, native: NativeRequest, target: Target, profile: Profile, table: Capabilities
 ) -> UpstreamRequest | None:
-    """Return the call; None where the vendor does not have the API. `profile` is that of the target's model. Raises
-    Refusal."""
+    """Return the call; `None` if the vendor does not have the API, or only the gateway can see to all that the client
+    asks for. `profile` is that of the target's model. Raises Refusal."""
     wire = profile.responses
     if wire is None:
         return None
     body = {name: value for name, value in native.body.items() if name not in _NOT_SENT}
     draft = RequestBody(request, target, table, body)
     body.update(model=target.upstream_model, store=False)
+    schemas = OwnSchemas(profile)
+    schemas.fit(body)
+    if schemas.unheld:
+        if request.losses is None or not request.losses.binding:
+            return None
+        draft.dropped += schemas.unheld
     if isinstance(items := body.get("input"), list):
         body["input"] = _resolvable(_with_unique_ids(items), draft)
-    if not profile.bare_parameters and isinstance(tools := body.get("tools"), list):
-        body["tools"] = _with_properties(tools)
     _put_limit(draft)
-    _check_sampling(draft, profile)
+    fit_settings(draft, profile)
     _put_reasoning(draft, profile, wire)
     if request.stream:
         body["stream"] = True
     return replace(finish_request(draft, Operation.CHAT, wire.path, PROTECTED), native=True)
-
-
-def _with_properties(tools: list[JsonValue]) -> list[JsonValue]:
-    """Return tools, and those of namespaces, of which no function has a bare object as its parameters."""
-    written: list[JsonValue] = []
-    for tool in tools:
-        if isinstance(tool, dict):
-            tool = with_properties(tool)
-            if isinstance(members := tool.get("tools"), list):
-                tool = {**tool, "tools": _with_properties(members)}
-        written.append(tool)
-    return written
 
 
 def _put_limit(draft: RequestBody) -> None:
@@ -87,23 +79,9 @@ def _put_limit(draft: RequestBody) -> None:
         draft.body[_LIMIT] = limit
 
 
-def _check_sampling(draft: RequestBody, profile: Profile) -> None:
-    """Leave out neutral settings of sampling that the model does not have. Raises Refusal for other values of these,
-    and of settings with a single value, as for chats."""
-    for name in _SAMPLING:
-        value, (low, high) = draft.body.get(name), profile.bounds.get(name, (None, None))
-        if value is None or draft.params.get(name) is None:
-            continue
-        if name not in profile.wires[Operation.CHAT].accepts:
-            if not is_neutral(name, value):
-                raise draft.unsupported(name)
-            del draft.body[name]
-        elif low is not None and low == high and value != low:
-            raise draft.unsupported(name, f"it must be {low:g}")
-
-
 def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) -> None:
-    """Ask a model that reasons for what it thought, and keep settings of reasoning from one that does not.
+    """Ask a model that reasons for what it thought, by the word that it has for the effort, and keep settings of
+    reasoning from one that does not.
 
     The client knows what its own model takes, but not to which one a route leads. Raises Refusal for an effort that
     the model has not.
@@ -114,11 +92,24 @@ def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) ->
         return
     if reasons_at(wire, target) or body.get("reasoning"):
         body["include"] = _with_encrypted(body.get("include"))
+    reasoning = body.get("reasoning")
+    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    word = effort_words(profile, wire).get(effort, effort) if isinstance(effort, str) else effort
+    if isinstance(reasoning, dict) and word != effort:
+        body["reasoning"] = {**reasoning, "effort": word}
+        if effort in profile.nearest.get(_EFFORT, ()):
+            draft.dropped.append(_EFFORT)
+
+
+def effort_words(profile: Profile, wire: ResponsesWire) -> Mapping[str, str]:
+    """Return the model's words of effort by the client's, as far as they differ."""
+    own = profile.words.get(_EFFORT, {})
+    return {**{given: word for given, word in own.items() if isinstance(word, str)}, **wire.efforts}
 
 
 def reasons_at(wire: ResponsesWire, target: Target) -> bool:
     """Return whether the target's model reasons, so that its reasoning may be requested."""
-    return any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
+    return any(wire.reasoning.search(name) for name in target.model_names)
 
 
 def _never_reasons(profile: Profile) -> bool:
@@ -150,8 +141,22 @@ def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
         elif item.get("type") == "reasoning" and not item.get("encrypted_content"):
             draft.dropped.append("reasoning")
         else:
-            kept.append(_fitted(_without_id(item) if _is_said(item) else item))
+            kept.append(_fitted(_without_id(item) if _is_said(item) else _with_files(item)))
     return kept
+
+
+def _with_files(item: JsonObject) -> JsonObject:
+    """Return an item whose files have a name and their data as data URLs; the same object if there are none."""
+    parts = item.get(name := "content")
+    if parts is None:
+        parts = item.get(name := "output")
+    if not isinstance(parts, list):
+        return item
+    for part in parts:
+        if isinstance(part, dict) and "file_data" in part:
+            fitting: list[JsonValue] = [fitting_file(each) if isinstance(each, dict) else each for each in parts]
+            return {**item, name: fitting}
+    return item
 
 
 def _with_unique_ids(items: list[JsonValue]) -> list[JsonValue]:

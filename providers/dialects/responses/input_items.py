@@ -15,6 +15,7 @@ from typing import Final
 
 import orjson
 
+from providers.adaptation.file_data import default_name
 from providers.conversation import (
     Address,
     Audio,
@@ -38,7 +39,7 @@ from providers.dialects.shared.prompt import joined_texts
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
-from providers.profile import Profile
+from providers.profile import Profile, ResponsesWire
 
 MOST_CALL_ID: Final = 64
 CALL_ID: Final = re.compile(r"(?s).{1,64}")
@@ -46,18 +47,21 @@ CALL_ID: Final = re.compile(r"(?s).{1,64}")
 
 BREAKPOINT: Final = "prompt_cache_breakpoint"
 _THINKING: Final = "thinking"
+_COMMON_PARTS: Final = ("input_text", "input_image")
+"""The types of parts that each vendor with an API of this shape has."""
+
 _PHASES: Final = ("commentary", "final_answer")
 
 
 def input_items(
-    messages: Sequence[JsonValue], param: str, profile: Profile, form: str, dropped: list[str]
+    messages: Sequence[JsonValue], param: str, profile: Profile, wire: ResponsesWire, dropped: list[str]
 ) -> list[JsonValue]:
     """Return a conversation as input items, and add the fields to `dropped` that promise nothing and are left out.
 
-    `param` is the client's field that holds it, `form` the format of the reasoning that the vendor can read. Raises
-    Refusal for content that the vendor does not take.
+    `param` is the client's field that holds it, `wire` the vendor's API. Raises Refusal for content that the vendor
+    does not take.
     """
-    writer = _ItemWriter(profile, form, dropped)
+    writer = _ItemWriter(profile, wire, dropped)
     for message, turn in zip(messages, read_conversation(messages, param), strict=True):
         writer.add(message if isinstance(message, dict) else {}, turn)
     return writer.items
@@ -68,7 +72,7 @@ class _ItemWriter:
     """Writes the items of one conversation. `custom` are the ids of calls of custom tools."""
 
     profile: Profile
-    form: str
+    wire: ResponsesWire
     dropped: list[str]
     items: list[JsonValue] = field(default_factory=list)
     custom: set[str] = field(default_factory=set)
@@ -82,9 +86,24 @@ class _ItemWriter:
             case "tool":
                 self._add_result(message, turn)
             case role:
-                content = _content(turn, turn.parts, self._raw_parts(message))
+                content = self._fitted(turn, _content(turn, turn.parts, self._raw_parts(message)))
                 given = message.get("role")
                 self.items.append({"role": given if given == "developer" else role, "content": content})
+
+    def _fitted(self, turn: Turn, content: JsonValue) -> JsonValue:
+        """Return a content without what a vendor with an API of its own refuses: other parts than texts and images, and
+        the resolution of an image. Raises Refusal for such a part."""
+        if self.wire.openai or not isinstance(content, list):
+            return content
+        kept: list[JsonValue] = []
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if not isinstance(part, dict) or kind not in _COMMON_PARTS:
+                raise turn.no_part(str(kind))
+            if part.get("detail") not in (None, "auto"):
+                self.dropped.append("detail")
+            kept.append({name: value for name, value in part.items() if name != "detail"})
+        return kept
 
     def _note_markers(self, message: JsonObject) -> None:
         """Add the cache markers of a message and of its calls to `dropped`: their items have no field for them."""
@@ -103,8 +122,8 @@ class _ItemWriter:
         self.dropped += [BREAKPOINT for part in self._raw_parts(message) if BREAKPOINT in part]
         written = iter(_written_calls(message))
         given = message.get("phase")
-        phase: JsonObject = {"phase": given} if given in _PHASES else {}
-        thoughts = _Thoughts(self.form)
+        phase: JsonObject = {"phase": given} if given in _PHASES and self.wire.openai else {}
+        thoughts = _Thoughts(self.wire.format)
         made: list[JsonValue] = []
         texts: list[str] = []
         for part in turn.parts:
@@ -146,7 +165,16 @@ class _ItemWriter:
                 self.dropped.append("is_error")
             identity = fit_call_id(part.call_id, CALL_ID)
             kind = "custom_tool_call_output" if identity in self.custom else "function_call_output"
-            self.items.append({"type": kind, "call_id": identity, "output": _content(turn, part.parts, raw)})
+            output = _content(turn, part.parts, raw)
+            if not self.wire.openai and isinstance(output, list):
+                output = joined_texts("tool", [self._only_text(turn, each) for each in part.parts])
+            self.items.append({"type": kind, "call_id": identity, "output": output})
+
+    def _only_text(self, turn: Turn, part: Part) -> str:
+        """Return the text of a part of a result. Raises Refusal for any other part."""
+        if not isinstance(part, Text):
+            raise turn.refusal("is a tool's result and may hold only text")
+        return part.text
 
 
 @dataclass(slots=True)
@@ -218,8 +246,11 @@ def _part(turn: Turn, part: Part) -> JsonObject:
         case Image(media, detail):
             return {"type": "input_image", "detail": detail or "auto", **_media(media, "image_url")}
         case Document(InlineData() as media, name):
-            # "Missing required parameter: 'input[0].content[0].filename'."
-            return {"type": "input_file", "filename": name or "document", **_media(media, "file_data")}
+            return {
+                "type": "input_file",
+                "filename": name or default_name(media.media_type),
+                **_media(media, "file_data"),
+            }
         case Document(media):
             return {"type": "input_file", **_media(media, "file_url")}
         case OtherPart(_, value):

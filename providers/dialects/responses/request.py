@@ -16,15 +16,17 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from providers.dialects.responses.call import ENCRYPTED, PROTECTED, reasons_at
+from providers.dialects.responses.call import ENCRYPTED, PROTECTED, effort_words, reasons_at
 from providers.dialects.responses.input_items import BREAKPOINT, input_items
+from providers.dialects.responses.own_body import LOGPROBS
 from providers.dialects.shared.operations import build_messages
 from providers.dialects.shared.request_body import RequestBody, put_unknown
 from providers.json_types import JsonObject, JsonValue
+from providers.models.facts import model_facts
 from providers.profile import Profile, ResponsesWire
+from providers.target import Target
 from providers.unified_request import Operation, Params
 
-_LOGPROBS: Final = "message.output_text.logprobs"
 _SOURCES: Final = "web_search_call.action.sources"
 
 _LACKS: Final = frozenset(
@@ -67,14 +69,16 @@ def runs_hosted(params: Params) -> bool:
     return any([_HOSTED.fullmatch(str(tool.get("type"))) for tool in params.get("tools", ())])
 
 
-def why_responses(profile: Profile, params: Params) -> str:
+def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str:
     """Return the reason to send a request to the Responses API, empty if it is sent as a chat.
 
-    `profile` is the profile of the model.
+    `profile` is the profile of the model; `own` says that the request came by this API.
     """
     wire = profile.responses
     if wire is None:
         return ""
+    if own and wire.takes_own:
+        return "the request came by this API"
     if wire.when == "always":
         return "the model has no other API"
     if runs_hosted(params):
@@ -99,7 +103,11 @@ def responses_profile(profile: Profile) -> Profile:
     return replace(
         profile,
         wires=MappingProxyType({Operation.CHAT: own}),
-        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)}),
+        words=MappingProxyType({**profile.words, "reasoning_effort": effort_words(profile, _wire(profile))}),
+        # Vendors of their own raise a smaller limit by themselves.
+        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)})
+        if _wire(profile).openai
+        else profile.bounds,
         needs=MappingProxyType({}),
         hooks=(),
         tool_types=(*profile.tool_types, _HOSTED),
@@ -110,10 +118,21 @@ def responses_profile(profile: Profile) -> Profile:
     )
 
 
+def responses_members(profile: Profile, target: Target) -> JsonObject:
+    """Return the fields of every body for a target: the name of its model, and those of the profile, within the limit
+    of the operator and of the model."""
+    members: JsonObject = {_wire(profile).model_field(target.upstream_model): target.upstream_model, **profile.body}
+    given = members.get(_LIMIT)
+    if isinstance(given, int):
+        known = model_facts(profile.model_host, *target.model_names).most_output
+        members[_LIMIT] = min([given, *[most for most in (target.max_output_tokens, known) if most is not None]])
+    return members
+
+
 def put_input(draft: RequestBody, profile: Profile) -> None:
     """Write the conversation. Raises Refusal for content that the vendor does not take."""
     messages, param = build_messages(draft)
-    draft.body["input"] = input_items(messages, param, profile, _wire(profile).format, draft.dropped)
+    draft.body["input"] = input_items(messages, param, profile, _wire(profile), draft.dropped)
 
 
 def finish_responses(draft: RequestBody, profile: Profile) -> None:
@@ -124,11 +143,13 @@ def finish_responses(draft: RequestBody, profile: Profile) -> None:
         body["tools"] = [_tool(tool, draft.dropped) for tool in tools if isinstance(tool, dict)]
     if isinstance(choice := body.get("tool_choice"), dict):
         body["tool_choice"] = _choice(choice)
-    if isinstance(form := body.pop("response_format", None), dict):
+    form = body.get("response_format")
+    if isinstance(form, dict) and _wire(profile).openai:
+        del body["response_format"]
         draft.put("text.format", _flat(form, "json_schema"))
     include: list[JsonValue] = [ENCRYPTED] if reasons_at(_wire(profile), draft.target) else []
     if body.pop("logprobs", None):
-        include.append(_LOGPROBS)
+        include.append(LOGPROBS)
     searches = any([tool.get("type") == "web_search" for tool in draft.params.get("tools", ())])
     if searches and profile.hosted.get("web_search") == "responses":
         include.append(_SOURCES)

@@ -47,7 +47,7 @@ class ResponsesReader:
 
     __slots__ = (
         *("_calls", "_details", "_done", "_held", "_places", "_profile", "_said", "_sent", "_thought", "_usage"),
-        *("_written", "complete", "kind"),
+        *("_searches", "_written", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -66,6 +66,8 @@ class ResponsesReader:
         # The text of a choice inside an object, which is read when it is complete.
         self._held: list[str] | None = [] if sent.unwrap_choice else None
         self._usage: Usage | None = None
+        # Of the vendor's own tools; they count in the usage.
+        self._searches: list[JsonValue] = []
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Events of unknown types mean nothing here: they belong to the vendor's own tools, or are new."""
@@ -165,6 +167,7 @@ class ResponsesReader:
         said, called = self._places.get(index, (self._written, len(self._calls)))
         parts = ResponseParts(format_of(self._profile), said, called, self._details)
         parts.add(item)
+        self._searches += parts.searches
         self._details, extras = parts.thought, parts.extras()
         thought, words = PART_GAP.join(parts.thoughts), "".join(parts.refusals)
         text = "".join(parts.texts) or words
@@ -185,10 +188,11 @@ class ResponsesReader:
         response = event.get("response")
         if not isinstance(response, dict):
             raise malformed("ends without its response")
-        self._usage = usage = usage_of(response)
+        output = response.get("output")
+        # Empty at ChatGPT's own servers and some gateways, though the items have come.
+        self._usage = usage = usage_of(response if output else {**response, "output": self._searches})
         check_response(self._profile, response)
         ended: list[StreamEvent] = []
-        output = response.get("output")
         for index, item in enumerate(output if isinstance(output, list) else ()):
             ended += self._item_done({"item": item, "output_index": index})
         status = response.get("status") or self.kind.rpartition(".")[2]
@@ -210,7 +214,8 @@ class ResponsesReader:
     def _failed(self, event: JsonObject) -> Events:
         response = event.get("response")
         self._usage = usage_of(response) if isinstance(response, dict) else None
-        error = response.get("error") if isinstance(response, dict) else None
+        # Perplexity has the error in the event itself.
+        error = (response.get("error") if isinstance(response, dict) else None) or event.get("error")
         raise UpstreamError(failure_of(self._profile, error if isinstance(error, dict) else {}))
 
     def _error(self, event: JsonObject) -> Events:

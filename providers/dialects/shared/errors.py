@@ -16,7 +16,7 @@ from providers.dialects.shared.read_json import parse_json
 from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
-from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
 from providers.vendor_text.vet_message import vet
 
 _STATUSES: Mapping[int, FailureKind] = {
@@ -184,7 +184,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
         param if kind in _OF_REQUEST else None,
         wait,
         overflow,
-        said=withheld_words(kind, f"{facts.message} {facts.evidence}"),
+        said=withheld_words(kind, f"{facts.message} {facts.evidence}") or vet(facts.evidence).strip(),
     )
 
 

@@ -2,6 +2,7 @@
 without if the vendor does not take them."""
 
 import hashlib
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
@@ -73,30 +74,45 @@ def sampled(put: FieldWriter, switch: str = "", on: object = None) -> FieldWrite
     return write
 
 
-def short_id(put: FieldWriter, longest: int) -> FieldWriter:
-    """Return a writer of an opaque id of at most `longest` characters, 64 or more.
+LONGEST_IDS: Final[Mapping[str, int]] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
+"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
+`completion_create_params`."""
 
-    A longer one goes as its digest, which tells the same users, or the same caches, apart.
-    """
+MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
+"""Bounds of OpenAI's `metadata`, by the same types."""
+
+
+def fitting_id(text: str, longest: int) -> str:
+    """Return an opaque id of at most `longest` characters, 64 or more: a longer one as its digest, which tells the same
+    users, or the same caches, apart."""
+    return text if len(text) <= longest else hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def short_id(put: FieldWriter, longest: int) -> FieldWriter:
+    """Return a writer of an opaque id, see `fitting_id`."""
 
     def write(draft: RequestBody, value: object) -> None:
-        text = str(value)
-        put(draft, text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest())
+        put(draft, fitting_id(str(value), longest))
 
     return write
+
+
+def fitting_pairs(given: JsonObject, most: int, longest_key: int, longest_value: int) -> JsonObject:
+    """Return at most so many pairs of an object of texts, of keys and values of at most so many characters."""
+
+    def fits(key: str, value: object) -> bool:
+        return 0 < len(key) <= longest_key and isinstance(value, str) and len(value) <= longest_value
+
+    return dict(islice(((key, each) for key, each in given.items() if fits(key, each)), most))
 
 
 def few_pairs(name: str, put: FieldWriter, most: int, longest_key: int, longest_value: int) -> FieldWriter:
     """Return a writer of an object of texts that takes at most so many pairs, keys and values of at most so many
     characters. Pairs that do not fit are left out, and the field is named for it."""
 
-    def fits(key: str, value: object) -> bool:
-        return 0 < len(key) <= longest_key and isinstance(value, str) and len(value) <= longest_value
-
     def write(draft: RequestBody, value: object) -> None:
         given = value if isinstance(value, dict) else {}
-        fitting = islice(((key, each) for key, each in given.items() if fits(key, each)), most)
-        if pairs := dict(fitting):
+        if pairs := fitting_pairs(given, most, longest_key, longest_value):
             put(draft, pairs)
         if len(pairs) < len(given):
             draft.dropped.append(name)

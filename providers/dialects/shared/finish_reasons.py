@@ -14,8 +14,9 @@ _BROKEN: Mapping[str, FailureKind] = {
     **dict.fromkeys(("cancel", "canceled", "cancelled", "interrupted", "disconnected"), FailureKind.SERVER),
     **dict.fromkeys(("timeout", "timedout"), FailureKind.TIMEOUT),
     "overloaded": FailureKind.OVERLOADED,
-    # The model wrote no valid answer; another attempt may succeed.
-    "malformed": FailureKind.NONCONFORMING,
+    # The model wrote no valid answer; another attempt may succeed. Ollama has only loaded or unloaded the model, also
+    # by its API of OpenAI's form (`openai/openai.go`; ollama issue 8395).
+    **dict.fromkeys(("malformed", "load", "unload"), FailureKind.NONCONFORMING),
 }
 _PARTS = re.compile(r"[^a-z]+")
 

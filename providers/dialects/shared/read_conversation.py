@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from providers.adaptation.file_data import with_data_url
 from providers.conversation import (
-    TOOL_RECORDS,
+    CONTINUING,
+    DESCRIBING,
     Address,
     Audio,
     Document,
@@ -56,9 +58,8 @@ _ROLES: Mapping[JsonValue, Role] = {
     "function": "tool",
 }
 
-# Any other member is refused unless it is null or empty: it would change the answer. Annotations and images describe an
-# answer that the text already holds; `phase`, `id`, `type`, `status` and `provider_specific_fields` come back from
-# clients that repeat an answer whole.
+# Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
+# whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
 _KNOWN = frozenset(
     {
         "role",
@@ -78,16 +79,8 @@ _KNOWN = frozenset(
         "cache_control",
         "annotations",
         "images",
-        "citations",
-        "content_blocks",
-        "google_parts",
-        "id",
-        "type",
-        "status",
-        "phase",
-        "provider_specific_fields",
-        "native_finish_reason",
     }
+    | DESCRIBING
 )
 
 
@@ -128,7 +121,7 @@ class _MessageReader:
         else:
             parts = self._content(message.get("content"))
             if role == "assistant":
-                said = [*_thinking_first(parts), *self._refusal(message)]
+                said = [*_thinking_first(parts), *self._refusal(message)] or self._transcript(message)
                 parts = in_order(thinking_of(message), said, self._calls(message))
         name = message.get("name")
         return Turn(
@@ -138,14 +131,15 @@ class _MessageReader:
             google_signature(message),
             self.turn.param,
             self.turn.position,
-            tuple([each for each in message if each in TOOL_RECORDS and message[each]]) if role == "assistant" else (),
+            tuple([each for each in message if each not in _KNOWN and message[each]]) if role == "assistant" else (),
         )
 
     def _check_members(self, message: JsonObject) -> None:
         if len(message) <= 2 and "content" in message:
             return
+        free = message.get("role") == "assistant"
         for name, member in message.items():
-            if member and name not in _KNOWN and (name not in TOOL_RECORDS or message.get("role") != "assistant"):
+            if member and name not in _KNOWN and not (free and name not in CONTINUING):
                 raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
 
     def _result(self, message: JsonObject) -> ToolResult:
@@ -200,7 +194,7 @@ class _MessageReader:
 
     def _file(self, part: JsonObject) -> Part:
         file = part.get("file")
-        held = file if isinstance(file, dict) else part
+        held = with_data_url(file if isinstance(file, dict) else part)
         data, address, known = held.get("file_data"), held.get("file_url"), held.get("file_id")
         name = held.get("filename")
         if isinstance(data, str) and data:
@@ -246,6 +240,16 @@ class _MessageReader:
     def _refusal(self, message: JsonObject) -> list[Part]:
         refusal = message.get("refusal")
         return [Text(refusal)] if isinstance(refusal, str) and refusal else []
+
+    def _transcript(self, message: JsonObject) -> list[Part]:
+        """Return the text of a spoken response. Raises Refusal for a sound without one: only its vendor knows it."""
+        audio = message.get("audio")
+        if not isinstance(audio, dict) or message.get("tool_calls"):
+            return []
+        said = audio.get("transcript")
+        if not isinstance(said, str) or not said:
+            raise self.turn.refusal("has a sound of the model without its 'transcript', which the vendor does not know")
+        return [Text(said)]
 
     def _calls(self, message: JsonObject) -> list[Part]:
         calls, legacy = message.get("tool_calls"), message.get("function_call")

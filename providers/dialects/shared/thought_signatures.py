@@ -23,6 +23,8 @@ TEXT_MARK = "__said__"
 SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The signature that the vendor documents for calls that its model did not make."""
 
+_GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
+
 Service = Literal["studio", "vertex"]
 """The services of Google that sign: the Gemini API, and Vertex AI."""
 
@@ -39,6 +41,15 @@ class SignedId(NamedTuple):
     signature: str | None = None
     text_signature: str | None = None
     service: Service | None = None
+
+
+def is_modern(*names: str) -> bool:
+    """Return whether a model of these names is of generation 3 or later, which demands ids and signatures of its calls.
+
+    Names without a generation (`gemini-flash-latest`, tuned models) count as the newest.
+    """
+    found = next((match for name in names if (match := _GENERATION.search(name))), None)
+    return found is None or int(found[1]) >= 3
 
 
 def pack_call_id(

@@ -8,6 +8,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
+_AT_ROOT = frozenset({*_COMBINED, "$ref"})
 
 
 def offers_tools(params: Params) -> bool:
@@ -31,15 +32,26 @@ def read_parameters(function: JsonObject) -> JsonObject:
 
 
 def with_properties(function: JsonObject) -> JsonObject:
-    """Return a function whose parameters, where they are a bare object, have empty properties; the very same function
-    where they are anything else. Some vendors refuse a bare object, which says the same: "In context=(), object schema
-    missing properties." (spring-projects/spring-ai issue 4776, for OpenAI; nested ones are taken)."""
+    """Return a function whose parameters are a schema of objects with properties, and without alternatives at its root;
+    the same object if they are. OpenAI refuses others: "In context=(), object schema missing properties."
+    (spring-projects/spring-ai issue 4776; nested ones are taken), "schema must be a JSON Schema of 'type: \"object\"',
+    got 'type: \"None\"'", "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top
+    level". Raises Refusal for parameters that are no objects."""
     parameters = function.get("parameters")
-    if not isinstance(parameters, dict) or parameters.get("type") != "object":
+    if not isinstance(parameters, dict) or not parameters:
         return function
-    if parameters.get("properties") is not None:
+    if not parameters.keys().isdisjoint(_AT_ROOT):
+        parameters = read_parameters(function)
+    elif parameters.get("type") == "object" and parameters.get("properties") is not None:
         return function
-    return {**function, "parameters": {**parameters, "properties": {}}}
+    kind = parameters.get("type")
+    if isinstance(kind, list) and "object" in kind:
+        kind = "object"
+    if kind not in (None, "object"):
+        raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
+    properties = parameters.get("properties")
+    typed: JsonObject = {**parameters, "type": "object", "properties": {} if properties is None else properties}
+    return {**function, "parameters": typed}
 
 
 def _one_object(schema: JsonObject) -> JsonObject:

@@ -99,7 +99,7 @@ def _url(sent: UpstreamRequest, owner: _Owner) -> str:
 def _put_messages(draft: RequestBody) -> None:
     prompt, target = draft.request.prompt, draft.target
     if isinstance(prompt, ChatPrompt):
-        profile = profile_for_model(target.profile, target.upstream_model, target.model)
+        profile = profile_for_model(target.profile, *target.model_names)
         draft.body["messages"] = vendor_messages(target, profile, prompt, draft.dropped)
     else:
         draft.body["messages"] = [*build_messages(draft)[0]]

@@ -50,7 +50,7 @@ REASONS: Final[Mapping[str, str]] = {
         ("config_store", "logs_store", "vector_store"),
         "this database is not read: what only it holds is lost; usage is kept in server.ledger",
     ),
-    "framework": "prices are written at models: `dragoman prices import`",
+    "framework": "list prices ship with the gateway (`dragoman prices`); others are written at models",
     "encryption_key": "nothing is stored that is to be encrypted",
     "auth_config": "there is no web interface that changes the table",
     "customers": "teams are not grouped: limits and budgets are those of virtual keys",

@@ -24,6 +24,7 @@ class LogsOptions:
     team: str | None = None
     status: str | None = None
     model: str | None = None
+    id: str | None = None
     since: str | None = None
     slow: str | None = None
     failed: bool = False
@@ -70,6 +71,8 @@ def line_choice(options: LogsOptions, now: datetime) -> LineChoice:
         tests.append(lambda fields: not wanted.isdisjoint(_names_of(fields.get("status"))))
     if options.model is not None:
         tests.append(_of_model(options.model))
+    if options.id is not None:
+        tests.append(_with_id(options.id))
     if options.slow is not None:
         least = 1000 * _seconds(options.slow, "--slow")
         tests.append(lambda fields: _number(fields.get("duration_ms")) >= least)
@@ -89,6 +92,18 @@ def _statuses(text: str) -> list[str]:
 def _names_of(status: object) -> tuple[str, ...]:
     text = str(status) if isinstance(status, int) else ""
     return text, f"{text[:1]}xx"
+
+
+def _with_id(wanted: str) -> Callable[[Fields], bool]:
+    """Return a test for the request with an id: the request's, its trace's, or a vendor's of one of its attempts."""
+
+    def has_id(fields: Fields) -> bool:
+        attempts = fields.get("attempts")
+        tried = [each for each in attempts if isinstance(each, dict)] if isinstance(attempts, list) else []
+        own = (fields.get("request_id"), fields.get("trace_id"), fields.get("upstream_request_id"))
+        return wanted in own or any(each.get("upstream_request_id") == wanted for each in tried)
+
+    return has_id
 
 
 def _of_model(name: str) -> Callable[[Fields], bool]:

@@ -18,7 +18,7 @@ _QUIET: Final = frozenset(
     {
         *("time", "level", "message", "request_id", "team", "key", "surface", "path", "client", "model", "deployment"),
         *("stream", "status", "outcome", "code", "duration_ms", "upstream_ms", "first_content_ms", "prompt_tokens"),
-        *("completion_tokens", "cost_usd", "attempts"),
+        *("completion_tokens", "cost_usd", "attempts", "limit"),
     }
 )
 """Fields of a request that have a place of their own, or that say little; the others are shown by name."""
@@ -123,6 +123,11 @@ def _request(fields: Fields, form: LineForm) -> Iterator[str]:
             yield _INDENT + paint(_attempt(attempt), Ink.YELLOW)
 
 
+def _limit(limit: Fields) -> str:
+    period = f" per {_shown(limit['period'])}" if "period" in limit else " at once"
+    return f"{_shown(limit.get('kind'))} of {_shown(limit.get('scope'))}: {_shown(limit.get('limit'))}{period}"
+
+
 def _request_parts(fields: Fields) -> Iterator[tuple[str, Ink | None]]:
     yield _when(fields), Ink.DIM
     good = fields.get("outcome") == "ok"
@@ -131,6 +136,10 @@ def _request_parts(fields: Fields) -> Iterator[tuple[str, Ink | None]]:
     yield "/".join(_shown(fields[name]) for name in ("team", "key") if fields.get(name)), None
     asked, answered = fields.get("model") or fields.get("path") or "", fields.get("deployment")
     yield _shown(asked) + (f" -> {_shown(answered)}" if answered and answered != asked else ""), Ink.BOLD
+    if isinstance(limit := fields.get("limit"), dict):
+        yield _limit(limit), Ink.YELLOW
+    if fields.get("status") == 401 and fields.get("client"):
+        yield f"from {_shown(fields['client'])}", None
     if "first_content_ms" in fields:
         yield f"first {_time(fields['first_content_ms'])}", None
     if "duration_ms" in fields:

@@ -25,9 +25,10 @@ from proxy.process.load_table import Source
 MOST: Final = 3
 """Requests that the team may make in a minute."""
 
+# Without an admin port, so that `usage` asks no other gateway, such as that of the demo, what waits for its ledger.
 TABLE: Final = """\
 version: 1
-server: {{watch: false}}
+server: {{watch: false, admin: {{port: 0}}}}
 vendors: {{mock: {{}}}}
 models: {{mock/echo: {{price: {{input: 0.15, output: 0.60}}}}}}
 teams:
@@ -68,7 +69,7 @@ async def show_team_limit() -> None:
             print(answers[-1][1])
             print(paint("\ndragoman usage --by team,key,model", Ink.BOLD))
             # All rows are in the ledger once its gateway has ended.
-            usage(source, UsageOptions("team,key,model", "1d"), show_report)
+            await asyncio.to_thread(usage, source, UsageOptions("team,key,model", "1d"), show_report)
         except (OSError, CommandError) as error:
             raise LimitNotShown(str(error) or type(error).__name__) from None
 

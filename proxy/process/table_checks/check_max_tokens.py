@@ -35,7 +35,7 @@ def needed_limits(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
     """Return why a target needs a limit, or None. `known` has by profile whether requests without one are refused."""
-    profile = target.profile.for_model(target.model, target.upstream_model)
+    profile = target.profile.for_model(*target.model_names)
     if profile not in known:
         known[profile] = any(_refused_field(target, operation) == _LIMIT for operation in SHORTEST_PROMPTS)
     if known[profile]:

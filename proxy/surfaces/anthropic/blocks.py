@@ -1,9 +1,10 @@
 """Content blocks of the Messages API as parts of OpenAI's chat shape.
 
 A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
-Anthropic has (citations, files of its store, types that are not known here) is noted as binding; blocks of its server
-tools are left out. Addresses of media stay in the parts even then, since the configuration's rules for them are checked
-there. Parts in the form of OpenAI's APIs do not belong to the Messages API.
+Anthropic has (citations, files of its store, types that are not known here) is noted as binding in turns of the user;
+in turns of the model unknown blocks without a text are left out, as those of server tools are. Addresses of media stay
+in the parts even then, since the configuration's rules for them are checked there. Parts in the form of OpenAI's APIs
+do not belong to the Messages API.
 
 Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
 """
@@ -50,6 +51,19 @@ def parts_of(made: Translation, block: JsonObject) -> _Parts:
             made.bind("messages", f"a block of type '{kind_of(block)}'")
         return []
     return read(made, block)
+
+
+def model_parts_of(made: Translation, block: JsonObject) -> _Parts:
+    """Return the parts of a block in a turn of the model. A block of an unknown type is part of a response that the
+    client repeats: its text stays, and one without a text is left out and named. Raises Invalid."""
+    kind = block["type"]
+    if kind in _READERS or kind in _OPENAIS or kind in _FOUND:
+        return parts_of(made, block)
+    for name in ("text", "content"):
+        if isinstance(said := block.get(name), str) and said:
+            return [_marked({"type": "text", "text": said}, block)]
+    made.leave_out(f"messages.{kind_of(block)}")
+    return []
 
 
 def _text(made: Translation, block: JsonObject) -> _Parts:

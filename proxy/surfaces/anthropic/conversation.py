@@ -13,7 +13,7 @@ from typing import cast
 from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialects.shared.prompt import loaded_tools
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.anthropic.blocks import MARKER, content_blocks, parts_of
+from proxy.surfaces.anthropic.blocks import MARKER, content_blocks, model_parts_of, parts_of
 from proxy.surfaces.anthropic.translation import At, Translation
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
 from proxy.surfaces.response.write_sse import utf8_json
@@ -169,7 +169,7 @@ class _Answer:
             case "tool_use":
                 self._call(block)
             case _:
-                parts = parts_of(self._made, block)
+                parts = model_parts_of(self._made, block)
                 self._parts += parts
                 self._said += sum([len(said) for part in parts if isinstance(said := part.get("text"), str)])
 

@@ -30,7 +30,8 @@ def messages(value: JsonValue) -> ChatPrompt:
         if not (
             type(item) is dict
             and len(item) == 2
-            and type(item.get("content")) is str
+            and type(content := item.get("content")) is str
+            and content
             and item.get("role") in PLAIN_ROLES
         ):
             others.append(check_at(_message, item, index))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from providers.target import Price
+from providers.pricing import Price
 from proxy.surfaces.response.write_sse import ascii_json
 from proxy.surfaces.surface import ModelCard
 

@@ -1,6 +1,7 @@
 """Shows the answers of OpenAI's own Responses API: the vendor's bytes, with the model's name as this table has it.
 
-Source: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`, November 2026.
+Sources: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`; public reports of ends without items (NousResearch/hermes-agent
+5689, commontoolsinc/labs 5092), November 2026.
 """
 
 from typing import Final
@@ -25,6 +26,8 @@ _WITH_RESPONSE: Final = frozenset(
 _LAST: Final = frozenset({"response.completed", "response.incomplete"})
 """Events that end an answer. They are shown once it is stored: clients go on from it at once."""
 
+_ITEM_DONE: Final = "response.output_item.done"
+
 _ECHOES: Final = ("previous_response_id", "store")
 """Members that repeat what the gateway sees to in the vendor's place."""
 
@@ -33,11 +36,12 @@ class NativeAnswer:
     """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event, `failed`
     the event with which the vendor gave up, `last` the one that ends the answer."""
 
-    __slots__ = ("_facts", "_terms", "failed", "last", "number", "response")
+    __slots__ = ("_facts", "_items", "_terms", "failed", "last", "number", "response")
 
     def __init__(self, facts: AnswerFacts, terms: ResponseTerms) -> None:
         self._facts = facts
         self._terms = terms
+        self._items: list[bytes] = []
         self.response: JsonObject | None = None
         self.number = 0
         self.failed: bytes | None = None
@@ -53,9 +57,13 @@ class NativeAnswer:
         ends the answer, which is `last`."""
         self.number += 1
         data = event.data
+        if event.name == _ITEM_DONE:
+            self._items.append(data)
         if event.name in _WITH_RESPONSE:
             members = _members(data)
             self.response = members["response"] = self._shown(members.get("response"))
+            if event.name in _LAST and not self.response.get("output"):
+                self.response["output"] = self._output()
             data = ascii_json(members)
         elif not data.isascii() or b"\n" in data:
             data = ascii_json(parse_json(data))
@@ -68,10 +76,25 @@ class NativeAnswer:
         self.failed = shown if event.name == "response.failed" else None
         return b""
 
+    def _output(self) -> list[JsonValue]:
+        """Return the items that have come, for a response whose end has none: ChatGPT's own servers and some gateways
+        send each item once."""
+        placed = [(_place(members), members.get("item")) for members in map(_members, self._items)]
+        return [item for _, item in sorted(placed, key=_first) if isinstance(item, dict)]
+
     def _shown(self, given: JsonValue) -> JsonObject:
         response: JsonObject = given if isinstance(given, dict) else {}
         ours = {name: self._terms.echoes[name] for name in _ECHOES if name in self._terms.echoes}
         return {**response, "model": self._facts.model, **ours}
+
+
+def _place(members: JsonObject) -> int:
+    place = members.get("output_index")
+    return place if isinstance(place, int) else 0
+
+
+def _first(placed: tuple[int, JsonValue]) -> int:
+    return placed[0]
 
 
 def _members(data: bytes) -> JsonObject:

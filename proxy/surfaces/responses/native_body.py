@@ -25,6 +25,10 @@ _WINDOW: Final = "context_length_exceeded_behavior"
 _OWN_MEMBERS: Final = frozenset({"extra_content"})
 """Fields of items that only this gateway writes; in messages also `encrypted_content`."""
 
+_RESPONSES_OWN: Final = frozenset({"created_by", "parsed", "parsed_arguments"})
+"""Fields of items and of their parts that OpenAI's client has in responses, and that the vendor refuses to get back:
+"Unknown parameter: 'input[1].content[0].parsed'"."""
+
 
 def native_request(
     draft: ResponsesDraft, whole: tuple[JsonObject, ...], own: frozenset[str], unified: Mapping[str, Check]
@@ -63,5 +67,20 @@ def _items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterable[JsonV
         foreign = _OWN_MEMBERS | {"id"} if ours else _OWN_MEMBERS
         if item.get("type") == "message":
             foreign |= {"encrypted_content"}
-        clean = item.keys().isdisjoint(foreign)
-        yield item if clean else {name: value for name, value in item.items() if name not in foreign}
+        yield _without_parts_own(_without(item, foreign | _RESPONSES_OWN))
+
+
+def _without(holder: JsonObject, names: frozenset[str]) -> JsonObject:
+    """Return an object without some fields and without nulls, which the vendor refuses in most: "Invalid type for
+    'input[1].content': expected an array of objects, but got null instead"."""
+    if holder.keys().isdisjoint(names) and None not in holder.values():
+        return holder
+    return {name: value for name, value in holder.items() if name not in names and value is not None}
+
+
+def _without_parts_own(item: JsonObject) -> JsonObject:
+    """Return an item with the parts of a message of the model as the vendor takes them back."""
+    content = item.get("content")
+    if item.get("role") != "assistant" or not isinstance(content, list):
+        return item
+    return {**item, "content": [_without(part, _RESPONSES_OWN) if isinstance(part, dict) else part for part in content]}

@@ -22,7 +22,7 @@ from proxy.surfaces.responses.native_answer import NativeAnswer
 from proxy.surfaces.responses.open_items import IN_PROGRESS, MessageItem
 from proxy.surfaces.responses.request_draft import NO_TERMS, ResponsesRequest
 from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
-from proxy.surfaces.surface import AnswerFacts, StoredResponse
+from proxy.surfaces.surface import AnswerFacts, EndingRenderer, StoredResponse
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """The reason of an incomplete response by the finish reason."""
@@ -31,7 +31,7 @@ _CODES: Final = frozenset({"rate_limit_exceeded", "context_length_exceeded", "in
 """Codes that clients act on; every other failure is the server's."""
 
 
-class ResponsesRenderer:
+class ResponsesRenderer(EndingRenderer):
     """Renders one answer. See StoringRenderer.
 
     `_plain` is the message whose text grows, while nothing but text comes.

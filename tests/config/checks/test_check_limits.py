@@ -59,14 +59,6 @@ def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None
     assert told(budget) == []
 
 
-@looped(("models", "refused"), [("azure/gpt-4o", True), ("azure/gpt-4o, openai/gpt-4o", False), ("'*'", False)])
-def test_a_budget_that_refuses_every_name_is_refused(models: str, refused: bool) -> None:
-    message = "teams.t.budget.unpriced: refuses everything: none of the models that this team may ask for has a price"
-    found = told("budget: {usd: 5, per: day, unpriced: reject}", models=models)
-    assert found == ([message] if refused else [])
-    assert told("budget: {usd: 5, per: day, unpriced: ignore}", models=models) == []
-
-
 @looped(
     ("team", "days"),
     [

@@ -7,7 +7,7 @@ import pytest
 
 from config.load_config import Loaded, fingerprint, load_file
 from config.problem import ConfigError
-from config.table.table_schema import PriceSection
+from config.sections.price_section import PriceSection
 
 MAIN = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 

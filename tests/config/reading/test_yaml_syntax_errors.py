@@ -67,6 +67,8 @@ SLIPS = {
     "a: @b\n": "1:4 not YAML: a value cannot begin with this character: put it in quotes",
     "a: - b\n": "1:4 not YAML: a list with - begins on a line of its own, below its key",
     "a: }\n": "1:4 not YAML: a value is missing here, or a bracket or brace is closed that was never opened",
+    "a: [1,\n": "2:1 not YAML: the file ends here, and a bracket or brace above is not closed",
+    "a:\n  b: {c: [1,\n\n": "4:1 not YAML: the file ends here, and a bracket or brace above is not closed",
     "a:\n\tb: c\n": "2:1 not YAML: YAML is indented with spaces, never tabs",
     "a:\n  b: c\n\td: e\n": "3:1 not YAML: YAML is indented with spaces, never tabs",
     "a: {b: ${K}}\n": '1:9 not YAML: inside { } and [ ] a reference needs quotes: "${VAR}"',

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import SecretStr
 
+from config.sections.price_section import PriceSection
 from config.table.inheritance import (
     BudgetSettings,
     CircuitBreakerSettings,
@@ -14,7 +15,7 @@ from config.table.inheritance import (
     effective,
     vendor_inheritance,
 )
-from config.table.table_schema import DeploymentSection, ModelSection, PriceSection
+from config.table.table_schema import DeploymentSection, ModelSection
 from tests.config.tables import load
 from tests.support.looped import looped
 

@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 PER_SECOND = 200
 
-ALONE = "who counts for all does not answer"
+ALONE = "does not answer; going on with this process's share"
 """What a gateway says that goes on with its share, which is set aside for it by whoever counts for the others."""
 
 

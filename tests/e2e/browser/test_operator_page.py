@@ -172,3 +172,50 @@ async def test_it_is_readable_in_both_schemes_on_a_phone_and_a_screen(
     # Contrast, names, landmarks, table headers: what axe checks, none of it violated.
     assert await page.take("faults") == []
     assert await page.take("told") == []
+
+
+CHARTS = "[...document.querySelectorAll('#hour svg')]"
+NAMES = f"{CHARTS}.map((each) => each.getAttribute('aria-label').split(' by minute')[0])"
+FIT = f"""{CHARTS}.every((each) => {{
+  const {{ width, height }} = each.getBoundingClientRect();
+  return width > 200 && height > 50 && width === each.parentNode.getBoundingClientRect().width;
+}})"""
+INK = "[...document.querySelectorAll('#hour .bars')].slice(0, 3).map((each) => getComputedStyle(each).fill)"
+INKS = {
+    "light": ["rgb(200, 50, 60)", "rgb(180, 90, 0)", "rgb(26, 128, 71)"],
+    "dark": ["rgb(255, 128, 135)", "rgb(240, 160, 75)", "rgb(95, 201, 138)"],
+}
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("light", 320), ("dark", 1280), ("dark", 320)])
+async def test_the_last_hour_is_drawn_and_written_without_scripts(
+    browser: SystemBrowser, app: WholeGateway, scheme: str, width: int
+) -> None:
+    page = await opened(browser, app, scripts=False, scheme=scheme, width=width)
+    assert await page.take("evaluate", code=NAMES) == [
+        *("Requests by outcome", "Duration", "Cost by team", "Tokens by team", "Prompt tokens from vendors' caches"),
+    ]
+    assert await page.take("evaluate", code=FIT) is True
+    assert await page.take("evaluate", code=INK) == INKS[scheme]
+    text = await text_of(page, "#hour")
+    for words in ("succeeded 1 (33.3%)", "refused 1 (33.3%)", "failed 1 (33.3%)", "none was measured in the hour"):
+        assert words in text
+    assert "The teams that spent most" in text
+    await page.take("evaluate", code="document.querySelector('#hour-figures').open = true")
+    assert await page.take("evaluate", code="document.documentElement.scrollWidth") == width
+    figures = str(await page.take("evaluate", code="document.querySelector('#hour-figures').textContent"))
+    assert "First token p50 / p95" in figures
+    assert await page.take("told") == []
+
+
+async def test_the_charts_go_on_with_the_page(browser: SystemBrowser, app: WholeGateway) -> None:
+    page = await opened(browser, app)
+    await page.take("evaluate", code="window.chart = document.querySelector('#hour svg')")
+    await complete(app, "nobody/else")
+    await page.take("forward", seconds=5)
+    await page.take("wait", code="document.querySelector('#hour').innerText.includes('refused 2 (50.0%)')")
+    label = "window.chart.isConnected && window.chart.getAttribute('aria-label')"
+    assert "refused 2 (50.0%)" in str(await page.take("evaluate", code=label))
+    namespace = "[...document.querySelectorAll('#hour path')].every((path) => path instanceof SVGPathElement)"
+    assert await page.take("evaluate", code=namespace) is True
+    assert await page.take("told") == []

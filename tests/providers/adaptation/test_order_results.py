@@ -1,11 +1,9 @@
-"""Results of tools stand directly behind their calls, whatever a client sent between them."""
-
-from itertools import takewhile
+"""Results of tools stand directly behind their calls, whatever a client sent between them or cut."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.adaptation.order_results import with_results_behind_calls
+from providers.adaptation.order_results import NO_RESULT, ORPHAN, with_results_behind_calls
 from providers.json_types import JsonObject
 
 Messages = tuple[JsonObject, ...]
@@ -53,12 +51,29 @@ def test_a_result_answers_the_latest_call_of_its_id() -> None:
     assert with_results_behind_calls(given) == ordered
 
 
-def test_a_result_without_a_call_before_it_and_a_call_without_a_result_stay() -> None:
-    given: Messages = (USER, result("z"), called("a", "b"), USER, result("y"), SAID, called("z"))
-    assert with_results_behind_calls(given) is given
-    unnamed: JsonObject = {"role": "tool", "content": "ok"}
+def test_a_result_without_a_call_becomes_a_text_of_the_user() -> None:
+    parts: JsonObject = {**result("y"), "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}
+    given: Messages = (USER, result("z", "12"), called("a"), result("a"), result("a", "again"), parts, result("x", ""))
+    made = with_results_behind_calls(given)
+    assert made[:1] + made[2:4] == (USER, called("a"), result("a"))
+    assert [message["content"] for message in made[1:2] + made[4:]] == [
+        f"{ORPHAN}\n12",
+        f"{ORPHAN}\nagain",
+        [{"type": "text", "text": ORPHAN}, {"type": "image_url", "image_url": {"url": "data:,"}}],
+        ORPHAN,
+    ]
+    assert {message["role"] for message in made[4:]} == {"user"}
+
+
+def test_a_call_without_a_result_gets_one() -> None:
+    given: Messages = (USER, called("a", "b"), result("b"), USER, called("c", "d"))
+    none = [result(identity, NO_RESULT) for identity in "acd"]
+    assert with_results_behind_calls(given) == (*given[:3], none[0], *given[3:], *none[1:])
+
+
+def test_calls_and_results_without_ids_are_left_to_the_vendor() -> None:
     odd: JsonObject = {"role": "assistant", "tool_calls": ["a", {"id": 1}]}
-    given = (USER, called("a"), unnamed, odd)
+    given: Messages = (USER, odd, USER)
     assert with_results_behind_calls(given) is given
 
 
@@ -86,50 +101,30 @@ MESSAGES = st.lists(
 """Conversations of which each message is told apart by a number."""
 
 
-def call_numbers(messages: Messages) -> dict[int, int]:
-    """The number of the message with the call, by that of each result that has one before it."""
-    found: dict[int, int] = {}
-    latest: dict[str, int] = {}
-    for message in messages:
-        number = message["n"]
-        assert isinstance(number, int)
-        if message["role"] == "tool" and (call := latest.get(str(message["tool_call_id"]))) is not None:
-            found[number] = call
-        latest.update(dict.fromkeys(ids_of(message), number))
-    return found
-
-
-def numbers(messages: Messages) -> list[int]:
-    return [number for message in messages if isinstance(number := message["n"], int)]
+@given(MESSAGES)
+def test_each_call_has_one_result_directly_behind_its_turn_and_no_result_stands_alone(messages: Messages) -> None:
+    expected: list[str] = []
+    for message in with_results_behind_calls(messages):
+        if message["role"] == "tool":
+            expected.remove(str(message["tool_call_id"]))
+        else:
+            assert expected == []
+            expected = ids_of(message)
+    assert expected == []
 
 
 @given(MESSAGES)
-def test_every_result_directly_follows_the_turn_that_calls_for_it(messages: Messages) -> None:
-    calls = call_numbers(messages)
-    ordered = numbers(with_results_behind_calls(messages))
-    for turn in set(calls.values()):
-        own = [number for number, call in calls.items() if call == turn]
-        behind = [*takewhile(lambda number, turn=turn: calls.get(number) == turn, ordered[ordered.index(turn) + 1 :])]  # type: ignore[misc]
-        assert behind == own
-
-
-@given(MESSAGES)
-def test_nothing_is_lost_and_all_else_keeps_its_order(messages: Messages) -> None:
-    moved = call_numbers(messages)
+def test_no_text_is_lost_and_all_but_results_keeps_its_order(messages: Messages) -> None:
     ordered = with_results_behind_calls(messages)
-    assert sorted(numbers(ordered)) == numbers(messages)
-    assert [number for number in numbers(ordered) if number not in moved] == [
-        number for number in numbers(messages) if number not in moved
-    ]
-    assert all(message is messages[number] for message, number in zip(ordered, numbers(ordered), strict=True))
+    others = [message for message in messages if message["role"] != "tool"]
+    assert [message for message in ordered if "n" in message and message["role"] != "tool"] == others
+    results = [message for message in messages if message["role"] == "tool"]
+    kept = [message for message in ordered if message["role"] == "tool" and "n" in message]
+    alone = [message for message in ordered if str(message["content"]).startswith(ORPHAN)]
+    assert len(kept) + len(alone) == len(results)
 
 
 @given(MESSAGES)
 def test_ordering_again_changes_nothing(messages: Messages) -> None:
     ordered = with_results_behind_calls(messages)
     assert with_results_behind_calls(ordered) is ordered
-
-
-@given(MESSAGES)
-def test_each_result_still_answers_the_same_call(messages: Messages) -> None:
-    assert call_numbers(with_results_behind_calls(messages)) == call_numbers(messages)

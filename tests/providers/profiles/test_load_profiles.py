@@ -188,7 +188,7 @@ def test_a_row_names_its_responses_api_and_the_models_that_reason_there() -> Non
 def test_the_vendors_that_take_requests_of_the_responses_api_are_openai_and_azure() -> None:
     wires = {name: row.responses for name, row in load_profiles().items() if row.responses is not None}
     assert {name for name, wire in wires.items() if wire.takes_own} == {"openai", "azure", "azure_v1"}
-    assert {*wires} - {"openai", "azure", "azure_v1"} == {"xai"}
+    assert {*wires} - {"openai", "azure", "azure_v1"} == {"xai", "perplexity"}
 
 
 def test_a_packaged_profile_is_built_once_and_by_itself() -> None:

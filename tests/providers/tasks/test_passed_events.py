@@ -37,3 +37,32 @@ def test_it_is_known_whether_an_event_is_open(size: int) -> None:
     assert not seen(PARTIAL[:-1], size).between
     assert seen(PARTIAL.replace(b"\n", b"\r\n"), size).between
     assert watch_events(Task.SPEECH).between
+
+
+PINGS = (
+    b": ping\n\n",
+    b":\r\n\r\n",
+    b"\n\n",
+    b"event: ping\ndata: {}\n\n",
+    b"event:keepalive\r\ndata: {}\r\n\r\n",
+    b"retry: 10\nid: 7\n\n",
+)
+
+
+@looped("ping", PINGS)
+@looped("size", [1, 3, 4096])
+def test_pings_are_no_content(ping: bytes, size: int) -> None:
+    watch = seen(PARTIAL, 4096)
+    assert watch.content
+    for start in range(0, 3 * len(ping), size):
+        watch.see((ping * 3)[start : start + size])
+        assert not watch.content
+    watch.see(PARTIAL)
+    assert watch.content
+
+
+def test_each_part_of_a_long_line_of_data_is_content() -> None:
+    watch = seen(PARTIAL[:-9], 4096)
+    for _ in range(9):
+        watch.see(b"QQQQ")
+        assert watch.content

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
 from proxy.accounting.ledger_service import LedgerService, settings_of

@@ -12,6 +12,7 @@ from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.request_record import Outcome
 from proxy.routing.snapshot import Snapshot
+from tests.proxy.admin.last_hour.kit import hour
 from tests.proxy.kit.tables import snapshot
 
 NOW = 1_790_000_000.0
@@ -61,6 +62,7 @@ def status(text: str = "it broke") -> ProcessStatus:
         },
         recent=RecentUses(300.0, USE, {"v/m/a": USE}),
         failed=(failed(1, text), failed(2, text)),
+        hour=hour(text),
     )
 
 

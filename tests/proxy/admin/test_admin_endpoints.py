@@ -97,6 +97,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
                 ],
             }
         ],
+        "last_hour": {"minutes": [], "teams": [], "keys": [], "models": []},
         "failed_requests": [],
         "reloads": [],
         "warnings": [],

@@ -15,7 +15,7 @@ from proxy.admin.failed_requests import (
     clipped,
     newest_of,
 )
-from proxy.request_record import Attempt, Outcome, RequestRecord
+from proxy.request_record import Attempt, Outcome, RefusingLimit, RequestRecord
 from tests.support.looped import looped
 
 
@@ -87,3 +87,12 @@ def test_what_clients_and_vendors_choose_is_cut() -> None:
 @looped(("text", "most", "shown"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 3, ""), ("ä\ud800", 9, "ä?")])
 def test_a_cut_text_says_so_and_can_be_written(text: str, most: int, shown: str) -> None:
     assert clipped(text, most) == shown
+
+
+def test_a_refused_request_is_kept_with_what_refused_it() -> None:
+    limited, denied = record("limited", "limited"), record("denied", "denied")
+    limited.limit = RefusingLimit("team search", "rate", "requests", "minute", "60 requests")
+    denied.status, denied.client = 401, "192.0.2.7"
+    limited.client = "192.0.2.8"
+    found = {each.request_id: (each.limit, each.client) for each in kept(limited, denied)}
+    assert found == {"limited": ("rate of team search: 60 requests per minute", ""), "denied": ("", "192.0.2.7")}

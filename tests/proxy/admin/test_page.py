@@ -6,7 +6,7 @@ from proxy.admin.page import render
 from proxy.admin.page_assets import SCRIPT, STYLE
 from proxy.admin.page_model import PageQuery
 from tests.proxy.admin.kit import HOSTILE, failed, page, status
-from tests.proxy.admin.test_html import Reader, read
+from tests.proxy.admin.markup.test_html import Reader, read
 
 
 def elements(reader: Reader) -> list[str]:
@@ -14,7 +14,7 @@ def elements(reader: Reader) -> list[str]:
 
 
 def test_hostile_names_are_text_and_change_no_element() -> None:
-    honest = read(render(page("word", PageQuery(text="m"))))
+    honest = read(render(page("wo/rd", PageQuery(text="m"))))
     found = replace(failed(1, HOSTILE), request_id=HOSTILE, team=HOSTILE, model=HOSTILE, code=HOSTILE, surface=HOSTILE)
     hostile = status(HOSTILE)
     shown = page(query=PageQuery(vendor="", text="m"), status=replace(hostile, failed=(found, failed(2, HOSTILE))))
@@ -30,7 +30,7 @@ def test_every_part_has_its_landmark_heading_and_link() -> None:
     reader = read(render(page()))
     names = [dict(attributes).get("id") for tag, attributes in reader.elements if tag == "section"]
     links = [dict(attributes)["href"] for tag, attributes in reader.elements if tag == "a"]
-    assert names == ["overview", "deployments", "routes", "failures", "limits", "workers", "reloads", "models"]
+    assert names == ["overview", "hour", "deployments", "routes", "failures", "limits", "workers", "reloads", "models"]
     assert [link for link in links if link and link.startswith("#")][1:] == [f"#{name}" for name in names]
     assert {"header", "nav", "main", "h1"} <= set(elements(reader))
     assert [dict(attributes).get("lang") for tag, attributes in reader.elements if tag == "html"] == ["en"]

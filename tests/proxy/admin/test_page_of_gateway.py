@@ -54,6 +54,11 @@ async def test_the_page_shows_what_happened_and_hostile_names_as_text(operator: 
     whole, echo = status["recent"]["whole"], status["recent"]["deployments"]["mock/echo/default"]
     assert (whole["requests"], whole["refused"], echo["requests"]) == (4, 1, 3)
     assert 0 < whole["duration_p50_s"] <= whole["duration_p95_s"]
+    hour = status["last_hour"]
+    assert sum(minute["outcomes"].get("ok", 0) for minute in hour["minutes"]) == 3
+    assert [(each["name"], each["requests"]) for each in hour["teams"]] == [("search", 3)]
+    assert [each["name"] for each in hour["models"]] == ["mock/echo"]
+    assert "succeeded 3 (75.0%)" in page
     (kept,) = status["failed_requests"]
     assert (kept["request_id"], kept["team"], kept["status"]) == ("the-request-of-mine", "search", 404)
 

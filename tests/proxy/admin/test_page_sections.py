@@ -8,7 +8,7 @@ import pytest
 from proxy.admin import page_sections as sections
 from proxy.admin.page_model import PageQuery
 from tests.proxy.admin.kit import TABLE, failed, page, status
-from tests.proxy.admin.test_html import read
+from tests.proxy.admin.markup.test_html import read
 from tests.proxy.kit.tables import snapshot
 
 

@@ -1,6 +1,6 @@
 """Numbers, times and tables as a page writes them."""
 
-from proxy.admin.html import element
+from proxy.admin.markup.html import element
 from proxy.admin.page_words import (
     STATES,
     Column,

@@ -37,7 +37,7 @@ def usage_error(*arguments: str) -> int | str | None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["chekc"], ["serve", "--port", "x"], ["check", "--output", "xml"], ["key"], ["prices"]]
+    "arguments", [[], ["chekc"], ["serve", "--port", "x"], ["check", "--output", "xml"], ["key"], ["import"]]
 )
 def test_wrong_usage_is_status_2(arguments: list[str], capsys: Output) -> None:
     assert usage_error(*arguments) == 2

@@ -115,7 +115,7 @@ def test_what_to_install_of_a_library_is_said(source: Writer, capsys: Output, mo
     assert check(table, "warning", FORMS["text"]) == 1
     assert capsys.readouterr().out == (
         f"{table.path}:3:82 vendors.v.credentials: credentials of the kind entra need an extra: "
-        "pip install 'dragoman[azure]'\n"
+        "make extras, or pip install '.[azure]' in Dragoman's source\n"
     )
 
 

@@ -76,7 +76,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-COMMANDS_WITH_A_TABLE = [["check"], ["routes"], ["explain", "request.json"], ["prices", "import"]]
+COMMANDS_WITH_A_TABLE = [["check"], ["routes"], ["explain", "request.json"], ["prices"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS_WITH_A_TABLE, ids=lambda command: command[0])
@@ -108,7 +108,9 @@ def test_the_environment_names_the_table_for_every_command(
     assert f"{here / 'other.yaml'} (named by DRAGOMAN_CONFIG)\n" in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS_WITH_A_TABLE if each[0] != "explain"], ids=str)
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS_WITH_A_TABLE if each[0] not in ("explain", "prices")], ids=str
+)
 def test_a_table_may_be_named_without_c(command: list[str], here: Path, capsys: Output) -> None:
     (here / "own.yaml").write_text(TABLE, encoding="utf-8")
     assert main([*command, "own.yaml"]) == 0

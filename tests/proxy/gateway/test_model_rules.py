@@ -108,14 +108,14 @@ async def test_a_limit_among_extra_members_is_lowered_and_named_on_each_surface(
 @pytest.mark.parametrize(
     ("path", "model", "kind"), [(CHAT, "engine/a", "invalid_request_error"), ("/v1/messages", "claude/*", "not_found")]
 )
-async def test_an_item_that_the_vendor_lacks_is_the_clients(
+async def test_an_item_that_the_request_names_and_the_vendor_lacks_is_the_clients(
     served: Rig, stream: bool, path: str, model: str, kind: str
 ) -> None:
     model = model.replace("*", "claude-opus-4-6")
     said = "File not found: file_011"
     served.vendor.answer(json_answer(404, {"type": "error", "error": {"type": "not_found_error", "message": said}}))
     asked: JsonObject = {"model": model, "max_tokens": 9, "stream": stream}
-    answer = await served.post(path, {**asked, "messages": [{"role": "user", "content": "hi"}]})
+    answer = await served.post(path, {**asked, "messages": [{"role": "user", "content": "file_011"}]})
     assert (answer.status, answer.error()["message"]) == (404, said)
     assert kind in str(answer.error()["type"])
     assert len(calls(served)) == 1

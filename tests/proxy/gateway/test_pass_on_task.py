@@ -10,8 +10,8 @@ from providers.json_types import JsonObject
 from proxy.gateway import pass_on_task
 from proxy.overload.admission_limits import FairCounts
 from tests.proxy.kit.gateway_rig import MAX_BODY, TABLE, Rig, rig
-from tests.support.http_scripts import body_answer, cut, json_answer, size_of, sse_answer, sse_unterminated
-from tests.support.vendor_script import Fin, Script
+from tests.support.http_scripts import body_answer, chunk, cut, json_answer, size_of, sse_answer, sse_unterminated
+from tests.support.vendor_script import Delay, Fin, Loop, Script, Send
 
 pytestmark = pytest.mark.smoke
 
@@ -119,6 +119,14 @@ async def test_events_that_end_before_their_last_one_look_broken(passing: Rig) -
     assert orjson.loads(answer.events()[-1])["error"]["code"] == "upstream_error"
     (record,) = await passing.finished(1)
     assert record.outcome == "truncated"
+
+
+async def test_pings_do_not_renew_the_limit_of_progress(passing: Rig) -> None:
+    passing.table(TABLE.replace("attempts: 1}", "attempts: 1}, timeouts: {idle: 20s, progress: 200ms}"))
+    head, *_ = sse_answer(EVENTS)
+    passing.vendor.answer((head, Send(chunk(EVENTS)), Loop((Send(chunk(b": ping\n\n")), Delay(0.02)))))
+    answer = await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a cat", "stream": True})
+    assert orjson.loads(answer.events()[-1])["error"]["message"] == "The upstream sent no content for 0.2 s."
 
 
 async def test_no_error_is_written_into_half_an_event(passing: Rig) -> None:

@@ -11,7 +11,7 @@ from email.utils import formatdate
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from providers.read_retry_after import read_retry_after
+from providers.vendor_text.read_retry_after import read_retry_after
 from proxy.http_client.http_transport import HttpTransport
 from proxy.version import USER_AGENT
 from tests.proxy.kit.transport_calls import OK, call, opened, whole

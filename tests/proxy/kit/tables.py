@@ -1,8 +1,10 @@
 """Routing tables as text, loaded or compiled to a snapshot."""
 
 import hashlib
+from datetime import date
 
 from config.load_config import Loaded, load_text
+from providers.list_prices.list_prices import ListPrices
 from proxy.routing.snapshot import Snapshot, build_snapshot
 
 
@@ -16,4 +18,4 @@ def loaded(text: str) -> Loaded:
 
 
 def snapshot(text: str) -> Snapshot:
-    return build_snapshot(loaded(text))
+    return build_snapshot(loaded(text), ListPrices(date(2026, 11, 29)))

@@ -1,5 +1,7 @@
 """What the tests of the ledger share: requests, rows, and databases."""
 
+import errno
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +9,7 @@ from pathlib import Path
 
 from config.sections.ledger_section import LedgerSection
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.ledger.ledger_row import Journaled, LedgerRow, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
 from proxy.request_record import Attempt, RequestRecord
@@ -71,3 +73,23 @@ def small_disk(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class FullDisk:
+    """A disk of `capacity` bytes for the files of a folder, `held` of which are another program's. Writes are to be
+    patched by `write`: they take what fits, and then fail as those of a full disk do."""
+
+    def __init__(self, folder: Path, capacity: int, held: int = 0, error: int = errno.ENOSPC) -> None:
+        self.folder, self.capacity, self.held, self.error = folder, capacity, held, error
+        self._write = os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        """See os.write."""
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        if self.folder.resolve() not in path.parents:
+            return self._write(descriptor, data)
+        used = sum(each.stat().st_size for each in self.folder.iterdir())
+        room = self.capacity - self.held - used
+        if room <= 0:
+            raise OSError(self.error, os.strerror(self.error))
+        return self._write(descriptor, data[:room])

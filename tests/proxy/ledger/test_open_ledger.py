@@ -27,5 +27,5 @@ def test_a_ledger_that_nobody_made_yet_is_told_to_readers(settings: LedgerSettin
 
 def test_without_the_driver_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.optional_libraries.find_spec", lambda name: None)
-    with pytest.raises(LedgerError, match=r"dragoman\[postgres\]"):
+    with pytest.raises(LedgerError, match=r"pip install '\.\[postgres\]'"):
         open_store(ledger_at("postgresql://127.0.0.1/x", KEEP, "UTC", tmp_path))

@@ -66,7 +66,7 @@ def test_a_served_source_is_one_whose_credentials_may_be_there(tmp_path: Path, m
     assert (warning.line, warning.path) == (3, "vendors.v.credentials")
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     assert source.load().snapshot.models
-    with pytest.raises(ConfigError, match=r"pip install 'dragoman\[azure\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[azure\]' in Dragoman's source"):
         source.load_to_serve()
 
 

@@ -1,19 +1,25 @@
 """Each kind of end of a request is counted and logged once."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from io import BytesIO
+from types import SimpleNamespace
+from typing import Final, cast, get_args
 
 import orjson
 import pytest
 
 from config.sections.log_section import LogSection
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
+from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
-from proxy.process.request_observer import LINE_WRITERS, RequestObserver
+from proxy.process.request_observer import LINE_WRITERS, Observer, ObserverName, RequestObserver
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
+from tests.support.looped import looped
 
 
 def test_every_end_is_one_line_and_counted() -> None:
@@ -56,14 +62,124 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
         got.append((record.request_id, cost))
 
     lines = LineWriter(BytesIO(), print)
-    observer = RequestObserver(Metrics(), lines, LogSection(), also=(watch,))
-    observer.tell(watch)
+    observer = RequestObserver(Metrics(), lines, LogSection())
+    observer.add("page", watch)
+    observer.add("tracing", watch)
     record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
     record.usage, record.price = Usage(1_000_000, 0), Price(2, 8)
     observer.finished(record)
     observer.refused("openai", 503, OverloadReason.QUEUE, 3)
     lines.close()
     assert got == [("req-1", 2.0)] * 2
+
+
+class Broken(SimpleNamespace):
+    """Fails whatever it is called for, but for what it is given."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*given: object) -> None:
+            raise TypeError("an observer's own fault")
+
+        return fail
+
+
+@dataclass
+class Observed:
+    """An observer with every observer that there is, each of which notes its requests."""
+
+    now: float = 0.0
+    calls: list[str] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=Metrics)
+    observer: RequestObserver = field(init=False)
+
+    def __post_init__(self) -> None:
+        ledger = cast(LedgerService, SimpleNamespace(append=lambda record: self.note("ledger")))
+        lines = cast(LineWriter, SimpleNamespace(write=lambda line: self.note("log")))
+        self.observer = RequestObserver(self.metrics, lines, LogSection(), ledger, lambda: self.now)
+        for name in OTHERS:
+            self.observer.add(name, lambda record, cost, name=name: self.note(name))  # type: ignore[misc]
+
+    def note(self, name: str) -> None:
+        self.calls.append(name)
+
+    def breaks(self, name: str) -> None:
+        """Let an observer fail."""
+
+        def fail(record: RequestRecord, cost: float | None) -> None:
+            raise TypeError("an observer's own fault")
+
+        found = self.observer._observers
+        self.observer._observers = tuple(
+            replace(each, observe=fail) if each.name == name else self._noting(each) for each in found
+        )
+
+    def _noting(self, each: Observer) -> Observer:
+        def metrics(record: RequestRecord, cost: float | None) -> None:
+            self.note("metrics")
+            each.observe(record, cost)
+
+        return replace(each, observe=metrics) if each.name == "metrics" else each
+
+    def faults(self) -> list[str]:
+        """Return the samples of the counter of faults."""
+        text = self.metrics.render().decode()
+        return [line for line in text.splitlines() if line.startswith("dragoman_observer_failures_total{")]
+
+
+OTHERS: Final[tuple[ObserverName, ...]] = ("page", "payload_log", "tracing", "plugins")
+ALL: Final[tuple[ObserverName, ...]] = ("ledger", "metrics", "log", *OTHERS)
+
+
+@looped("broken", ALL)
+def test_a_fault_in_one_observer_is_counted_and_the_others_run(broken: str) -> None:
+    made = Observed()
+    made.breaks(broken)
+    made.observer.finished(RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    assert made.calls == [name for name in ALL if name != broken]
+    assert made.faults() == [f'dragoman_observer_failures_total{{observer="{broken}"}} 1.0']
+
+
+def test_every_name_of_an_observer_is_tested() -> None:
+    assert set(ALL) == set(get_args(ObserverName))
+
+
+def test_the_ledger_is_the_first_observer() -> None:
+    made = Observed()
+    made.observer.finished(RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    assert made.calls[0] == "ledger"
+
+
+def test_a_fault_is_logged_with_its_traceback_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    made = Observed()
+    made.breaks("log")
+    for made.now in (0.0, 0.1, 0.9, 1.0):
+        made.observer.finished(RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    assert [record.message for record in caplog.records] == [
+        "request req-1: a fault in log; the response is not affected"
+    ] * 2
+    assert all(record.exc_info and record.exc_info[0] is TypeError for record in caplog.records)
+    assert made.faults() == ['dragoman_observer_failures_total{observer="log"} 4.0']
+
+
+def test_a_request_whose_cost_cannot_be_computed_is_observed_all_the_same() -> None:
+    made = Observed()
+    record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
+    record.usage, record.price = cast(Usage, Broken()), Price(2, 8)
+    made.breaks("metrics")
+    made.observer.finished(record)
+    assert {"ledger", *OTHERS} <= set(made.calls)
+
+
+@looped("broken", ["_metrics", "_lines"])
+def test_refusals_before_parsing_are_guarded_too(broken: str) -> None:
+    made, written = Observed(), list[bytes]()
+    made.observer._lines = cast(LineWriter, SimpleNamespace(write=written.append))
+    setattr(made.observer, broken, Broken(observer_failed=made.metrics.observer_failed))
+    made.observer.refused("openai", 503, OverloadReason.QUEUE, 3)
+    made.observer.malformed({400: 2})
+    assert len(written) == (2 if broken == "_metrics" else 0)
+    counted = b'dragoman_requests_total{code="503"' in made.metrics.render()
+    assert counted == (broken == "_lines")
 
 
 def test_every_form_of_the_log_has_a_writer() -> None:

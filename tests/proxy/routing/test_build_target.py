@@ -1,8 +1,9 @@
 """One deployment's settings and its vendor's row, joined, or every reason why not, at its place."""
 
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
+from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
 from proxy.routing.build_target import make_target
 from tests.proxy.kit.tables import loaded

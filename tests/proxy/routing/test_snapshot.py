@@ -283,9 +283,10 @@ def test_keys_for_the_same_names_are_one_team_and_the_name_of_an_own_route_grant
 
 
 def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
-    reached = plan(HELD, key_of(HELD, "two").team, "all", "openai", IDLE).targets
-    assert reached == plan(HELD, HELD.teams["t"], "all", "openai", IDLE).targets
-    assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
+    # By label: a target that is made of `w/*` may have been made again since the plan of one of them was cached.
+    for team in (key_of(HELD, "two").team, HELD.teams["t"]):
+        reached = plan(HELD, team, "all", "openai", IDLE).targets
+        assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
 
 
 @looped(

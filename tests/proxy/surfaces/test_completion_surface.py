@@ -2,7 +2,7 @@
 
 import orjson
 
-from providers.target import Price
+from providers.pricing import Price
 from providers.unified_request import Operation
 from proxy import errors
 from proxy.errors import ErrorFacts, FieldProblem

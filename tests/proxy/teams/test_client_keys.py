@@ -14,7 +14,16 @@ from proxy.errors import GatewayError, conflicting_keys, invalid_key
 from proxy.routing.snapshot import ANYONE, NO_KEY, Team
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
-from proxy.teams.client_keys import MAX_KEY, ExpiredKey, WrongKey, identify, permit_extras, presented_key, recognize
+from proxy.teams.client_keys import (
+    MAX_KEY,
+    ExpiredKey,
+    WrongKey,
+    identify,
+    missing_key,
+    permit_extras,
+    presented_key,
+    recognize,
+)
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 
@@ -29,7 +38,7 @@ teams:
   brief: {{keys: [{{key: "{digest_of("key-four")}", name: ci, not_after: 2026-12-31T00:00:00Z}}], models: ["*"]}}
 """
 )
-MISSING = invalid_key().facts.message
+MISSING, INCORRECT = missing_key().facts.message, invalid_key().facts.message
 CONFLICTS = {conflicting_keys(name).facts.message for name in ORDER}
 NOW = 1_790_000_000.0
 END_OF_FOUR = 1_798_675_200.0
@@ -149,7 +158,7 @@ def test_no_header_is_more_than_refused_and_none_is_repeated(given: list[tuple[s
     with pytest.raises(GatewayError) as caught:
         identify(TABLE, CIMultiDict(given), ORDER, NOW)
     assert caught.value.facts.status in (400, 401)
-    assert caught.value.facts.message in {MISSING, *CONFLICTS}
+    assert caught.value.facts.message in {MISSING, INCORRECT, *CONFLICTS}
 
 
 @pytest.mark.parametrize("given", [{}, {"authorization": "Bearer whatever"}])
@@ -198,3 +207,14 @@ def test_the_refusal_is_a_fault_of_the_body_on_every_surface(surface: Surface) -
     status, body = surface.error(caught.value.facts)
     assert status == (422 if surface.name in ("scale", "pais") else 400)
     assert b"'inference_extra_headers' is switched off for this team." in body
+
+
+def test_a_missing_key_and_an_incorrect_one_are_told_apart() -> None:
+    with pytest.raises(GatewayError) as missing:
+        identify(TABLE, headers(), ORDER, NOW)
+    with pytest.raises(WrongKey) as wrong:
+        identify(TABLE, headers(x_api_key="key-nine"), ORDER, NOW)
+    assert missing.value.facts.message.startswith("Missing API key.")
+    assert wrong.value.facts.message.startswith("Incorrect API key")
+    assert (missing.value.logged, wrong.value.logged) == ("missing_api_key", "invalid_api_key")
+    assert missing.value.facts.code == wrong.value.facts.code == "invalid_api_key"

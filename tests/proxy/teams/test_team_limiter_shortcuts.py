@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import cost
+from providers.pricing import cost
 from proxy.limits.limit import NANO
 from proxy.teams.limit_errors import limit_headers, limit_lines
 from proxy.teams.team_limiter import RequestSize

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from typing import cast
 
 import orjson
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.process.request_observer import LINE_WRITERS
-from proxy.request_record import Attempt, CacheUse, RequestRecord
+from proxy.request_record import Attempt, CacheUse, RefusingLimit, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS
@@ -72,6 +73,7 @@ def test_a_request_is_one_line_of_json() -> None:
         "upstream_ms": 1250.0,
         "prompt_tokens": 6,
         "completion_tokens": 2,
+        "unpriced": ["tokens"],
     }
 
 
@@ -310,3 +312,31 @@ def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
     text = EARLY_REFUSAL_LINES["text"]("openai", 503, "queue", 5408).decode()
     assert text.split(" ", 1)[1] == "503 overloaded openai refused 5408 at the door: queue"
     assert sorted(EARLY_REFUSAL_LINES) == sorted(LINE_WRITERS)
+
+
+@looped(
+    "scope",
+    [
+        *("all clients", "team search", "team search model fast", "key search/ci"),
+        *("vendor openai", "model openai/gpt-4o", "deployment openai/gpt-4o/eu"),
+    ],
+)
+def test_a_request_beyond_a_limit_names_it(scope: str) -> None:
+    record = finished()
+    record.status, record.code, record.outcome = 429, "insufficient_quota", "limited"
+    record.limit = RefusingLimit(scope, "budget", "usd", "month", "500.00 USD")
+    named = {"scope": scope, "kind": "budget", "unit": "usd", "period": "month", "limit": "500.00 USD"}
+    assert fields(record)["limit"] == named
+    assert f"; budget of {scope}: 500.00 USD per month" in request_text(record).decode()
+    record.limit = RefusingLimit(scope, "concurrent", "requests", "", "6 requests")
+    assert "period" not in cast(dict[str, object], fields(record)["limit"])
+    assert f"; concurrent of {scope}: 6 requests at once" in request_text(record).decode()
+    record.outcome = "ok"
+    assert "limit" not in fields(record)
+
+
+def test_a_request_whose_key_is_refused_names_the_client_in_text_too() -> None:
+    record = finished()
+    assert b"192.0.2.7" not in request_text(record)
+    record.status, record.code, record.outcome = 401, "missing_api_key", "denied"
+    assert b"denied from 192.0.2.7 " in request_text(record)

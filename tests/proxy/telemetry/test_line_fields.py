@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import orjson
 
 from providers.completion import Usage
-from providers.target import Price
-from proxy.request_record import Attempt, CacheUse, GuardMarks, RequestRecord
+from providers.pricing import Price
+from proxy.request_record import Attempt, CacheUse, GuardMarks, RefusingLimit, RequestRecord
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
@@ -32,13 +32,14 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_tokens": 1}
+CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_tokens": 1, "audio_tokens": 1}
 FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 
 NOT_IN_LINES = {
     *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
     "heavy",
+    "lacking",
 }
 """What a record may hold and no line says."""
 
@@ -50,13 +51,14 @@ def full_record() -> RequestRecord:
         "a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused", vendor_id="a-1"
     )
     again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",), vendor_id="a-2")
-    record.attempts, record.usage, record.price = [failed, again], FULL_USAGE, Price(2, 8)
+    record.attempts, record.usage, record.price = [failed, again], FULL_USAGE, Price(2, 8, unknown=("audio",))
     record.waited = record.client_waited = record.limit_waited = 1.0
     record.code, record.sample, record.first_content, record.finished = "upstream_error", 0.1, 10.5, 11.5
     record.stream, record.status, record.emulated, record.dropped = True, 200, ("n",), ("user",)
     record.trace = record.sampled = SampledTrace(f"{0xABC:032x}", 0x10, 0, SAMPLED)
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
+    record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
@@ -25,12 +25,14 @@ COUNTERS = CACHE | {
     "attempts",
     "tokens",
     "cost_usd",
+    "unpriced_tokens",
+    "unpriced_searches",
     "stream_aborts",
     "shed",
     "config_reloads",
     "label_overflows",
 }
-COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
+COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused", "observer_failures"}
 COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
@@ -91,6 +93,7 @@ def everything() -> Metrics:
     metrics.retry_denied("vendor/model")
     metrics.rate_limited("search", "requests per minute")
     metrics.key_refused("expired")
+    metrics.observer_failed("log")
     metrics.watch(lambda: [("vendor/model/eu", 2)])
     metrics.watch_limits(lambda: [("vendor/model/eu", Limited(8, "operator", 1, 0))])
     metrics.reloaded("0" * 64)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.request_record import Attempt, CacheUse, Outcome, RequestRecord
 from proxy.telemetry import access_log, plain_lines
 from proxy.telemetry.access_log import request_line

@@ -12,7 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.utils import floatToGoString
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry import request_counts
@@ -59,6 +59,9 @@ class LibraryMetrics:
         text = "Tokens as the upstream counted them; a guess where it counted none."
         self.make(Counter, "tokens", "team model direction", text)
         self.make(Counter, "cost_usd", "team model", "What the tokens cost, where their price is known.")
+        text = "Tokens whose price is not known, in full or for their tier or modality."
+        self.make(Counter, "unpriced_tokens", "team model", text)
+        self.make(Counter, "unpriced_searches", "team model", "Searches of the web whose price is not known.")
         self.make(Gauge, "inflight_requests", "deployment", "Requests being answered by a deployment.")
         self.make(Counter, "label_overflows", "metric", "Counted as `other`: too many label values.")
 
@@ -107,6 +110,8 @@ class LibraryMetrics:
             self.add("tokens", usage.completion_tokens, team, model, "output")
         if record.cost is not None:
             self.add("cost_usd", record.cost, team, model)
+        if usage is not None and "tokens" in record.unpriced:
+            self.add("unpriced_tokens", usage.total_tokens, team, model)
 
 
 SECONDS = st.one_of(st.sampled_from((0.0, *DURATION_BUCKETS, *OVERHEAD_BUCKETS)), st.floats(0, 1e6))

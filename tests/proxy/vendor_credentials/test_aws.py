@@ -234,7 +234,10 @@ async def test_an_answer_that_makes_no_sense(
 
 def test_a_library_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
-    assert reason() == "credentials of the kind aws need an extra: pip install 'dragoman[aws]'"
+    assert (
+        reason()
+        == "credentials of the kind aws need an extra: make extras, or pip install '.[aws]' in Dragoman's source"
+    )
 
 
 def test_keys_whose_end_botocore_does_not_tell_are_taken_for_what_it_guarantees() -> None:

@@ -80,4 +80,7 @@ async def test_what_azure_says_is_told_by_its_codes_alone(monkeypatch: pytest.Mo
 
 async def test_a_library_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", None)
-    assert await reason() == "credentials of the kind entra need an extra: pip install 'dragoman[azure]'"
+    assert (
+        await reason()
+        == "credentials of the kind entra need an extra: make extras, or pip install '.[azure]' in Dragoman's source"
+    )

@@ -147,5 +147,5 @@ async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 async def test_a_library_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.auth", None)
-    expected = "credentials of the kind google need an extra: pip install 'dragoman[gcp]'"
+    expected = "credentials of the kind google need an extra: make extras, or pip install '.[gcp]' in Dragoman's source"
     assert await reason(GoogleSource(SCOPE)) == expected

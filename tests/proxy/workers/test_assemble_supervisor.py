@@ -108,11 +108,15 @@ async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Pat
         status = said(await exchange(admin, request("GET", "/status")))
         assert status["recent"]["whole"]["requests"] == 40
         assert status["recent"]["deployments"]["mock/echo/default"]["requests"] == 20
+        hour = status["last_hour"]
+        assert sum(sum(minute["outcomes"].values()) for minute in hour["minutes"]) == 40
+        assert [(each["name"], each["requests"]) for each in hour["models"]] == [("mock/echo", 20)]
         assert [each["request_id"] for each in status["failed_requests"]] == [f"failed-{n}" for n in range(19, -1, -1)]
         assert status["reloads"][0]["changes"] == ["model mock/new added", "model mock/echo removed"]
         page = (await exchange(admin, request("GET", "/"))).body.decode()
         assert page.count("worker 1 (process ") == page.count("worker 2 (process ") == 1
         assert "failed-0" in page
+        assert "succeeded 20 (50.0%)" in page
         assert "model mock/new added" in page
 
 

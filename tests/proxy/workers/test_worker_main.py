@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from config.reading.table_files import Copies
+from proxy.admin.last_hour.hour_figures import HourFigures
 from proxy.admin.recent_requests import RecentUses
 from proxy.admin.status import ProcessStatus
 from proxy.off_loop.child_process import ROOT, program
@@ -123,8 +125,10 @@ async def test_it_tells_what_it_is_about(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         status = STATUS.validate_json(await worker.channel.request("status", 5.0))
         seconds = status.recent.seconds
+        newest = status.hour.newest
         assert 0 < seconds < 300
-        assert status == ProcessStatus(True, 0, 0, {}, recent=RecentUses(seconds))
+        assert 0 <= time.time() // 60 - newest <= 1
+        assert status == ProcessStatus(True, 0, 0, {}, recent=RecentUses(seconds), hour=HourFigures(newest))
 
 
 async def test_it_drains_when_told_and_its_last_words_are_what_it_counted(tmp_path: Path) -> None:

@@ -80,11 +80,6 @@ ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """How an `api_base` ends that LiteLLM calls as it is, by the profile whose address ends before that."""
 
-_BASE_MODEL: Final = (
-    "names the model for prices: without costs in model_info, write its `price` and `context_window` here, since "
-    "`dragoman prices import` looks up the name that the vendor is called by"
-)
-
 _OF_REGIONS: Final = frozenset({"bedrock", "sagemaker", "vertex", "vertex_anthropic"})
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 _STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_series/", "gpt5_series/")
@@ -136,8 +131,8 @@ class ModelList:
         vendor = self._vendor(provider, profile, params)
         endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments, task=task)
         endpoint.space = space_of(base_model or plain)
-        if task is not Task.EMBEDDINGS:
-            info.note("base_model", _BASE_MODEL)
+        if base_model is not None:
+            endpoint.settings["base_model"] = _maker_and_model(base_model)
         self._tell_kind(endpoint, provider, item)
         self._account(endpoint, provider, params)
         self._common(endpoint, (params, info, item))
@@ -338,6 +333,12 @@ def _input_type(params: ForeignSection) -> str | None:
         params.lose("input_type", "is no word for what texts are for: not taken")
         return None
     return found
+
+
+def _maker_and_model(base_model: str) -> str:
+    """Return LiteLLM's name of a base model, its provider as the profile of the same vendor."""
+    provider, slash, name = base_model.partition("/")
+    return f"{PROFILES[provider]}/{name}" if slash and provider in PROFILES else base_model
 
 
 def _price(section: ForeignSection, task: Task | None) -> Block | None:

@@ -201,7 +201,10 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ("region_name|allowed_model_region", Reason("requests are not routed by region: give regions routes of their own")),
     ("mock_.*", Reason("there are no made-up answers: the vendor `mock` is the nearest")),
     ("azure_ad_token", _note("a token that expires is not copied: credentials are fetched (credentials: entra)")),
-    ("base_model", _note("prices and windows are those of model_info, else `dragoman prices import` looks them up")),
+    (
+        "base_model",
+        _note("is `base_model`, for list prices and windows: write it in model_info"),
+    ),
     (".*_(cost|costs|uplift_multiplier).*|cost_per_second|tiered_pricing|.*pricing.*", _PRICE),
     (
         "temperature|top_p|top_k|max_tokens|max_completion_tokens|seed|stop|n|presence_penalty|frequency_penalty|dimensions"

@@ -155,7 +155,8 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
         "serverToolUsage",
     }
     assert completion.service_tier == "priority"
-    assert completion.usage == Usage(14, 5, {"cache_write_tokens": 4})
+    written = {"cache_write_tokens": 4, "ephemeral_1h_input_tokens": 4}
+    assert completion.usage == Usage(14, 5, written, tier="priority")
 
 
 def test_a_call_of_a_custom_tool_has_its_text() -> None:

@@ -48,12 +48,11 @@ ANSWERS = {
     "tools": Choice(0, "Both.", "tool_calls", tool_calls=CALLS),
     "thinking": Choice(0, "Oslo.", "stop", reasoning="The user wants Oslo."),
     "length": Choice(0, "It never", "length"),
-    "empty": Choice(0, "", "stop", "load"),
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
     "unknown": Choice(0, "Still here.", "sunset", "sunset"),
 }
-ALSO_STREAMED = ("chat", "generate", "tools", "thinking", "length", "empty", "choice", "logprobs")
+ALSO_STREAMED = ("chat", "generate", "tools", "thinking", "length", "choice", "logprobs")
 
 
 def with_made_ids(choice: Choice) -> Choice:
@@ -109,6 +108,13 @@ def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     made, whole = gathered(streamed(SENT, stream(name))), decoded(SENT, answer(name))
     assert with_made_ids(only(made)) == with_made_ids(only(whole))
     assert made.usage == whole.usage
+
+
+@looped("reason", ["load", "unload"])
+def test_a_model_that_was_only_loaded_or_unloaded_has_not_answered(reason: str) -> None:
+    said = answer("empty").replace(b'"load"', f'"{reason}"'.encode())
+    assert decode_failure(SENT, said) is FailureKind.NONCONFORMING
+    assert stream_failure(SENT, said + b"\n")[1].failure.kind is FailureKind.NONCONFORMING
 
 
 def test_calls_come_whole_and_are_counted_through_the_lines() -> None:

@@ -23,7 +23,7 @@ WORDS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
         ("openai", "o3", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
         ("openai", "gpt-5-mini", ("minimal", "minimal", "low", "medium", "high", "high", "high"), "none"),
         ("openai", "gpt-5-pro", ("high",) * 7, "none minimal low medium"),
-        ("openai", "gpt-5.1", ("none", "low", "low", "medium", "high", "xhigh", "xhigh"), ""),
+        ("openai", "gpt-5.1", ("none", "low", "low", "medium", "high", "high", "high"), ""),
         ("openai", "gpt-5.2-chat-latest", ("medium",) * 7, "none minimal low high xhigh max"),
         (
             "openai",

@@ -8,7 +8,8 @@ from typing import cast
 import orjson
 import pytest
 
-from providers.dialects.openai.fields import LONGEST_IDS, writers
+from providers.dialects.openai.fields import writers
+from providers.dialects.shared.field_writers import LONGEST_IDS
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import is_advisory, is_neutral
@@ -87,7 +88,7 @@ def test_the_tables_hold_every_field() -> None:
 @every_row
 @looped("name", ASKING)
 def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_own_name(row: str, name: str) -> None:
-    profile = load_profiles()[row]
+    profile = load_profiles()[row].for_model(target(row).upstream_model)
     params = {**one_param(name, ASKING[name]), **BESIDE.get(name, {})}
     if other := profile.needs.get(name):
         params |= one_param(other, value=True)
@@ -104,13 +105,14 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         assert (call.body, call.dropped) == (DIALECT.encode(chat(), target(row)).body, (name,))
     else:
         # The default choice asks for nothing.
-        params |= {"tool_choice": "required"} if name == "tool_choice" else {}
+        params = {"tool_choice": "required"} if name == "tool_choice" else params
         refusal = refusal_of(chat(cast(Params, params)), target(row))
         assert refusal.param == {"guided": "guided_json"}.get(name, name)
         assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message
 
 
-BESIDE: Mapping[str, Params] = {"parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]}}
+_TOOLS: Params = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+BESIDE: Mapping[str, Params] = {"parallel_tool_calls": _TOOLS, "tool_choice": _TOOLS}
 """What a field needs beside it to ask for anything, on some rows."""
 
 TOLD_FORMS = (("guided", "json_object_only"), ("response_format", "tgi"))

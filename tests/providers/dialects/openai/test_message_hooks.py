@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.openai.message_hooks import HOOKS, apply_hooks
-from providers.dialects.shared.thought_signatures import pack_call_id
+from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HookName
@@ -52,6 +53,9 @@ STRING_IMAGE: JsonObject = {"type": "image_url", "image_url": "https://example.c
 MARKED: JsonObject = {**text("a"), "cache_control": {"type": "ephemeral"}}
 SOUND: JsonObject = {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}
 DOCUMENT: JsonObject = {"type": "document_url", "document_url": "https://a.example/b.pdf"}
+
+
+SKIPS: JsonObject = {"extra_content": {"google": {"thought_signature": SKIPPED}}}
 
 
 def file(**held: JsonValue) -> JsonObject:
@@ -143,7 +147,11 @@ def test_every_name_that_a_row_may_use_is_a_hook() -> None:
             [user("q"), calling(call("1"), call("2"), content="look"), result("2"), result("1"), user("r")],
             [user("q"), calling(call("1"), content="look"), result("1"), calling(call("2")), result("2"), user("r")],
         ),
-        ("signed_calls", [user("a"), calling(call("1")), result("1")], [user("a"), calling(call("1")), result("1")]),
+        (
+            "signed_calls",
+            [user("a"), calling(call("1"), call("2")), result("1"), calling(content="x")],
+            [user("a"), calling({**call("1"), **SKIPS}, call("2")), result("1"), calling(content="x")],
+        ),
         ("split_tool_results", [calling(call("1")), result("1")], [calling(call("1")), result("1")]),
         (
             "split_tool_results",
@@ -185,6 +193,11 @@ def test_a_signature_leaves_the_id_and_stands_where_the_vendor_put_it() -> None:
         result("c1"),
         result("c2"),
     ]
+
+
+def test_a_model_that_demands_no_signature_gets_no_placeholder() -> None:
+    older = replace(TARGET, upstream_model="gemini-2.5-flash", model="gemini-2.5-flash")
+    assert apply_hooks(older, ("signed_calls",), [calling(call("1"))]) == [calling(call("1"))]
 
 
 def test_a_signature_that_the_client_kept_stays() -> None:

@@ -24,6 +24,9 @@ UNSIGNED: JsonObject = {"role": "assistant", "content": "a"}
 PARTS: JsonValue = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
 
 
+SPOKEN: JsonObject = {"id": "a1", "data": "UklG", "transcript": "Hm.", "expires_at": 1}
+FUNCTION: JsonObject = {"name": "f", "arguments": "{}"}
+CALL: JsonObject = {"id": "c1", "type": "function", "function": FUNCTION}
 MARKER: JsonObject = {"type": "ephemeral"}
 MARKED: JsonObject = {"type": "text", "text": "a", "cache_control": MARKER}
 
@@ -45,7 +48,7 @@ def messages(row: str, *given: JsonObject, dropped: list[str] | None = None) -> 
         ("gemini_compat", SIGNED, SIGNED),
         ("openai_compatible", SIGNED, SIGNED),
         ("vllm", SIGNED, UNSIGNED),
-        ("openai", {**UNSIGNED, "extra_content": {"own": 1}}, {**UNSIGNED, "extra_content": {"own": 1}}),
+        ("openai", {**UNSIGNED, "extra_content": {"own": 1}}, UNSIGNED),
         ("openai", {**UNSIGNED, "refusal": "No."}, {**UNSIGNED, "refusal": "No."}),
         ("groq", {**UNSIGNED, "refusal": "No."}, {**UNSIGNED, "content": "aNo."}),
         ("groq", {"role": "assistant", "content": None, "refusal": "No."}, {"role": "assistant", "content": "No."}),
@@ -60,6 +63,16 @@ def messages(row: str, *given: JsonObject, dropped: list[str] | None = None) -> 
             {**UNSIGNED, "annotations": [{"type": "file"}]},
         ),
         ("openai", {**UNSIGNED, "audio": {"id": "a1"}}, {**UNSIGNED, "audio": {"id": "a1"}}),
+        ("openai", {**UNSIGNED, "audio": SPOKEN}, {**UNSIGNED, "audio": {"id": "a1"}}),
+        ("groq", {"role": "assistant", "content": None, "audio": SPOKEN}, {**UNSIGNED, "content": "Hm."}),
+        ("groq", {**UNSIGNED, "tool_calls": []}, UNSIGNED),
+        ("vllm", {"role": "assistant", "content": None}, {**UNSIGNED, "content": ""}),
+        ("vllm", {"role": "assistant", "tool_calls": None}, {**UNSIGNED, "content": ""}),
+        (
+            "groq",
+            {**UNSIGNED, "tool_calls": [{**CALL, "index": 0, "function": {**FUNCTION, "parsed_arguments": {}}}]},
+            {**UNSIGNED, "tool_calls": [CALL]},
+        ),
         ("groq", {**UNSIGNED, "audio": {"id": "a1"}}, UNSIGNED),
         ("mistral", {**UNSIGNED, "prefix": True}, {**UNSIGNED, "prefix": True}),
         (
@@ -230,7 +243,7 @@ def test_a_long_conversation_costs_linear_time() -> None:
 
 @every_row
 def test_a_plain_conversation_goes_out_as_it_would_if_it_were_not_known_to_be_plain(row: str) -> None:
-    talk: list[JsonObject] = [{"role": role, "content": text} for role in PLAIN_ROLES for text in ("a", "")]
+    talk: list[JsonObject] = [{"role": role, "content": text} for role in PLAIN_ROLES for text in ("a", "b")]
     known, unknown = (outcome(row, ChatPrompt((*talk, *talk), plain=plain)) for plain in (True, False))
     assert known == unknown
 

@@ -41,8 +41,6 @@ CALLING = model("", tool_calls=[call("1")])
 @looped(
     ("name", "given", "expected"),
     [
-        ("no_empty_turns", [USER, model(""), USER, model([])], [USER, USER]),
-        ("no_empty_turns", [USER, CALLING, model("a")], [USER, CALLING, model("a")]),
         ("answered_results", [USER, CALLING, RESULT, USER], [USER, CALLING, RESULT, OK, USER]),
         ("answered_results", [USER, CALLING, RESULT, model("a"), USER], [USER, CALLING, RESULT, model("a"), USER]),
         ("prefixed_last_turn", [USER, model("Once")], [USER, model("Once", prefix=True)]),

@@ -11,6 +11,7 @@ import pytest
 from providers.emulation.check_answer import CheckKind
 from providers.emulation.plan_checks import BESIDE_TOOLS
 from providers.emulation.split_into_calls import plan_calls
+from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import (
@@ -37,9 +38,17 @@ def messages(row: str, *given: JsonObject, model: str = "m") -> JsonValue:
 def test_members_that_are_null_are_not_sent() -> None:
     called: JsonObject = {"role": "assistant", "content": None, "audio": None, "tool_calls": [CALL]}
     assert messages("groq", called) == [{"role": "assistant", "content": None, "tool_calls": [CALL]}]
-    assert messages("groq", {"role": "assistant", "content": None, "tool_calls": []}) == [
-        {"role": "assistant", "tool_calls": []}
-    ]
+
+
+def test_a_turn_of_the_model_that_says_nothing_goes_to_engines_alone() -> None:
+    asked: JsonObject = {"role": "user", "content": "a"}
+    silent: list[JsonObject] = [{"content": None, "tool_calls": []}, {"content": ""}, {"content": []}, {}]
+    for said in silent:
+        turn: JsonObject = {"role": "assistant", **said}
+        assert messages("groq", asked, turn) == [asked]
+        assert messages("vllm", asked, turn) == [asked, {"role": "assistant", "content": ""}]
+    with pytest.raises(Refusal, match="holds no text"):
+        messages("groq", {"role": "assistant", "content": None})
 
 
 @every_row
@@ -290,10 +299,10 @@ def test_a_constraint_that_cannot_go_beside_tools_is_told_in_the_prompt(name: st
 @looped(
     ("row", "model", "name", "value"),
     [
-        ("openai", "gpt-4o", "verbosity", "low"),
-        ("azure", "gpt-4o", "verbosity", "low"),
-        ("azure", "gpt-4o", "modalities", ["text", "audio"]),
-        ("azure", "gpt-4o", "audio", {"voice": "alloy", "format": "mp3"}),
+        ("openai", "gpt-5.1", "verbosity", "low"),
+        ("azure", "prod", "verbosity", "low"),
+        ("azure", "gpt-4o-audio-preview", "modalities", ["text", "audio"]),
+        ("azure", "prod", "audio", {"voice": "alloy", "format": "mp3"}),
         ("mistral", "mistral-large-2512", "service_tier", "auto"),
         ("mistral", "magistral-medium-2509", "service_tier", "auto"),
     ],

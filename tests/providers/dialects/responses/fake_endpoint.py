@@ -18,7 +18,9 @@ def _read_request(body: JsonObject) -> EngineRequest:
         if isinstance(items, list)
         else []
     )
-    form, limit = body.get("text"), whole_number(body, "max_output_tokens")
+    # A vendor of its own has the constraint where chats have it.
+    form = body if "response_format" in body else body.get("text")
+    limit = whole_number(body, "max_output_tokens")
     return EngineRequest(
         (" ".join(texts),),
         limit=limit - THOUGHT if limit is not None and limit > THOUGHT else limit,
@@ -55,7 +57,7 @@ def _whole(body: JsonObject, answered: EngineAnswer) -> JsonObject:
         "created_at": 1_795_000_000,
         "status": "incomplete" if cut else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
-        "model": body["model"],
+        "model": body.get("model") or body["preset"],
         "output": [_item(body, written)],
         "usage": {
             "input_tokens": answered.prompt_tokens,
@@ -92,4 +94,4 @@ def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
     ]
 
 
-RESPONSES = FakeEndpoint(("/responses",), _read_request, _whole, _frames)
+RESPONSES = FakeEndpoint(("/responses", "/v1/responses"), _read_request, _whole, _frames)

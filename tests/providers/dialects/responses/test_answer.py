@@ -139,7 +139,6 @@ def test_an_error_in_the_answer_s_place_is_a_failure() -> None:
         b'{"status":"completed"}',
         read("in_progress"),
         read("queued"),
-        read("cancelled"),
         read("incomplete"),
         read("completed", 5),
         read("completed", {"type": "function_call", "name": "f"}),

@@ -7,9 +7,12 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 PROFILE = load_profiles()["openai"].for_model("gpt-5.6")
 OLDER = load_profiles()["openai"].for_model("gpt-5.5")
+WIRE = not_none(PROFILE.responses)
+AGENT = not_none(load_profiles()["perplexity"].responses)
 FORM = "openai-responses-v1"
 PNG = "data:image/png;base64,AA=="
 MARK: JsonObject = {"mode": "explicit"}
@@ -152,14 +155,14 @@ def test_each_message_becomes_its_items(
     messages: list[JsonValue], items: list[JsonValue] | None, dropped: list[str]
 ) -> None:
     noted: list[str] = []
-    assert input_items(messages, "messages", PROFILE, FORM, noted) == (messages if items is None else items)
+    assert input_items(messages, "messages", PROFILE, WIRE, noted) == (messages if items is None else items)
     assert noted == dropped
 
 
 def test_a_mark_that_the_model_does_not_know_and_a_long_id() -> None:
     noted: list[str] = []
     given = [user(text("a", prompt_cache_breakpoint=MARK)), model(tool_calls=[call(LONG)])]
-    said, made, result = input_items([*given, {**RESULT, "tool_call_id": LONG}], "messages", OLDER, FORM, noted)
+    said, made, result = input_items([*given, {**RESULT, "tool_call_id": LONG}], "messages", OLDER, WIRE, noted)
     assert said == {"role": "user", "content": "a"}
     assert isinstance(made, dict)
     assert isinstance(result, dict)
@@ -179,4 +182,24 @@ def test_a_mark_that_the_model_does_not_know_and_a_long_id() -> None:
 )
 def test_what_the_api_does_not_take_is_refused(message: JsonObject, kind: str) -> None:
     with pytest.raises(Refusal, match=kind):
-        input_items([message], "messages", PROFILE, FORM, [])
+        input_items([message], "messages", PROFILE, WIRE, [])
+
+
+def test_a_vendor_of_its_own_gets_texts_and_images_alone() -> None:
+    noted: list[str] = []
+    profile = load_profiles()["perplexity"]
+    given: list[JsonValue] = [user(text("a"), IMAGE), model("b", phase="commentary"), model(tool_calls=[call()])]
+    given.append({**RESULT, "content": [text("one"), text("two")]})
+    made = input_items(given, "messages", profile, AGENT, noted)
+    assert made == [
+        user({"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "https://a.b/c.png"}),
+        model("b"),
+        called(),
+        {"type": "function_call_output", "call_id": "c1", "output": "one\ntwo"},
+    ]
+    assert noted == ["detail"]
+    result: JsonObject = {**RESULT, "content": [IMAGE]}
+    with pytest.raises(Refusal, match="may hold only text"):
+        input_items([model(tool_calls=[call()]), result], "messages", profile, AGENT, [])
+    with pytest.raises(Refusal, match="a part of type 'input_file'"):
+        input_items([user(FILE)], "messages", profile, AGENT, [])

@@ -103,7 +103,7 @@ PLAIN: JsonObject = {
         ),
         (
             {"reasoning_effort": "max", "verbosity": "low"},
-            {"reasoning": {"effort": "xhigh"}, "text": {"verbosity": "low"}},
+            {"reasoning": {"effort": "max"}, "text": {"verbosity": "low"}},
         ),
         ({"store": True, "metadata": {"a": "b"}}, {"store": True, "metadata": {"a": "b"}}),
         (

@@ -71,13 +71,39 @@ def test_a_bare_object_gets_empty_properties_and_nothing_else_changes(bare: Json
     assert function["parameters"] is bare
 
 
+@looped("kind", ["string", ["string", "null"]])
+def test_parameters_that_are_no_objects_are_refused(kind: JsonValue) -> None:
+    with pytest.raises(Refusal, match="must be a schema of type 'object'"):
+        with_properties({"name": "f", "parameters": {"type": kind}})
+
+
+@looped(
+    ("given", "sent"),
+    [
+        ({"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
+        ({"type": ["object", "null"], "properties": {}}, {"type": "object", "properties": {}}),
+        (
+            {"anyOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]},
+            {"type": "object", "properties": {"a": {}, "b": {}}},
+        ),
+        (
+            {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"a": {}}}}},
+            {"type": "object", "properties": {"a": {}}, "$defs": {"A": {"type": "object", "properties": {"a": {}}}}},
+        ),
+    ],
+)
+def test_parameters_get_the_type_of_objects_and_no_alternatives_at_their_root(
+    given: JsonObject, sent: JsonObject
+) -> None:
+    assert with_properties({"name": "f", "parameters": given})["parameters"] == sent
+
+
 @looped(
     "function",
     [
         {"name": "f"},
         {"name": "f", "parameters": None},
         {"name": "f", "parameters": {}},
-        {"name": "f", "parameters": {"type": "string"}},
         {"name": "f", "parameters": {"type": "object", "properties": {}}},
         {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "object"}}}},
     ],

@@ -27,7 +27,7 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
         *("$2.8e-05", f"trace_id={0xABC:032x}", "upstream_request_id=a-2", "plugin=redact", "reason=a number"),
         *("sample=0.1", "client_ms=1000.0", "limit_ms=1000.0"),
         *("cached_tokens=4", "cache_write_tokens=2", "cache_write_1h_tokens=1", "usage_estimated=true"),
-        *("cache=miss", "emulated=n", "dropped=user", 'repeated={"stale_connection":1}', "req-1"),
+        *("unpriced=audio", "cache=miss", "emulated=n", "dropped=user", 'repeated={"stale_connection":1}', "req-1"),
     ]
     assert attempt == "    a/m/eu: connect (refused) (maybe executed): Refused."
 
@@ -37,7 +37,7 @@ def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     wrapped = shown(line, LineForm(width=60))
     assert max(map(len, wrapped)) <= 60
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
-    assert "\x1b[32m200 ok upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
+    assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
 
 
 def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.usage.limit_demo import LimitNotShown, asked, show_report, show_team_limit
+from proxy.cli.usage.limit_demo import MOST, TABLE, LimitNotShown, asked, show_report, show_team_limit
 from proxy.ledger.ledger_store import UsageLine
 from proxy.ledger.rollups import UsageSums
 from proxy.ledger.usage_query import usage_query
 from proxy.ledger.usage_report import UsageReport
+from proxy.process.load_table import Source
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 
@@ -53,3 +54,9 @@ def test_a_ledger_that_lacks_a_request_is_told() -> None:
     sums = UsageSums(requests=3)
     with pytest.raises(LimitNotShown, match="3 requests, of which 0 were refused"):
         show_report(UsageReport(query, [UsageLine(("search",), sums)], sums, None))
+
+
+def test_the_demo_asks_no_other_gateway_for_what_waits(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(TABLE.format(digest="0" * 64, most=MOST), encoding="utf-8")
+    assert Source(path, {}).load().loaded.config.server.admin.port == 0

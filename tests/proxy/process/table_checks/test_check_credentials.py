@@ -200,7 +200,8 @@ def test_a_missing_library_comes_first(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     assert lack(source, tmp_path) == Lack(
-        f"credentials of the kind {source.kind} need an extra: pip install 'dragoman[{extra}]'"
+        f"credentials of the kind {source.kind} need an extra: "
+        f"make extras, or pip install '.[{extra}]' in Dragoman's source"
     )
 
 
@@ -261,7 +262,8 @@ def test_what_processes_share_needs_a_library_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "redis", None)
     (problem,) = lacks(table, build_snapshot(table), {}).problems
     assert str(problem) == (
-        "table.yaml:2:18 server.shared: what processes share needs an extra: pip install 'dragoman[redis]'"
+        "table.yaml:2:18 server.shared: what processes share needs an extra: "
+        "make extras, or pip install '.[redis]' in Dragoman's source"
     )
 
 
@@ -270,4 +272,6 @@ def test_tracing_without_its_library_is_found_before_it_serves(monkeypatch: pyte
     assert lacks(table, build_snapshot(table), {}).problems == ()
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
     (problem,) = lacks(table, build_snapshot(table), {}).problems
-    assert str(problem).endswith("server.tracing: tracing needs an extra: pip install 'dragoman[otel]'")
+    assert str(problem).endswith(
+        "server.tracing: tracing needs an extra: make extras, or pip install '.[otel]' in Dragoman's source"
+    )

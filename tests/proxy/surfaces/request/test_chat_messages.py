@@ -160,7 +160,8 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
     ("message", "plain"),
     [
         ({"role": "user", "content": "hi"}, True),
-        ({"content": "", "role": "system"}, True),
+        ({"content": "hi", "role": "system"}, True),
+        ({"role": "assistant", "content": ""}, False),
         ({"role": "assistant", "content": "hi"}, True),
         ({"role": "developer", "content": "hi"}, False),
         ({"role": "tool", "content": "hi"}, False),

@@ -2,7 +2,7 @@
 
 import orjson
 
-from providers.target import Price
+from providers.pricing import Price
 from proxy.surfaces.response.models_list import model_body
 from proxy.surfaces.surface import ModelCard
 from tests.support.looped import looped

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from config.sections.price_section import PriceSection
 from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.litellm.deployments import KEYLESS, NAMES, PROFILES
 from tests.proxy.cli.imports.kit import Imported, imported
+from tests.support.looped import looped
 
 
 def entry(tmp_path: Path, params: str, rest: str = "") -> Imported:
@@ -76,7 +78,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
         "  model_info: {max_input_tokens: 128000, max_tokens: 16384}\n",
     )
     section = made.table.loaded.config.models["openai/gpt-4o"]
-    assert section.price is not None
+    assert isinstance(section.price, PriceSection)
     assert (section.price.input, section.price.output, section.price.cached_input) == (0.15, 0.6, 0.075)
     assert section.price.cache_write == 1
     assert (section.context_window, section.max_output_tokens) == (128000, 16384)
@@ -168,17 +170,30 @@ def test_what_embedded_texts_are_for_is_written_at_the_model(tmp_path: Path) -> 
         ("model: anthropic/m", "mode: embedding", "model_list.0"),
         ("model: azure_ai/m, api_base: 'https://v.example.com'", "", "model_list.0"),
         ("model: openai/m", "mode: realtime", "model_list.0.model_info.mode"),
-        ("model: openai/m", "base_model: gpt-4o", "model_list.0.model_info.base_model"),
     ],
 )
 def test_a_guess_and_what_a_vendor_does_not_have_are_told(params: str, info: str, path: str, tmp_path: Path) -> None:
     assert set(entry(tmp_path, params, f"  model_info: {{{info}}}\n").lost) == {path}
 
 
+@looped(
+    ("base", "written"),
+    [("gpt-4o", "gpt-4o"), ("azure/gpt-4o", "azure/gpt-4o"), ("gemini/gemini-3-pro", "gemini/gemini-3-pro")],
+)
+def test_a_base_model_is_the_deployment_s(base: str, written: str, tmp_path: Path) -> None:
+    made = entry(
+        tmp_path,
+        "model: azure/prod, api_base: 'https://acme.openai.azure.com', api_key: os.environ/K",
+        f"  model_info: {{base_model: {base}}}\n",
+    )
+    assert made.table.loaded.config.models["azure/prod"].base_model == written
+    assert made.losses == []
+
+
 def test_what_generates_nothing_needs_no_price_of_what_is_generated(tmp_path: Path) -> None:
     made = entry(tmp_path, "model: openai/text-embedding-3-small, input_cost_per_token: 2e-8")
     price = made.table.loaded.config.models["openai/text-embedding-3-small"].price
-    assert price is not None
+    assert isinstance(price, PriceSection)
     assert (price.input, price.output) == (0.02, 0.0)
     assert made.losses == []
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from config.sections.price_section import PriceSection
 from proxy.cli.imports.litellm.database_files import Exports
 from proxy.cli.imports.litellm.listed_models import is_masked
 from tests.proxy.cli.imports.kit import Imported, imported
@@ -30,7 +31,7 @@ def test_models_of_the_database_are_added_and_those_of_the_configuration_are_its
     assert made.remarks.counts["model"] == (3, 3)
     assert made.losses == []
     price = made.table.loaded.config.models["openai/b"].price
-    assert price is not None
+    assert isinstance(price, PriceSection)
     assert (price.input, price.output) == (1, 2)
     assert any("has no credentials" in hint for hint in made.remarks.hints)
 

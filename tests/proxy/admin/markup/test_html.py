@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.admin.html import Markup, element, enclosed, escaped, joined, start_tag
+from proxy.admin.markup.html import Markup, element, enclosed, escaped, joined, start_tag
 from tests.support.looped import looped
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonObject
-from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
 from tests.support.looped import looped
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"

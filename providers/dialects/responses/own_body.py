@@ -1,0 +1,202 @@
+"""Fits a client's own body of the Responses API to the model that is to get it: settings that the model does not have,
+ids and metadata that are too long, tools and schemas that strict mode refuses.
+
+A field that asks for nothing is left out, one that promises nothing is cut and named, and any other is refused by name
+before the call. What only the gateway can see to (a schema that the vendor cannot promise, names of functions that it
+refuses, one call a turn) is reported, so that the request is translated instead.
+
+Sources: `openai` 3.54.0 type `ResponseCreateParams`; OpenAI "Structured outputs"; enricoros/big-AGI issue 947 for the
+models with a verbosity; anomalyco/opencode pull request 48857 for choices without tools, November 2026.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from providers.constraints.fit_schema import fit_schema
+from providers.constraints.object_root import fitting_name, with_root_type
+from providers.constraints.schema_rules import TOOL_RULES, SchemaRules
+from providers.dialects.shared.field_writers import (
+    LONGEST_IDS,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    MOST_PAIRS,
+    fitting_id,
+    fitting_pairs,
+)
+from providers.dialects.shared.request_body import RequestBody
+from providers.dialects.shared.tool_definitions import with_properties
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+from providers.request_fields import is_neutral
+from providers.unified_request import Operation
+
+LOGPROBS: Final = "message.output_text.logprobs"
+"""The value of `include` that makes the vendor return log probabilities."""
+
+_SAMPLING: Final = ("temperature", "top_p")
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_PARALLEL: Final = "parallel_tool_calls"
+_IDLE_CHOICES: Final = ("auto", "none")
+
+
+def fit_settings(draft: RequestBody, profile: Profile) -> None:
+    """Fit the settings of a body to the model. Raises Refusal for one that the model does not have."""
+    accepts = profile.wires[Operation.CHAT].accepts
+    _fit_sampling(draft, profile)
+    if not draft.body.get("top_logprobs"):
+        draft.body.pop("top_logprobs", None)
+    if "logprobs" not in accepts:
+        _refuse_logprobs(draft)
+    if "verbosity" not in accepts:
+        _leave_out_verbosity(draft)
+    _fit_labels(draft)
+    _leave_out_idle_choice(draft.body)
+    tier = draft.body.get("service_tier")
+    if isinstance(tier, str) and tier in (words := profile.words.get("service_tier", {})):
+        draft.put("service_tier", words[tier])
+
+
+def _fit_sampling(draft: RequestBody, profile: Profile) -> None:
+    """Leave out neutral settings of sampling that the model does not have. Raises Refusal for other values of these,
+    and of settings with a single value, as for chats."""
+    for name in _SAMPLING:
+        value, (low, high) = draft.body.get(name), profile.bounds.get(name, (None, None))
+        if value is None or draft.params.get(name) is None:
+            continue
+        if name not in profile.wires[Operation.CHAT].accepts:
+            if not is_neutral(name, value):
+                raise draft.unsupported(name)
+            del draft.body[name]
+        elif low is not None and low == high and value != low:
+            raise draft.unsupported(name, f"it must be {low:g}")
+
+
+def _refuse_logprobs(draft: RequestBody) -> None:
+    include = draft.body.get("include")
+    if draft.body.get("top_logprobs") or (isinstance(include, list) and LOGPROBS in include):
+        raise draft.unsupported("logprobs")
+
+
+def _leave_out_verbosity(draft: RequestBody) -> None:
+    """Leave out how long the response is to be. Raises Refusal if the client asks for another than the usual length."""
+    text = draft.body.get("text")
+    if not isinstance(text, dict) or (given := text.get("verbosity")) is None:
+        return
+    usual = is_neutral("verbosity", given)
+    if not usual and draft.params.get("verbosity") is not None:
+        raise draft.unsupported("verbosity", "the model's responses have one length")
+    rest = {name: value for name, value in text.items() if name != "verbosity"}
+    if rest:
+        draft.body["text"] = rest
+    else:
+        del draft.body["text"]
+    if not usual:
+        draft.dropped.append("verbosity")
+
+
+def _fit_labels(draft: RequestBody) -> None:
+    """Shorten ids and metadata to what the vendor takes. They promise nothing about the response."""
+    body = draft.body
+    for name, longest in LONGEST_IDS.items():
+        if isinstance(given := body.get(name), str) and len(given) > longest:
+            body[name] = fitting_id(given, longest)
+    if isinstance(pairs := body.get("metadata"), dict) and pairs:
+        fitting = fitting_pairs(pairs, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE)
+        if len(fitting) < len(pairs):
+            body["metadata"] = fitting
+            draft.dropped.append("metadata")
+
+
+def _leave_out_idle_choice(body: JsonObject) -> None:
+    """Leave out an empty list of tools, and a choice without tools that asks for nothing: "'tool_choice' is only
+    allowed when 'tools' are specified"."""
+    if body.get("tools") == []:
+        del body["tools"]
+    if "tools" not in body and "prompt" not in body and body.get("tool_choice") in _IDLE_CHOICES:
+        del body["tool_choice"]
+
+
+# Tools and schemas ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class OwnSchemas:
+    """The tools and the format of a body as the vendor's strict mode takes them. `unheld` names the fields that promise
+    more than the vendor can; as they are written here, they promise that no more."""
+
+    profile: Profile
+    unheld: list[str] = field(default_factory=list)
+
+    def fit(self, body: JsonObject) -> None:
+        """Fit a body in place. Raises Refusal for parameters that are no objects."""
+        if isinstance(tools := body.get("tools"), list):
+            body["tools"] = [*self._tools(tools)]
+            self._fit_parallel(body)
+        text = body.get("text")
+        form = text.get("format") if isinstance(text, dict) else None
+        if isinstance(text, dict) and isinstance(form, dict) and form.get("type") == "json_schema":
+            fitted = self._format(form)
+            body["text"] = text if fitted is form else {**text, "format": fitted}
+
+    @property
+    def _rules(self) -> SchemaRules | None:
+        return TOOL_RULES.get(self.profile.structured)
+
+    def _fit_parallel(self, body: JsonObject) -> None:
+        taken = _PARALLEL in self.profile.wires[Operation.CHAT].accepts
+        if not taken and body.pop(_PARALLEL, None) is False:
+            self.unheld.append(_PARALLEL)
+
+    def _tools(self, tools: list[JsonValue]) -> Iterator[JsonValue]:
+        """Yield tools, and those of namespaces, with parameters that the vendor takes."""
+        for tool in tools:
+            if not isinstance(tool, dict):
+                yield tool
+                continue
+            if isinstance(members := tool.get("tools"), list):
+                tool = {**tool, "tools": [*self._tools(members)]}
+            yield self._function(tool) if tool.get("type") == "function" else tool
+
+    def _function(self, tool: JsonObject) -> JsonObject:
+        name = tool.get("name")
+        if isinstance(name, str) and not _NAME.fullmatch(name):
+            self.unheld.append("tools")
+        if tool.get("strict") is True:
+            tool = self._strict_function(tool)
+        return tool if self.profile.bare_parameters else with_properties(tool)
+
+    def _strict_function(self, tool: JsonObject) -> JsonObject:
+        given = tool.get("parameters")
+        if self._rules is None or not isinstance(given, dict):
+            return tool
+        parameters: JsonObject = given if "type" in given else {"type": "object", **given}
+        if parameters == {"type": "object"}:
+            parameters = {"type": "object", "properties": {}}
+        fitted = fit_schema(parameters, self._rules)
+        if fitted.schema is None or fitted.weakened:
+            self.unheld.append("tools.strict")
+        if fitted.schema is None:
+            return {**tool, "strict": False}
+        return tool if fitted.schema is given else {**tool, "parameters": fitted.schema}
+
+    def _format(self, form: JsonObject) -> JsonObject:
+        if (name := fitting_name(form.get("name"))) != form.get("name"):
+            form = {**form, "name": name}
+        schema = form.get("schema")
+        if not isinstance(schema, dict) or self._rules is None:
+            return form
+        if (typed := with_root_type(schema)) is not schema:
+            form, schema = {**form, "schema": typed}, typed
+        if schema.get("type") != "object" and "$ref" not in schema:
+            self.unheld.append("response_format")
+            return form
+        if form.get("strict") is not True:
+            return form
+        fitted = fit_schema(schema, self._rules)
+        if fitted.schema is None or fitted.weakened:
+            self.unheld.append("response_format")
+        if fitted.schema is None:
+            return {**form, "strict": False}
+        return form if fitted.schema is schema else {**form, "schema": fitted.schema}

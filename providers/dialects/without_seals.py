@@ -1,0 +1,201 @@
+"""Leaves out of a request what only the vendor that sealed it can read: encrypted reasoning, signatures, compactions.
+
+For the call after a vendor has refused a seal. Which of several seals it refused is not known for certain, so that all
+go. Texts of reasoning that the client holds unsealed stay: each dialect sends them if its vendor takes them.
+
+Sources: `openai` 3.54.0 types `ResponseReasoningItemParam` and `ResponseCompactionItemParam`; `anthropic` 2.12.0 types
+`ThinkingBlockParam`, `RedactedThinkingBlockParam` and `BetaCompactionBlockParam`; "Thought signatures" page of the
+Gemini API; errors that public issue threads quote ("Item 'fc_…' of type 'function_call' was provided without its
+required 'reasoning' item"), November 2026.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from providers.dialect import UpstreamRequest
+from providers.dialects.shared.thought_signatures import unpack_call_id
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
+
+_THINKING: Final = "thinking"
+_COMPACTION: Final = "compaction"
+_SEALED: Final = "encrypted_content"
+
+_DETAILS: Final = frozenset({"reasoning_details", "thinking_blocks", "reasoning_signature"})
+"""Fields of a chat's message that hold sealed reasoning."""
+
+_GOOGLE: Final = "extra_content"
+"""The field in which Google's API of OpenAI's form has the signature of a text or a call."""
+
+_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
+"""Items whose id refers to the reasoning before them, which the vendor then demands."""
+
+
+class Unsealed(NamedTuple):
+    """A request without seals, and the names of the fields that it lost."""
+
+    request: UnifiedRequest
+    dropped: tuple[str, ...]
+
+
+def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
+    """Return the request that was sent as `sent` without its seals; `None` if it has none, or nothing else."""
+    native = request.native
+    if sent.native and native is not None:
+        return _unsealed_body(request, native)
+    if not isinstance(request.prompt, ChatPrompt):
+        return None
+    messages = _unsealed_messages(request.prompt.messages)
+    if messages is None:
+        return None
+    return Unsealed(replace(request, prompt=replace(request.prompt, messages=messages)), (_THINKING,))
+
+
+# Chats ----------------------------------------------------------------------------------------------------------------
+
+
+def _unsealed_messages(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...] | None:
+    """Return the messages without seals; `None` if they have none."""
+    ids = _Ids()
+    given = [*messages]
+    changed = [_unsealed_message(message, ids) for message in given]
+    if all([before is after for before, after in zip(given, changed, strict=True)]):
+        return None
+    return tuple(changed)
+
+
+class _Ids:
+    """The ids of a conversation's calls without the signatures in them. A call and its result get the same."""
+
+    __slots__ = ("_known", "_used")
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    def of(self, given: str) -> str:
+        """Return the id to send, which no other call has."""
+        known = self._known.get(given)
+        if known is None:
+            known = own = unpack_call_id(given).id
+            while known in self._used:
+                known = f"{own}_{len(self._known)}"
+            self._known[given] = known
+            self._used.add(known)
+        return known
+
+
+def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
+    """Return the message itself if it has no seal."""
+    kept = {name: value for name, value in message.items() if name not in _DETAILS}
+    if _is_signed_by_google(message):
+        del kept[_GOOGLE]
+    content, calls, answered = kept.get("content"), kept.get("tool_calls"), kept.get("tool_call_id")
+    if isinstance(content, list) and any(map(_is_sealed_block, content)):
+        kept["content"] = [part for part in content if not _is_sealed_block(part)] or ""
+    if isinstance(calls, list):
+        kept["tool_calls"] = [_unsealed_call(call, ids) for call in calls]
+    if isinstance(answered, str):
+        kept["tool_call_id"] = ids.of(answered)
+    return message if kept == message else kept
+
+
+def _unsealed_call(call: JsonValue, ids: _Ids) -> JsonValue:
+    if not isinstance(call, dict):
+        return call
+    kept = {name: value for name, value in call.items() if name != _GOOGLE or not _is_signed_by_google(call)}
+    identity = call.get("id")
+    return {**kept, "id": ids.of(identity)} if isinstance(identity, str) else kept
+
+
+def _is_signed_by_google(holder: JsonObject) -> bool:
+    extra = holder.get(_GOOGLE)
+    google = extra.get("google") if isinstance(extra, dict) else None
+    return isinstance(google, dict) and bool(google.get("thought_signature"))
+
+
+def _is_sealed_block(block: JsonValue) -> bool:
+    """Return whether a block in Anthropic's form is reasoning that was signed or encrypted."""
+    match block:
+        case {"type": "redacted_thinking"}:
+            return True
+        case {"type": "thinking", "signature": str(signature)}:
+            return bool(signature)
+        case _:
+            return False
+
+
+# A client's own body --------------------------------------------------------------------------------------------------
+
+
+class _Body(NamedTuple):
+    """A conversation without seals, and the names of the fields that it lost."""
+
+    turns: list[JsonValue]
+    dropped: tuple[str, ...]
+
+
+def _unsealed_body(request: UnifiedRequest, native: NativeRequest) -> Unsealed | None:
+    name, unsealed = _APIS[native.api]
+    turns = native.body.get(name)
+    made = unsealed(turns) if isinstance(turns, list) else None
+    if made is None or not made.dropped or not made.turns:
+        return None
+    changed = replace(native, body={**native.body, name: made.turns})
+    return Unsealed(replace(request, native=changed), made.dropped)
+
+
+def _unsealed_items(items: list[JsonValue]) -> _Body:
+    """Return the items of a Responses body without reasoning and other items that are encrypted."""
+    dropped: dict[str, None] = {}
+    kept: list[JsonValue] = []
+    for item in items:
+        if isinstance(item, dict) and item.get(_SEALED):
+            dropped[str(item.get("type"))] = None
+        elif isinstance(item, dict) and item.get("type") in _CALLS and "id" in item:
+            kept.append({name: value for name, value in item.items() if name != "id"})
+        else:
+            kept.append(item)
+    return _Body(kept, tuple(dropped))
+
+
+def _unsealed_turns(turns: list[JsonValue]) -> _Body:
+    """Return the turns of a Messages body without reasoning that is signed or encrypted."""
+    dropped: dict[str, None] = {}
+    kept = [_unsealed_turn(turn, dropped) for turn in turns]
+    return _Body([turn for turn in kept if turn is not None], tuple(dropped))
+
+
+def _unsealed_turn(turn: JsonValue, dropped: dict[str, None]) -> JsonValue:
+    """Return a turn without seals, whose names are added to `dropped`; `None` if nothing else was in it."""
+    content = turn.get("content") if isinstance(turn, dict) else None
+    if not isinstance(turn, dict) or not isinstance(content, list):
+        return turn
+    kept = [block for block in content if not _is_sealed_block(block)]
+    if len(kept) < len(content):
+        dropped[_THINKING] = None
+    blocks = [_unsealed_compaction(block, dropped) for block in kept]
+    left: list[JsonValue] = [block for block in blocks if block is not None]
+    if not left:
+        return None
+    return {**turn, "content": left}
+
+
+def _unsealed_compaction(block: JsonValue, dropped: dict[str, None]) -> JsonValue:
+    """Return a compaction with its text alone, and `None` for one that has no text; any other block as it is."""
+    if not isinstance(block, dict) or block.get("type") != _COMPACTION:
+        return block
+    if not (block.get(_SEALED) or block.get("signature")):
+        return block
+    dropped[_COMPACTION] = None
+    if not block.get("content"):
+        return None
+    return {name: value for name, value in block.items() if name not in (_SEALED, "signature")}
+
+
+_APIS: Final[Mapping[NativeApi, tuple[str, Callable[[list[JsonValue]], _Body]]]] = {
+    NativeApi.RESPONSES: ("input", _unsealed_items),
+    NativeApi.MESSAGES: ("messages", _unsealed_turns),
+}
+"""The field of the conversation in the body of each API, and what leaves the seals out of it."""

@@ -1,0 +1,1 @@
+"""The last hour of requests, minute by minute."""
