@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import aiohttp
 import pytest
 
 from tests.e2e.accounting.kit import KEY, Client, sqlite_rows, started
@@ -99,3 +100,22 @@ async def test_two_gateways_of_one_redis_hold_one_limit(tmp_path: Path, client: 
             for gateway in made:
                 assert await gateway.stop() == 0
     assert client.statuses == {200: 40, 429: 50}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("where", PLACES, ids=lambda each: each.scope)
+async def test_the_log_and_the_operator_s_page_name_the_scope_that_refused(
+    tmp_path: Path, client: Client, where: Place, workers: int
+) -> None:
+    async with running_gateway(config(where, "budget: {tokens: 10, per: day}", workers), tmp_path) as gateway:
+        await client.ask(gateway, 12)
+        refused = [line for line in await gateway.logged(12) if line["status"] == 429]
+        async with aiohttp.ClientSession() as http:
+            pages = [
+                await (await http.get(f"{gateway.admin_url}{path}")).text() for path in ("/", "/status", "/limits")
+            ]
+    named = {"scope": where.scope, "kind": "budget", "unit": "tokens", "period": "day", "limit": "10 tokens"}
+    assert refused
+    assert [line["limit"] for line in refused] == [named] * len(refused)
+    assert [where.scope in page for page in pages] == [True] * 3
+    assert f"budget of {where.scope}: 10 tokens per day" in pages[0]

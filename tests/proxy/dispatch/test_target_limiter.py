@@ -173,10 +173,28 @@ async def test_a_spent_budget_of_a_target_has_it_skipped_with_its_end(place: str
     other.held._estimate = (UNKNOWN, 40, 40)
     with pytest.raises(UpstreamError) as raised:
         await door.hold(other, "v/m/eu")
+    assert other.limit is not None
+    assert other.limit.words == f"budget of {scope}: 0.10 USD per day"
     facts = upstream_failed(raised.value.failure, 0).facts
     assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")
     assert facts.message.startswith(f"The budget of {scope} per day is spent: 0.10 USD of 0.10 USD. It begins anew at")
     assert facts.headers == {"retry-after": "43200", "x-should-retry": "false"}
+
+
+async def test_a_long_prompt_holds_what_it_costs_of_a_target_s_budget() -> None:
+    long = "price: {input: 1000, output: 1000, long_context: [{above: 5, input: 3000, output: 2000}]}"
+    door = Door(
+        f"vendors: {{v: {{profile: openai, api_key: k, budget: {{usd: 1, per: day}}, {long}}}}}\nmodels: {{v/m: {{}}}}"
+    )
+    held = []
+    for prompt_bytes in (20, 24):  # 5 and 6 tokens
+        record = door.record()
+        assert isinstance(record.held, Held)
+        record.held._estimate = (UNKNOWN, prompt_bytes, 40)
+        before = door.used().get("vendor v: usd day", 0)
+        await door.hold(record, "v/m/default")
+        held.append(door.used()["vendor v: usd day"] - before)
+    assert held == [45_000_000, 98_000_000]
 
 
 async def test_a_price_that_nobody_knows_counts_as_nothing_of_a_vendor_s_budget() -> None:

@@ -12,7 +12,7 @@ from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
 from proxy.teams.team_limiter import RequestSize
-from tests.proxy.kit.tables import snapshot
+from tests.proxy.kit.tables import digest_of, snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
 
@@ -326,3 +326,28 @@ def test_without_teams_all_clients_are_held_together() -> None:
     assert record.held is not None
     assert record.held.headers()["x-ratelimit-scope-requests"] == "all clients"
     assert desk.refusal().facts.message.startswith("Rate limit reached for all clients on requests per minute: Limit 1")
+
+
+BUDGETED = """
+{every}
+vendors: {{v: {{profile: openai, api_key: k}}}}
+models: {{v/m: {{}}}}
+teams: {{t: {{keys: [{{hash: "{hash}", name: ci{key}}}], models: ["*"]{team}}}}}
+"""
+
+
+@looped(("place", "scope"), [("every", "all clients"), ("team", "team t"), ("key", "key t/ci")])
+def test_a_refused_request_notes_whose_budget_refused_it(place: str, scope: str) -> None:
+    budget = "budget: {tokens: 1000, per: day}"
+    written = {"every": budget, "team": f", {budget}", "key": f", {budget}"}
+    desk = Desk()
+    at = {each: text if each == place else "" for each, text in written.items()}
+    desk.table = snapshot(BUDGETED.format(hash=digest_of("k"), **at))
+    (desk.key,) = desk.table.keys.values()
+    desk.limiter.use(desk.table)
+    ended(desk.ask(), Usage(1000, 0))
+    record = RequestRecord("r", 0.0, "openai", "/", team="t", asked="v/m")
+    with pytest.raises(GatewayError):
+        desk.later(record)
+    assert record.limit is not None
+    assert record.limit.words == f"budget of {scope}: 1000 tokens per day"
