@@ -5,7 +5,7 @@ Every step runs on what the steps before it could keep, so that one load reports
 
 import hashlib
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
@@ -21,6 +21,7 @@ from config.checks.doubtful_limits import doubtful_limits
 from config.checks.doubtful_settings import doubtful_settings
 from config.problem import ConfigError, Locate, Path, Position, Problem, dotted
 from config.reading.complete_teams import TeamCompleter
+from config.reading.lone_budgets import LoneBudgets
 from config.reading.merge_includes import INCLUDE, Includer, as_table
 from config.reading.read_certificates import Bundle, Pair, read_certificates
 from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
@@ -55,7 +56,7 @@ class Loaded:
     as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
     is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
     paths of values that came from references, which no message repeats. `ledger` is where requests are written down,
-    `payloads` where what they asked and were answered is.
+    `payloads` where what they asked and were answered is. `as_written` gives problems the paths of the file.
     """
 
     config: GatewayConfig
@@ -70,11 +71,17 @@ class Loaded:
     referenced: frozenset[Path] = frozenset()
     ledger: LedgerPlace | None = None
     payloads: PayloadLogPlace | None = None
+    as_written: Callable[[Iterable[Problem]], tuple[Problem, ...]] = field(default=tuple, repr=False)
+
+    def problem(self, path: Path, message: str) -> Problem:
+        """Return a problem at a path of the table, told by the path of the file."""
+        (written,) = self.as_written((Problem.at(self.locate(path), path, message),))
+        return written
 
     def unplaced(self) -> "Loaded":
         """Return the table as it is kept while it is served: without the positions of its values, of which `locate`
         knows no more. They are half of what a table of ten thousand teams takes, 5 KB a team."""
-        return replace(self, locate=_unplaced)
+        return replace(self, locate=_unplaced, as_written=tuple)
 
 
 def _unplaced(path: Path) -> Position:
@@ -141,7 +148,8 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     expander = Expander(env, files)
     includer = Includer(expander, _KEYS)
     completer = TeamCompleter(expander)
-    root = completer.completed(includer.merged(parsed.root))
+    budgets = LoneBudgets()
+    root = budgets.listed(completer.completed(includer.merged(parsed.root)))
     values = expander.mapping(root)
     problems = [*parsed.problems, *includer.problems, *completer.problems, *expander.problems]
     checked = check_sections(values, root)
@@ -154,7 +162,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
-        return Examined(None, completer.as_written(problems), sources)
+        return Examined(None, budgets.as_written(problems), sources)
     tls = checked.config.server.tls
     pair = None if tls is None else (tls.cert, tls.key)
     certificates = read_certificates(_ca_files(checked.config), pair, root, files)
@@ -165,7 +173,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         config=checked.config,
         files=files.paths,
         digest=digest({**own, **files.hashes}),
-        warnings=tuple(sorted(set(completer.as_written(warnings)))),
+        warnings=tuple(sorted(set(budgets.as_written(warnings)))),
         authorities=certificates.authorities,
         pair=certificates.pair,
         locate=partial(value_position, root),
@@ -174,8 +182,9 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         referenced=frozenset(expander.referenced),
         ledger=_ledger(checked.config, name, main),
         payloads=_payloads(checked.config, main or pathlib.Path(name)),
+        as_written=budgets.as_written,
     )
-    return Examined(table, completer.as_written(problems), sources)
+    return Examined(table, budgets.as_written(problems), sources)
 
 
 def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerPlace | None:

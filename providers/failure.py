@@ -122,7 +122,8 @@ class Failure:
     """One failed attempt. `message` is safe to show to a client: written by the gateway, or passed through `vet`.
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own where they are worth passing
-    on, `retry_after` seconds; of a call that was withheld `code` is what the limit counts. `overflow` holds the sizes
+    on, `retry_after` seconds; of a call that was withheld `code` is what
+    the limit counts, or `insufficient_quota` of a spent budget. `overflow` holds the sizes
     that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
     upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
     the `host:port` that could not be reached, `evidence`, a vetted part of the body that came instead of an answer, and

@@ -366,6 +366,8 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     if failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED):
         status = failure.status if failure.status in (400, 409, 413, 422) else status
         status, code = (404, "invalid_value") if failure.code == UNKNOWN_ITEM else (status, failure.code or code)
+    if failure.withheld and failure.code == VERDICTS[FailureKind.QUOTA].code:
+        code = failure.code
     if failure.kind is FailureKind.NOT_FOUND and failure.code == UNKNOWN_MODEL:
         unknown = ErrorFacts(404, "invalid_request_error", UNKNOWN_MODEL, failure.message, "model", dict(NO_RETRY))
         return GatewayError(unknown)
@@ -374,7 +376,7 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     if failure.retry_after is not None and verdict.passes:
         if failure.withheld:
             milliseconds = max(1, ceil(failure.retry_after * 1000))
-            headers |= known_wait(milliseconds, failure.retry_after > MAX_RETRY_AFTER)
+            headers |= known_wait(milliseconds, failure.retry_after > MAX_RETRY_AFTER or code == failure.code)
         else:
             headers |= vendors_wait(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param

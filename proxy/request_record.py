@@ -110,6 +110,10 @@ class RequestContent(Protocol):
 class TargetHold(Protocol):
     """What a call holds of the limits of its deployment."""
 
+    @property
+    def priced(self) -> bool:
+        """Whether what it costs counts for one of them."""
+
     def settle(self, tokens: int, cost: int | None) -> None:
         """Take what was used instead of what was reserved."""
 
@@ -125,6 +129,9 @@ class HeldLimits(Protocol):
     @property
     def tokens(self) -> int:
         """The tokens that are reserved."""
+
+    def cost_at(self, price: Price | None) -> int | None:
+        """Return what the reserved tokens cost at a price, in billionths of a USD; `None` if that is unknown."""
 
     def hold_target(self, reservation: TargetHold) -> None:
         """Hold a deployment's units too."""

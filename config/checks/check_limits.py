@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
-from config.sections.limits_section import LimitsSection
-from config.sections.team_section import TeamSection
+from config.sections.limits_section import BudgetSection, LimitsSection
 from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
@@ -30,18 +30,20 @@ def limit_sections(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection,
 
 def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
     path: Path
+    of_all: Around = (("that of all clients", config.limits),)
+    yield ("limits",), config.limits, ()
     for name, vendor in config.vendors.items():
         yield ("vendors", name, "limits"), vendor.limits, ()
     for key, model in config.models.items():
         above, path = config.vendors.get(key.partition("/")[0]), ("models", key)
-        around: Around = () if above is None else (("vendor's", above.limits),)
+        around: Around = () if above is None else (("the vendor's", above.limits),)
         yield (*path, "limits"), model.limits, around
         for name, deployment in model.deployments.items():
-            yield (*path, "deployments", name, "limits"), deployment.limits, (("model's", model.limits), *around)
+            yield (*path, "deployments", name, "limits"), deployment.limits, (("the model's", model.limits), *around)
     for name, team in config.teams.items():
         path = ("teams", name)
-        yield (*path, "limits"), team.limits, ()
-        of_team = (("team's", team.limits),)
+        yield (*path, "limits"), team.limits, of_all
+        of_team: Around = (("the team's", team.limits), *of_all)
         yield from (((*path, "limits", "models", each), made, of_team) for each, made in team.limits.models.items())
         yield from (((*path, kind, index, "limits"), own.limits, of_team) for kind, index, own in team.every_key())
 
@@ -61,19 +63,18 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
 
 
 def _budgets(context: CheckContext) -> Iterator[Problem]:
-    for team_name, team in context.config.teams.items():
-        for index, budget in enumerate(team.budget):
-            path: Path = ("teams", team_name, "budget", index)
-            if budget.route is not None:
-                yield from _route(context, team, (*path, "then", "route"), budget.route)
+    for place in budget_places(context.config):
+        for index, budget in enumerate(place.budgets):
+            if isinstance(budget, BudgetSection) and budget.route is not None:
+                yield from _route(context, place, (*place.path, index, "then", "route"), budget.route)
 
 
-def _route(context: CheckContext, team: TeamSection, path: Path, name: str) -> Iterator[Problem]:
-    own = keys_below(context.root, (*path[:2], "routes"))
+def _route(context: CheckContext, place: BudgetPlace, path: Path, name: str) -> Iterator[Problem]:
+    own = keys_below(context.root, (*path[:2], "routes")) if path[0] == "teams" else frozenset()
     if name not in own and not context.names.knows(name):
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
-    elif own | {*team.models} == {name}:
-        yield context.at_value(path, "leads to itself: this team may ask for nothing else")
+    elif {*place.routes, *place.names} == {name}:
+        yield context.at_value(path, f"leads to itself: {place.who} may ask for nothing else")
 
 
 def _short_memory(context: CheckContext) -> Iterator[Problem]:
@@ -88,8 +89,8 @@ def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
     """Yield the path of all that is counted by the calendar, with its period."""
     for path, section, _ in limit_sections(config):
         yield from (((*path, each.key), each.period) for each in section.amounts() if each.period in _NEEDED_DAYS)
-    for name, team in config.teams.items():
-        yield from ((("teams", name, "budget", index), each.per) for index, each in enumerate(team.budget))
+    for place in budget_places(config):
+        yield from (((*place.path, index), each.per) for index, each in enumerate(place.budgets))
 
 
 def counted_periods(config: GatewayConfig) -> frozenset[str]:

@@ -5,11 +5,19 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from config.allowed_names import covers
+from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext
 from config.checks.check_limits import Around, counted, limit_sections
 from config.problem import Path, Problem
 from config.reading.yaml_tree import value_position
-from config.sections.limits_section import LIMIT_PERIODS, BudgetSection, LimitPeriod, LimitsSection, WrittenLimit
+from config.sections.limits_section import (
+    LIMIT_PERIODS,
+    BudgetSection,
+    LimitPeriod,
+    LimitsSection,
+    TargetBudgetSection,
+    WrittenLimit,
+)
 from config.sections.team_section import TeamSection
 
 _FEW_TOKENS: Final = 1000
@@ -27,7 +35,7 @@ def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
     return (
         *_amounts(context),
         *_teams(context),
-        *(problem for name, team in context.config.teams.items() for problem in _budgets(context, name, team)),
+        *(problem for place in budget_places(context.config) for problem in _budgets(context, place)),
         *_forgotten(context),
     )
 
@@ -58,7 +66,7 @@ def _above(context: CheckContext, path: Path, section: LimitsSection, around: Ar
         for key in sorted(section.model_fields_set & outer.model_fields_set - {"burst", "models"}):
             own, most = getattr(section, key), getattr(outer, key)
             if own is not None and most is not None and own > most:
-                message = f"has no effect: it is above the {words}, {most:,}, which holds too"
+                message = f"has no effect: it is above {words}, {most:,}, which holds too"
                 yield context.at_value((*path, key), message)
 
 
@@ -89,7 +97,8 @@ def _at_once(path: Path, section: LimitsSection, flowing: WrittenLimit) -> int:
     """Return what may come at once under a limit that flows."""
     if flowing.unit == "requests" and section.burst is not None:
         return section.burst
-    return flowing.amount if path[0] == "teams" or flowing.period == "second" else flowing.amount // 6
+    is_target = path[0] in ("vendors", "models")
+    return flowing.amount // 6 if is_target and flowing.period == "minute" else flowing.amount
 
 
 def _large_burst(context: CheckContext, path: Path, section: LimitsSection) -> Iterator[Problem]:
@@ -110,8 +119,9 @@ def _teams(context: CheckContext) -> Iterator[Problem]:
         for model in team.limits.models:
             if not _may_ask(context, team, model) and context.names.knows(model):
                 yield context.at_key((*path, "limits", "models", model), "this team may not ask for this name")
-        if team.on_limit != "reject" and not _is_limited(team):
-            yield context.at_key((*path, "on_limit"), "has no effect: neither this team nor its keys have limits")
+        if team.on_limit != "reject" and not (context.config.limits.any or _is_limited(team)):
+            message = "has no effect: neither this team nor its keys nor all clients have limits"
+            yield context.at_key((*path, "on_limit"), message)
 
 
 def _may_ask(context: CheckContext, team: TeamSection, name: str) -> bool:
@@ -128,33 +138,35 @@ def _is_limited(team: TeamSection) -> bool:
 # Budgets ------------------------------------------------------------------------------------------------------------
 
 
-def _budgets(context: CheckContext, name: str, team: TeamSection) -> Iterator[Problem]:
+def _budgets(context: CheckContext, place: BudgetPlace) -> Iterator[Problem]:
     seen: dict[tuple[object, ...], Path] = {}
-    for index, budget in enumerate(team.budget):
-        path: Path = ("teams", name, "budget", index)
+    for index, budget in enumerate(place.budgets):
+        path: Path = (*place.path, index)
         same = seen.setdefault((budget.usd, budget.tokens, budget.per, budget.at, str(budget.then)), path)
         if same is not path:
-            place = value_position(context.root, same)
-            yield context.at_value(path, f"says the same as the budget at {place}")
+            yield context.at_value(path, f"says the same as the budget at {value_position(context.root, same)}")
         if budget.then == "warn" and budget.at == 1:
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
-        if budget.usd is None and budget.unpriced == "reject":
+        if isinstance(budget, BudgetSection) and budget.usd is None and budget.unpriced == "reject":
             yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
-        yield from _never_reached(context, path, team, budget)
+        yield from _never_reached(context, path, place, budget)
 
 
-def _never_reached(context: CheckContext, path: Path, team: TeamSection, budget: BudgetSection) -> Iterator[Problem]:
+def _never_reached(
+    context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection | TargetBudgetSection
+) -> Iterator[Problem]:
     """Warn of a budget before whose share is spent another one of the same unit refuses everything."""
     unit = "tokens" if budget.usd is None else "usd"
-    for index, other in enumerate(team.budget):
+    every = ((place.path, place.budgets), *place.around)
+    for at, other in (((*where, index), each) for where, budgets in every for index, each in enumerate(budgets)):
         most = getattr(other, unit)
         if other is budget or other.then != "reject" or most is None:
             continue
         spans, refused = _spans(budget.per, other.per), most * other.at
         if spans and getattr(budget, unit) * budget.at > spans * refused:
             amount = f"{refused:,.2f} USD" if unit == "usd" else f"{refused:,.0f} tokens"
-            place = value_position(context.root, (*path[:-1], index))
-            message = f"has no effect: from {amount} per {other.per} on everything is refused, by the budget at {place}"
+            there = value_position(context.root, at)
+            message = f"has no effect: from {amount} per {other.per} on everything is refused, by the budget at {there}"
             yield context.at_value((*path, unit), message)
             return
 

@@ -1,10 +1,10 @@
-"""Complete the teams of a tree: the entries of each `keys_from` file in its place, and a lone budget as a list of one.
+"""Complete the teams of a tree: the entries of each `keys_from` file in its place.
 
 The entries keep the positions of their file, so that every later check reports them there.
 """
 
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,8 +15,6 @@ from config.reading.tree_values import Expander
 from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, Parsed, ScalarNode, parse
 
 KEYS_FROM: Final = "keys_from"
-_BUDGET: Final = "budget"
-_FIRST_BUDGET: Final = f".{_BUDGET}.0"
 _MOST_FILES: Final = 1000
 _NO_LIST: Final = "a file of keys is a list: a digest or a mapping after each dash"
 
@@ -28,7 +26,6 @@ class TeamCompleter:
     expander: Expander
     problems: list[Problem] = field(default_factory=list)
     _files: int = 0
-    _lone: set[str] = field(default_factory=set)
 
     def completed(self, root: MapNode) -> MapNode:
         """Return the tree of a table, its includes merged, with its teams completed."""
@@ -39,30 +36,16 @@ class TeamCompleter:
         entry = Entry(teams.key_at, replace(teams.node, entries=entries))
         return replace(root, entries={**root.entries, "teams": entry})
 
-    def as_written(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Return problems with the paths of the file: a lone budget has no place in a list there."""
-        return tuple(self._written(each) for each in problems) if self._lone else tuple(problems)
-
-    def _written(self, problem: Problem) -> Problem:
-        team, found, below = problem.path.partition(_FIRST_BUDGET)
-        if not found or team not in self._lone or below[:1] not in ("", "."):
-            return problem
-        return replace(problem, path=f"{team}.{_BUDGET}{below}")
-
     def _team(self, team: Entry, name: str) -> Entry:
         if not isinstance(team.node, MapNode):
             return team
-        changed: dict[str, Entry] = {}
-        budget, keys = team.node.entries.get(_BUDGET), team.node.entries.get(KEYS_FROM)
-        if budget is not None and isinstance(budget.node, MapNode):
-            node = budget.node
-            self._lone.add(dotted(("teams", name)))
-            changed[_BUDGET] = Entry(budget.key_at, ListNode(node.at, (node,), node.size + 1, node.height + 1))
-        if keys is not None:
-            items = self._keys(keys.node, ("teams", name, KEYS_FROM))
-            size, height = 1 + sum(node.size for node in items), 1 + max((node.height for node in items), default=0)
-            changed[KEYS_FROM] = Entry(keys.key_at, ListNode(keys.node.at, items, size, height))
-        return Entry(team.key_at, replace(team.node, entries={**team.node.entries, **changed})) if changed else team
+        keys = team.node.entries.get(KEYS_FROM)
+        if keys is None:
+            return team
+        items = self._keys(keys.node, ("teams", name, KEYS_FROM))
+        size, height = 1 + sum(node.size for node in items), 1 + max((node.height for node in items), default=0)
+        listed = Entry(keys.key_at, ListNode(keys.node.at, items, size, height))
+        return Entry(team.key_at, replace(team.node, entries={**team.node.entries, KEYS_FROM: listed}))
 
     def _keys(self, node: Node, path: Path) -> tuple[Node, ...]:
         """Return the entries of the file that a node names; none after a problem."""

@@ -1,11 +1,13 @@
-"""The sections of limits and budgets: what teams, keys, vendors, models and deployments may use."""
+"""The sections of limits and budgets: what all clients, teams, keys, vendors, models and deployments may use."""
 
 import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from config.sections.section import OrWord, Section, WordSection
 from config.sections.value_types import (
@@ -96,8 +98,9 @@ class LimitsSection(Section):
     concurrent: Concurrent = Field(default=None, description="Requests under way at once, streams until they end.")
     burst: Burst = Field(
         default=None,
-        description="Requests that may come at once under the limits per second and minute. Built in: for teams and "
-        "keys the limit itself; for vendors, models and deployments what a limit per minute lets through in 10 s.",
+        description="Requests that may come at once under the limits per second and minute. Built in: for clients, "
+        "teams and keys the limit itself; for vendors, models and deployments what a limit per minute lets through in "
+        "10 s.",
     )
 
     def amounts(self) -> Iterator[WrittenLimit]:
@@ -153,8 +156,8 @@ BudgetAction = Annotated[BudgetRoute | Literal["warn", "reject"], OrWord(BudgetR
 OnLimit = Annotated[OnLimitQueue | Literal["reject"], OrWord(OnLimitQueue)]
 
 
-class BudgetSection(Section):
-    """What a team may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+class SpendingSection(Section):
+    """What may be spent in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     usd: Dollars = Field(default=None, description="USD, by the prices of the models. This or tokens.")
     tokens: Amount = Field(default=None, description="Tokens, of prompts and answers. This or usd.")
@@ -162,6 +165,17 @@ class BudgetSection(Section):
         description="The period, by the calendar in `server.timezone`; a week begins on Monday."
     )
     at: Share = Field(default=1.0, description="From which share of it on `then` happens, such as 80%.")
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> Self:
+        if (self.usd is None) == (self.tokens is None):
+            raise refuse("must have one of usd and tokens")
+        return self
+
+
+class BudgetSection(SpendingSection):
+    """What clients may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+
     then: BudgetAction = Field(
         default="reject",
         description="What happens then, until the period ends: warn, reject (429 `insufficient_quota`, with the end of "
@@ -178,8 +192,25 @@ class BudgetSection(Section):
         """The name that answers from `at` on, if one does."""
         return None if isinstance(self.then, str) else self.then.route
 
-    @model_validator(mode="after")
-    def _one_amount(self) -> Self:
-        if (self.usd is None) == (self.tokens is None):
-            raise refuse("must have one of usd and tokens")
-        return self
+
+class TargetBudgetSection(SpendingSection):
+    """What a vendor, a model or a deployment may cost in each period, in USD or in tokens. Models without a price count
+    as nothing of USD."""
+
+    then: Annotated[Literal["warn", "reject"], Referable()] = Field(
+        default="reject",
+        description="What happens then, until the period ends: warn, or reject, by which deployments that count there "
+        "are skipped, and a request that has no other gets 429 `insufficient_quota`.",
+    )
+
+
+class OneOrMany:
+    """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        several = handler(schema)
+        return {"anyOf": [several["items"], several]}
+
+
+Budgets = Annotated[list[BudgetSection], OneOrMany()]
+TargetBudgets = Annotated[list[TargetBudgetSection], OneOrMany()]

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from config.sections.limits_section import BudgetSection, LimitsSection, OnLimit, TeamLimitsSection
+from config.sections.limits_section import Budgets, LimitsSection, OnLimit, TeamLimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import NamedPlugin
 from config.sections.route_section import RouteSection
@@ -63,6 +63,9 @@ class TeamKey(ShorthandSection):
     )
     limits: LimitsSection = Field(
         default=LimitsSection(), description="The most that may be used with this key, within what the team may use."
+    )
+    budget: Budgets = Field(
+        default_factory=list, description="What may be spent with this key, within what the team may spend."
     )
     key: KeyDigest | None = Field(default=None, description="The older name of hash.")
     not_after: Moment | None = Field(default=None, description="The older name of expires.")
@@ -139,14 +142,6 @@ _NO_LIMITS: Final = TeamLimitsSection()
 """One for all teams without limits: a default that is no factory is copied for each, since it holds a mapping."""
 
 
-class OneOrMany:
-    """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        several = handler(schema)
-        return {"anyOf": [several["items"], several]}
-
-
 class TeamSection(Section):
     """Who may call, which names they may ask for, and how much they may use. A team needs keys or keys_from."""
 
@@ -181,7 +176,7 @@ class TeamSection(Section):
     limits: TeamLimitsSection = Field(
         default_factory=lambda: _NO_LIMITS, description="The most that the team may use, over all its keys."
     )
-    budget: Annotated[list[BudgetSection], OneOrMany()] = Field(
+    budget: Budgets = Field(
         default_factory=list,
         description="What the team may spend: one budget, or a list of them, which all hold. Of what they say at once "
         "reject comes before route, and route before warn.",
@@ -189,7 +184,7 @@ class TeamSection(Section):
     on_limit: OnLimit = Field(
         default="reject",
         description="What happens to a request that a limit does not let through: reject, or {queue: 5s}, which waits "
-        "so long for the limits of the team and its keys first.",
+        "so long for the limits of the team, its keys and all clients first.",
     )
     tags: Tags = Field(
         default_factory=dict,

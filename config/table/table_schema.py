@@ -14,7 +14,7 @@ from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.limits_section import Concurrent, LimitsSection
+from config.sections.limits_section import Budgets, Concurrent, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.price_section import PriceSetting
@@ -235,6 +235,9 @@ class VendorSection(DeploymentSettings):
     limits: LimitsSection = Field(
         default=LimitsSection(), description="The most that all deployments of the vendor together may be asked for."
     )
+    budget: TargetBudgets = Field(
+        default_factory=list, description="What all deployments of the vendor together may cost: one budget, or a list."
+    )
 
 
 class DeploymentSection(DeploymentSettings):
@@ -252,7 +255,10 @@ class DeploymentSection(DeploymentSettings):
     weight: Weight = Field(default=1, description=WEIGHT)
     limits: LimitsSection = Field(
         default=LimitsSection(),
-        description="The most that this deployment may be asked for. A route passes over what is at its limit.",
+        description="The most that this deployment may be asked for. A route skips what is at its limit.",
+    )
+    budget: TargetBudgets = Field(
+        default_factory=list, description="What this deployment may cost: one budget, or a list."
     )
 
 
@@ -274,6 +280,11 @@ class ModelSection(DeploymentSettings):
         default=LimitsSection(),
         description="The most that all deployments of the model together may be asked for; of vendor/* all its models.",
     )
+    budget: TargetBudgets = Field(
+        default_factory=list,
+        description="What all deployments of the model together may cost: one budget, or a list; of vendor/* all its "
+        "models.",
+    )
     deployments: dict[DeploymentName, DeploymentSection] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."
     )
@@ -293,6 +304,13 @@ class GatewayConfig(Section):
     )
     models: dict[ModelKey, ModelSection] = Field(default={}, description="The models, by vendor/model or vendor/*.")
     routes: dict[RouteName, RouteSection] = Field(default={}, description="Names of our own, over models.")
+    limits: LimitsSection = Field(
+        default=LimitsSection(), description="The most that all clients together may use, of whatever team."
+    )
+    budget: Budgets = Field(
+        default_factory=list,
+        description="What all clients together may spend: one budget, or a list of them, which all hold.",
+    )
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."
     )

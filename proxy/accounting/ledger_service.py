@@ -81,10 +81,10 @@ class LedgerService:
         self._log = logging.getLogger("dragoman")
 
     def use(self, snapshot: Snapshot) -> None:
-        """Read what is spent of the teams of a table from now on."""
+        """Read what is spent of the limits of a table from now on."""
         self._tags = {}
         quotas = any(limits.quotas for limits in snapshot.scopes.values())
-        self._spends = quotas or any(team.limits.budgets for team in snapshot.teams.values())
+        self._spends = quotas or bool(snapshot.budgets)
 
     def unread(self) -> bool:
         """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent. What is

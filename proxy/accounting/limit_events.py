@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from proxy.limits.limit import TeamBudget, budget_words
+from proxy.limits.limit import ScopeBudget, budget_words
 from proxy.limits.limit_book import LimitBook
 
 LOOK_EVERY: Final = 1.0
@@ -44,7 +44,7 @@ class LimitEvents:
             )
 
 
-def reached_words(scope: str, budget: TeamBudget) -> str:
+def reached_words(scope: str, budget: ScopeBudget) -> str:
     """Return the line that says what a team has come to."""
     then = f"; its requests are answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
     return f"{scope} has come to {budget.at:.0%} of its budget of {budget_words(budget)}{then}"

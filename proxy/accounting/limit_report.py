@@ -55,10 +55,8 @@ def with_unused(
 
 def _unused(snapshot: Snapshot, wall: float) -> Iterator[LimitView]:
     ends = {period: bounds(period, snapshot.zone, wall)[1] for period in CALENDAR}
-    for scope, limits in snapshot.scopes.items():
-        yield from unused_views(scope, limits, (), ends)
-    for team in snapshot.teams.values():
-        yield from unused_views(f"team {team.name}", UNLIMITED, team.limits.budgets, ends)
+    for scope in {**snapshot.scopes, **snapshot.budgets}:
+        yield from unused_views(scope, snapshot.scopes.get(scope, UNLIMITED), snapshot.budgets.get(scope, ()), ends)
 
 
 def limits_report(

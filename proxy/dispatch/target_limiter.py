@@ -1,5 +1,5 @@
-"""Holds calls to the limits that the operator wrote for vendors, models and deployments: a deployment that is at one is
-passed over before it is asked."""
+"""Holds calls to the limits and budgets that the operator wrote for vendors, models and deployments: a deployment that
+is at one is skipped before it is called."""
 
 import math
 import random
@@ -9,6 +9,7 @@ from datetime import UTC, tzinfo
 
 from providers.failure import Failure, UpstreamError
 from providers.target import Target
+from proxy.limits.limit import Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
@@ -26,6 +27,8 @@ class TargetLimiter:
     wall: Callable[[], float]
     scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Those with limits, by the label of the target; empty where no deployment has any."""
+    priced: frozenset[str] = frozenset()
+    """The labels of targets with a budget in USD."""
     zone: tzinfo = UTC
     draw: Callable[[], float] = random.random
 
@@ -35,6 +38,8 @@ class TargetLimiter:
         self.scopes = {
             label: tuple(scope for scope, _ in limits) for label, limits in snapshot.target_limits.items() if limits
         }
+        of_usd = {scope for scope, every in snapshot.budgets.items() if any(each.unit is Unit.USD for each in every)}
+        self.priced = frozenset(label for label, scopes in self.scopes.items() if not of_usd.isdisjoint(scopes))
 
     async def hold(self, target: Target, record: RequestRecord) -> None:
         """Take what one call needs from the limits of a target, until the request or another call ends it. Raises
@@ -47,9 +52,10 @@ class TargetLimiter:
         scopes = self.scopes.get(target.label)
         if scopes is None:
             return
-        outcome = self.book.try_target(scopes, held.tokens, self.now(), self.wall())
+        cost = held.cost_at(target.price) if target.label in self.priced else 0
+        outcome = self.book.try_target(scopes, held.tokens, cost, self.now(), self.wall())
         if outcome is None:
-            outcome = await self.book.target_waiting(scopes, held.tokens)
+            outcome = await self.book.target_waiting(scopes, held.tokens, cost)
         if isinstance(outcome, Reservation):
             held.hold_target(outcome)
             return

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfoNotFoundError
 from config.time_zones import zone_named
 from proxy.ledger.ledger_row import INCOMPLETE, LedgerRow
 from proxy.ledger.ledger_settings import LedgerRefusedError
+from proxy.limits.limit import ScopeSide, Subject, scopes_of
 
 SLOT_MS: Final = 900_000
 """A slot's number is the time in ms since 1970, divided by this."""
@@ -110,18 +111,13 @@ class Days:
         return round(local.astimezone(UTC).timestamp() * 1000)
 
 
-def scopes(row: LedgerRow) -> list[str]:
+def scopes(row: LedgerRow) -> tuple[str, ...]:
     """Return the scopes, as `limits` names them, whose use the row counts for; none where no vendor was asked."""
     if not row.attempts:
-        return []
-    team = row.team
-    found = [f"team {team}", f"team {team} model {row.model}"]
-    if row.key_name:
-        found.append(f"key {team}/{row.key_name}")
-    if row.deployment:
-        model = row.deployment.rpartition("/")[0]
-        found += [f"deployment {row.deployment}", f"model {model}", f"vendor {model.partition('/')[0]}"]
-    return found
+        return ()
+    subject = Subject(row.team, row.key_name, row.model, row.deployment or "")
+    found = scopes_of(ScopeSide.CLIENT, subject)
+    return (*found, *scopes_of(ScopeSide.TARGET, subject)) if subject.target else found
 
 
 def is_unpriced(row: LedgerRow) -> bool:

@@ -69,10 +69,11 @@ class LocalRate:
     """A rate that one process counts by itself. `lacks` tests and changes nothing but a time that cannot be right.
     `Meters` does without calls of these methods where nothing is used: what changes here changes there."""
 
-    __slots__ = ("arrival", "rule")
+    __slots__ = ("arrival", "rule", "scope")
 
-    def __init__(self, rule: GcraRule, arrival: float = -math.inf) -> None:
+    def __init__(self, rule: GcraRule, arrival: float = -math.inf, scope: str = "") -> None:
         self.rule = rule
+        self.scope = scope
         self.arrival = arrival
 
     def lacks(self, units: float, now: float, wall: float) -> bool:

@@ -1,13 +1,15 @@
 """The words of limits and budgets, as a table compiles to them, and as the log, errors, status and dry runs tell them.
 
-A *scope* is who or what is limited, as text: `team search`, `key search/ci`, `team search model fast`,
-`vendor azure-eu`, `model azure-eu/gpt-4o`, `deployment azure-eu/gpt-4o/sweden`.
+A *scope* is who or what is limited: one row of `SCOPE_KINDS` for each kind. It is a text, such as `team search`: by it
+limits are counted, shared between processes, summed in the ledger and shown. The client's scopes are known as soon as a
+request is parsed: one at its limit refuses the request. A target's are known only when it is to be called: one at its
+limit has the target skipped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 
 class Unit(StrEnum):
@@ -82,8 +84,8 @@ UNLIMITED: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class TeamBudget:
-    """What a team may spend in each calendar period: `amount` in billionths of a USD, or in tokens.
+class ScopeBudget:
+    """What a scope may spend in each calendar period: `amount` in billionths of a USD, or in tokens.
 
     `then` says what happens from `at` (0 to 1) of it on: `warn`, `reject`, or `route`, which answers by the name
     `route` instead of the one asked for. `unpriced` says whether models without a price are refused or not counted.
@@ -100,13 +102,63 @@ class TeamBudget:
 
 @dataclass(frozen=True, slots=True)
 class TeamLimits:
-    """All that one team is limited to. `models` are limits of the team on single names that clients ask for. `patience`
-    is how many seconds a request may wait for a limit (0: refused at once)."""
+    """What one team is limited to beside its budgets. `models` are limits of the team on single names that clients ask
+    for. `patience` is how many seconds a request may wait for a limit (0: refused at once)."""
 
     own: Limits = UNLIMITED
     models: Mapping[str, Limits] = field(default_factory=dict)
-    budgets: tuple[TeamBudget, ...] = ()
     patience: float = 0.0
+
+
+class ScopeSide(StrEnum):
+    """Whose scope it is."""
+
+    CLIENT = "client"
+    TARGET = "target"
+
+
+class Subject(NamedTuple):
+    """What scopes are found from: the team, the label of its key (empty: none), the label of the name asked for, and of
+    a request that was planned further the label of its target, `vendor/model/deployment`."""
+
+    team: str
+    key: str
+    model: str
+    target: str = ""
+
+    @property
+    def target_model(self) -> str:
+        """The model of the target."""
+        return self.target.rpartition("/")[0]
+
+
+ALL: Final = "all clients"
+"""The scope of everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeKind:
+    """One kind of scope: whose it is, and its text for a subject, empty for one that has none of it."""
+
+    side: ScopeSide
+    text: Callable[[Subject], str]
+
+
+SCOPE_KINDS: Final = (
+    ScopeKind(ScopeSide.CLIENT, lambda of: f"key {of.team}/{of.key}" if of.key else ""),
+    ScopeKind(ScopeSide.CLIENT, lambda of: f"team {of.team} model {of.model}"),
+    ScopeKind(ScopeSide.CLIENT, lambda of: f"team {of.team}"),
+    ScopeKind(ScopeSide.CLIENT, lambda _: ALL),
+    ScopeKind(ScopeSide.TARGET, lambda of: f"deployment {of.target}"),
+    ScopeKind(ScopeSide.TARGET, lambda of: f"model {of.target_model}"),
+    ScopeKind(ScopeSide.TARGET, lambda of: f"vendor {of.target.partition('/')[0]}"),
+)
+"""On each side the narrowest first: of several limits that are as tight, that one is named."""
+
+
+def scopes_of(side: ScopeSide, subject: Subject) -> tuple[str, ...]:
+    """Return the scopes of one side that a request counts in."""
+    return tuple(text for kind in SCOPE_KINDS if kind.side is side and (text := kind.text(subject)))
 
 
 CENTS: Final = NANO // 10
@@ -145,6 +197,6 @@ def limit_words(limits: Limits) -> tuple[str, ...]:
     )
 
 
-def budget_words(budget: TeamBudget) -> str:
+def budget_words(budget: ScopeBudget) -> str:
     """Return what a budget allows."""
     return f"{amount_words(budget.unit, budget.amount).replace('.00 ', ' ')} {period_words(budget.period)}"

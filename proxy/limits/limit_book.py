@@ -14,7 +14,7 @@ from typing import Final
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, TeamBudget
+from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, ScopeBudget
 from proxy.limits.limit_views import Exceeded, LimitView
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
@@ -85,7 +85,7 @@ class LimitBook:
         return self._leases is not None and self._leases.divided
 
     def use(
-        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]], zone: tzinfo, now: float
+        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]], zone: tzinfo, now: float
     ) -> None:
         """Put a table's limits in force. Scopes that stay go on with what they have counted, whatever their limits are
         now; those that are gone end with their last request, and hold for who waits for them already."""
@@ -157,14 +157,16 @@ class LimitBook:
                 del self._patient[named]
             self._let_go()
 
-    def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | Exceeded | None:
+    def try_target(
+        self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
+    ) -> Reservation | Exceeded | None:
         """Take from a deployment's limits, or return the one that has too little: another deployment may be asked
         instead. None: units have to be fetched, which `target_waiting` waits for."""
-        return self._take(scopes, (1, tokens, 0, 1), now, wall)
+        return self._take(scopes, (1, tokens, cost, 1), now, wall)
 
-    async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | Exceeded:
+    async def target_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
         """Do as `try_target`, and wait for units to be fetched."""
-        return await self._take_waiting(scopes, (1, tokens, 0, 1))
+        return await self._take_waiting(scopes, (1, tokens, cost, 1))
 
     def facts(self, scopes: Sequence[str], now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, for a request that holds nothing."""

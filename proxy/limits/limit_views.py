@@ -6,7 +6,7 @@ from enum import StrEnum
 from heapq import nlargest
 from typing import Final, TypeAlias
 
-from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 
 MOST_VIEWS: Final = 1000
 """Limits in reports and metrics: those that are used most. A table may have ten thousand teams."""
@@ -121,18 +121,18 @@ def places_view(scope: str, capacity: int, taken: int) -> LimitView:
 
 
 def spending_view(
-    scope: str, limit: Quota | TeamBudget, spent: int = 0, ends: int | None = None, *, latched: bool = False
+    scope: str, limit: Quota | ScopeBudget, spent: int = 0, ends: int | None = None, *, latched: bool = False
 ) -> LimitView:
     """Return the view of a quota or a budget. `latched` says that its step was reached in this period."""
     kind, at, then = LimitKind.QUOTA, 1.0, "reject"
-    if isinstance(limit, TeamBudget):
+    if isinstance(limit, ScopeBudget):
         kind, at, then = LimitKind.BUDGET, limit.at, limit.then
     reached = latched or (then == "reject" and spent >= limit.amount * at)
     return LimitView(scope, kind, limit.unit, limit.period, limit.amount, spent, ends, at, then, reached)
 
 
 def unused_views(
-    scope: str, limits: Limits, budgets: Iterable[TeamBudget], ends: Mapping[Period, int]
+    scope: str, limits: Limits, budgets: Iterable[ScopeBudget], ends: Mapping[Period, int]
 ) -> Iterator[LimitView]:
     """Yield the limits and budgets of a scope with nothing used; `ends` are those of the periods that are now."""
     for rate in limits.rates:
@@ -151,7 +151,7 @@ def most_used(views: Iterable[LimitView]) -> list[LimitView]:
 
 
 def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, str]:
-    """Return the team, empty where it is a deployment's, and the limit, as metrics name them."""
+    """Return the team, empty if it is no team's, and the limit, as metrics name them."""
     kind, _, name = scope.partition(" ")
     what = f"{unit.value} at once" if period is None else f"{unit.value} per {period.value}"
     if kind == "team":

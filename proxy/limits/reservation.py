@@ -5,6 +5,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate
+from proxy.limits.limit import INDEX, Unit
 from proxy.limits.limit_views import Exceeded, LimitView, Shown
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.shared_spending import SharedSpending
@@ -45,8 +46,8 @@ class Meter(Protocol):
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded: ...
 
 
-Facts: TypeAlias = tuple[Shown | None, Shown | None]
-"""What headers say of the tightest limits of requests and of tokens."""
+Facts: TypeAlias = tuple[Shown | None, Shown | None, str, str]
+"""What headers say of the tightest limits of requests and of tokens, and the scopes of both."""
 
 BoundMeter: TypeAlias = tuple[int, Meter]
 """A limit with the place of its unit's amount."""
@@ -67,11 +68,23 @@ class Meters:
     What these loops would find out anew for each request is found out once, in `hold`: `leased`, whether other
     processes count too (then all of a process's limits are leased, else none is); `local_rates`, the rates where they
     do not, `shared`, the counters where they do, and `token_rates`, those of the rates that a request may leave with
-    other units than it took; `dated`, whether headers speak of a period, whose end comes closer all the time.
-    `full_lines` are those of a head where nothing is used of any limit, None until they are written.
+    other units than it took; `dated`, whether headers speak of a period, whose end comes closer all the time; `priced`,
+    whether a counter counts USD. `full_lines` are those of a head where nothing is used of any limit, None until they
+    are written.
     """
 
-    __slots__ = ("counters", "dated", "full_lines", "leased", "local_rates", "places", "rates", "shared", "token_rates")
+    __slots__ = (
+        "counters",
+        "dated",
+        "full_lines",
+        "leased",
+        "local_rates",
+        "places",
+        "priced",
+        "rates",
+        "shared",
+        "token_rates",
+    )
 
     def __init__(
         self,
@@ -97,6 +110,7 @@ class Meters:
         self.local_rates = () if self.leased else tuple([rate for rate in rates if type(rate) is LocalRate])
         self.token_rates = tuple([rate for rate in self.local_rates if rate.rule.index])
         self.dated = any([counter.rules.told is not None for counter in counters])
+        self.priced = any([counter.rules.index == INDEX[Unit.USD] for counter in counters])
         self.full_lines: str | None = None
 
     def __iter__(self) -> Iterator[BoundMeter]:
@@ -189,21 +203,22 @@ class Meters:
         """Return the tightest limits of requests and of tokens: those with the fewest left."""
         requests: Shown | None = None
         tokens: Shown | None = None
+        of_requests = of_tokens = ""
         for rate in self.rates:
             shown = rate.shown(now, wall)
             if rate.rule.index:
                 if tokens is None or shown < tokens:
-                    tokens = shown
+                    tokens, of_tokens = shown, rate.scope
             elif requests is None or shown < requests:
-                requests = shown
+                requests, of_requests = shown, rate.scope
         for counter in self.counters if self.dated else ():
             if (told := counter.shown(now, wall)) is not None:
                 if counter.rules.index:
                     if tokens is None or told < tokens:
-                        tokens = told
+                        tokens, of_tokens = told, counter.scope
                 elif requests is None or told < requests:
-                    requests = told
-        return requests, tokens
+                    requests, of_requests = told, counter.scope
+        return requests, tokens, of_requests, of_tokens
 
 
 def joined(every: Sequence[Meters]) -> Meters:
@@ -231,6 +246,11 @@ class Reservation:
         self.tokens = tokens
         self._cost = cost
         self.ended = False
+
+    @property
+    def priced(self) -> bool:
+        """Whether what it costs counts for one of its limits."""
+        return self.meters.priced
 
     def settle(self, tokens: int, cost: int | None) -> None:
         """End with the tokens that were used and what they cost in billionths of a USD, None for no price."""

@@ -9,7 +9,7 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
@@ -31,7 +31,7 @@ class MeterMaker:
     def rate(self, scope: str, rate: Rate, now: float) -> LocalRate | RateLease:
         """Return what counts a rate."""
         if self.leases is None:
-            return LocalRate(rule_of(rate))
+            return LocalRate(rule_of(rate), scope=scope)
         return self._assumed(RateLease(scope, rate, self.leases), self.leases)
 
     def places(self, scope: str, capacity: int) -> Places:
@@ -40,7 +40,7 @@ class MeterMaker:
             return Places(capacity)
         return self._assumed(LeasedPlaces(scope, capacity, self.leases), self.leases)
 
-    def counter(self, scope: str, limits: list[Quota | TeamBudget]) -> SpendingCounter:
+    def counter(self, scope: str, limits: list[Quota | ScopeBudget]) -> SpendingCounter:
         """Return what counts spending of one unit in one kind of period."""
         rules, clock = rules_of(limits), self.clocks[limits[0].period]
         if self.leases is None:
@@ -60,7 +60,7 @@ class ScopeState(Meters):
 
     __slots__ = ("budgets", "limits", "made")
 
-    def __init__(self, limits: Limits, budgets: tuple[TeamBudget, ...]) -> None:
+    def __init__(self, limits: Limits, budgets: tuple[ScopeBudget, ...]) -> None:
         super().__init__((), (), ())
         self.limits = limits
         self.budgets = budgets
@@ -107,10 +107,10 @@ class ScopeState(Meters):
                 if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
             )
 
-    def _spending(self) -> dict[tuple[Unit, Period], list[Quota | TeamBudget]]:
+    def _spending(self) -> dict[tuple[Unit, Period], list[Quota | ScopeBudget]]:
         """Return quotas and budgets by what one counter counts."""
-        found: dict[tuple[Unit, Period], list[Quota | TeamBudget]] = defaultdict(list)
-        every: tuple[Quota | TeamBudget, ...] = (*self.limits.quotas, *self.budgets)
+        found: dict[tuple[Unit, Period], list[Quota | ScopeBudget]] = defaultdict(list)
+        every: tuple[Quota | ScopeBudget, ...] = (*self.limits.quotas, *self.budgets)
         for limit in every:
             found[limit.unit, limit.period].append(limit)
         return found

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock, bounds
-from proxy.limits.limit import INDEX, Quota, TeamBudget, Unit
+from proxy.limits.limit import INDEX, Quota, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 
 OTHERS_HOLD: Final = 10.0
@@ -44,33 +44,33 @@ class SpendingRules:
     something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget;
     `index` is where the amount of its unit stands."""
 
-    limits: tuple[Quota | TeamBudget, ...]
+    limits: tuple[Quota | ScopeBudget, ...]
     unit: Unit
     most: float
-    refuses: Quota | TeamBudget | None
-    steps: tuple[tuple[float, TeamBudget], ...]
+    refuses: Quota | ScopeBudget | None
+    steps: tuple[tuple[float, ScopeBudget], ...]
     needs_price: bool
     told: int | None
     index: int
 
 
-def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
+def rules_of(limits: Sequence[Quota | ScopeBudget]) -> SpendingRules:
     """Return the rules of limits of one unit and period; the lowest that refuses does. Kept, because many teams have
     the same limits."""
     return _rules_of(tuple(limits))
 
 
 @lru_cache(maxsize=4096)
-def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
+def _rules_of(limits: tuple[Quota | ScopeBudget, ...]) -> SpendingRules:
     most, refuses = math.inf, None
     steps = []
     for each in limits:
         at = float(each.amount) if isinstance(each, Quota) else each.amount * each.at
-        if isinstance(each, TeamBudget) and each.then != "reject":
+        if isinstance(each, ScopeBudget) and each.then != "reject":
             steps.append((at, each))
         elif at < most:
             most, refuses = at, each
-    priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
+    priced = any(isinstance(each, ScopeBudget) and each.unpriced == "reject" for each in limits)
     rising = tuple(sorted(steps, key=lambda step: step[0]))
     told = refuses.amount if isinstance(refuses, Quota) else None
     unit = limits[0].unit
@@ -86,7 +86,7 @@ class SpendingNotes:
 
     mark: int = 0
     until: float = math.inf
-    reached: deque[tuple[str, TeamBudget]] = field(default_factory=lambda: deque(maxlen=NOTES))
+    reached: deque[tuple[str, ScopeBudget]] = field(default_factory=lambda: deque(maxlen=NOTES))
     unloaded: set["SpendingCounter"] = field(default_factory=set)
 
 
@@ -112,7 +112,7 @@ class SpendingCounter:
         self.rules = rules
         self.clock = clock
         self.reserved = self.settled = self.spent = 0
-        self.reached: tuple[TeamBudget, ...] = ()
+        self.reached: tuple[ScopeBudget, ...] = ()
         self._notes = notes
         self._start = clock.start
         self._others: tuple[int, int, int] = UNTOLD
@@ -263,7 +263,7 @@ class SpendingCounter:
         period, reserved = self.clock.period, self.reserved
         return Exceeded(scope, kind, rules.unit, period, most, self.spent, units or 0, wait, ends, reserved)
 
-    def routes(self, now: float, wall: float) -> Sequence[TeamBudget]:
+    def routes(self, now: float, wall: float) -> Sequence[ScopeBudget]:
         """Return the budgets reached by which requests go to another name."""
         self._keep_time(now, wall)
         return [each for each in self.reached if each.then == "route"] if self.reached else ()
@@ -327,7 +327,7 @@ class SpendingCounter:
         steps = self.rules.steps
         return steps[count][0] if count < len(steps) else math.inf
 
-    def _reach(self, silent: Sequence[TeamBudget] = ()) -> None:
+    def _reach(self, silent: Sequence[ScopeBudget] = ()) -> None:
         """Note the steps that are reached now; `silent` were reported before."""
         settled = self.settled
         count = sum(1 for at, _ in self.rules.steps if at <= settled)

@@ -3,14 +3,14 @@
 Equal limits become one value: tables have thousands of teams with the same ones.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, WrittenLimit
-from config.sections.team_section import TeamSection
-from proxy.limits.limit import NANO, SECONDS, UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, TeamLimits, Unit
+from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, TargetBudgetSection, WrittenLimit
+from config.sections.team_section import TeamKey, TeamSection
+from proxy.limits.limit import NANO, SECONDS, UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, TeamLimits, Unit
 
 NO_LIMITS: Final = TeamLimits(models=MappingProxyType({}))
 """The limits of a team that has none."""
@@ -45,42 +45,55 @@ def _limits(section: LimitsSection, burst: _Burst) -> Limits:
     return Limits(tuple(rates), tuple(quotas), section.concurrent)
 
 
-def _budget(section: BudgetSection) -> TeamBudget:
+def _budget(section: BudgetSection | TargetBudgetSection) -> ScopeBudget:
     then = section.then if isinstance(section.then, str) else "route"
-    spent = (section.at, then, section.route, section.unpriced)
+    route, unpriced = (section.route, section.unpriced) if isinstance(section, BudgetSection) else (None, "ignore")
+    spent = (section.at, then, route, unpriced)
     if section.usd is not None:
-        return TeamBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)
-    return TeamBudget(Unit.TOKENS, section.tokens or 0, Period(section.per), *spent)
+        return ScopeBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)
+    return ScopeBudget(Unit.TOKENS, section.tokens or 0, Period(section.per), *spent)
 
 
 @dataclass(slots=True, eq=False)
 class LimitCompiler:
-    """Compiles the limits of one table; `scopes` collects those that are any, by the text of their scope."""
+    """Compiles the limits of one table; `scopes` and `budgets` collect those that are any, by the text of their
+    scope."""
 
     scopes: dict[str, Limits] = field(default_factory=dict)
+    budgets: dict[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
     _equal: dict[Limits, Limits] = field(default_factory=dict)
-    _of_teams: dict[tuple[Limits, tuple[TeamBudget, ...], float], TeamLimits] = field(default_factory=dict)
+    _equal_budgets: dict[tuple[ScopeBudget, ...], tuple[ScopeBudget, ...]] = field(default_factory=dict)
+    _of_teams: dict[tuple[Limits, float], TeamLimits] = field(default_factory=dict)
 
     def team(self, name: str, team: TeamSection) -> TeamLimits:
         """Return the limits of a team."""
-        own = self.client(f"team {name}", team.limits)
+        own = self.client(f"team {name}", team.limits, team.budget)
         models = {each: self.client(f"team {name} model {each}", made) for each, made in team.limits.models.items()}
-        budgets = tuple(_budget(each) for each in team.budget)
         patience = team.on_limit.queue if isinstance(team.on_limit, OnLimitQueue) else 0.0
         if models:
-            return TeamLimits(own, MappingProxyType(models), budgets, patience)
-        if not (own or budgets or patience):
+            return TeamLimits(own, MappingProxyType(models), patience)
+        if not (own or patience):
             return NO_LIMITS
-        made = TeamLimits(own, NO_LIMITS.models, budgets, patience)
-        return self._of_teams.setdefault((own, budgets, patience), made)
+        return self._of_teams.setdefault((own, patience), TeamLimits(own, NO_LIMITS.models, patience))
 
-    def client(self, scope: str, section: LimitsSection) -> Limits:
-        """Return the limits of a team or a key, which may use all of a limit at once."""
+    def key(self, team: str, own: TeamKey) -> Limits:
+        """Return the limits of a key of a team."""
+        return self.client(f"key {team}/{own.label}", own.limits, own.budget)
+
+    def client(self, scope: str, section: LimitsSection, budgets: Sequence[BudgetSection] = ()) -> Limits:
+        """Return the limits of a scope of clients, who may use all of a limit at once."""
+        self._spends(scope, budgets)
         return self._kept(scope, _limits(section, _whole_limit))
 
-    def upstream(self, scope: str, section: LimitsSection) -> Limits:
+    def upstream(self, scope: str, section: LimitsSection, budgets: Sequence[TargetBudgetSection] = ()) -> Limits:
         """Return the limits of a vendor, a model or a deployment, whose requests are spread over the minute."""
+        self._spends(scope, budgets)
         return self._kept(scope, _limits(section, _part_of_limit))
+
+    def _spends(self, scope: str, sections: Sequence[BudgetSection | TargetBudgetSection]) -> None:
+        if sections:
+            made = tuple(_budget(each) for each in sections)
+            self.budgets[scope] = self._equal_budgets.setdefault(made, made)
 
     def _kept(self, scope: str, limits: Limits) -> Limits:
         if not limits:

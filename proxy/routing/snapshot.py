@@ -22,7 +22,7 @@ from config.time_zones import zone_named
 from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
-from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
+from proxy.limits.limit import ALL, UNLIMITED, Limits, ScopeBudget, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.affinity_rules import BUILT_IN, OFF, AffinityRules, member_group, model_affinity, under_policy
 from proxy.routing.build_target import make_target, unknown_profile
@@ -152,9 +152,9 @@ class Snapshot:
 
     `places` says that some name places conversations, so that requests are looked at for theirs.
 
-    `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
-    scope that has some. `zone` is that of the periods of limits and budgets. `out_of_service` has the labels of the
-    targets that get no new requests.
+    `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
+    every scope that has some, and `budgets` the budgets. `zone` is that of the periods of limits and budgets.
+    `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str
@@ -170,6 +170,7 @@ class Snapshot:
     discover: frozenset[str] = frozenset()
     target_limits: TargetLimits = field(default_factory=dict)
     scopes: Mapping[str, Limits] = field(default_factory=dict)
+    budgets: Mapping[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
     zone: tzinfo = UTC
     out_of_service: frozenset[str] = frozenset()
     places: bool = False
@@ -235,6 +236,7 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
     every = [_model(loaded, name, problems, prices) for name in known]
     compiled = {model.name: model for model in every if model.targets}
     limits = LimitCompiler()
+    limits.client(ALL, config.limits, config.budget)
     teams = {name: _team(name, team, limits, config) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
     routes = _routes(config.routes, config)
@@ -257,6 +259,7 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
         ),
         target_limits=MappingProxyType(dict(_target_limits(loaded, compiled.values(), limits))),
         scopes=MappingProxyType(limits.scopes),
+        budgets=MappingProxyType(limits.budgets),
         zone=zone_named(config.server.timezone),
         out_of_service=frozenset(
             target.label for model in compiled.values() for target in model.targets if target.out_of_service
@@ -321,18 +324,22 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
     """Yield the scopes with limits of each target that has any, by its label."""
     config = loaded.config
-    vendors = {name: limits.upstream(f"vendor {name}", vendor.limits) for name, vendor in config.vendors.items()}
+    vendors = {
+        name: limits.upstream(f"vendor {name}", vendor.limits, vendor.budget) for name, vendor in config.vendors.items()
+    }
     for model in models:
         section = config.models[model.name]
-        own = limits.upstream(f"model {model.name}", section.limits)
+        own = limits.upstream(f"model {model.name}", section.limits, section.budget)
         for target in model.targets:
             deployment = section.deployments.get(target.deployment)
             scope = f"deployment {target.label}"
-            least = UNLIMITED if deployment is None else limits.upstream(scope, deployment.limits)
+            least = UNLIMITED
+            if deployment is not None:
+                least = limits.upstream(scope, deployment.limits, deployment.budget)
             every = (
                 *((f"vendor {target.vendor}", vendors[target.vendor]), (f"model {model.name}", own), (scope, least)),
             )
-            if found := tuple(each for each in every if each[1]):
+            if found := tuple(each for each in every if each[1] or each[0] in limits.budgets):
                 yield target.label, found
 
 
@@ -350,8 +357,7 @@ def _keys(
 
 
 def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitCompiler) -> Key:
-    scope = f"key {team.name}/{own.label}"
-    return Key(team, own.ends, own.name or "", own.label, limits.client(scope, own.limits), allow)
+    return Key(team, own.ends, own.name or "", own.label, limits.key(team.name, own), allow)
 
 
 def _narrowed(team: Team, names: tuple[str, ...]) -> Team:

@@ -46,7 +46,7 @@ def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) 
     """Return the failure of a call that a limit of its deployment, model or vendor kept from being made."""
     wait = _told(exceeded, draw) / 1000
     message = f"{_message(exceeded, wait, zone)} {_OF_ALL}"
-    unit = exceeded.unit.value
+    unit = QUOTA if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
     return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=wait, unsent=True, ours=True)
 
 
@@ -67,8 +67,9 @@ def no_price(scope: str, model: str) -> GatewayError:
 
 
 def budget_unread() -> GatewayError:
-    """Return the error for a team with a budget, while a gateway that has just begun cannot read what was spent."""
-    message = "What this team has spent cannot be read at the moment. Try again shortly."
+    """Return the error for a request that a budget holds, while a gateway that has just begun cannot read what was
+    spent."""
+    message = "What has been spent of a budget cannot be read at the moment. Try again shortly."
     return GatewayError(ErrorFacts(503, "server_error", "overloaded", message, headers={"retry-after": "2"}))
 
 
@@ -80,19 +81,19 @@ def limit_headers(facts: Facts) -> dict[str, str]:
 
 def limit_lines(facts: Facts) -> str:
     """Return the same headers as lines: most answers are written so, and need nothing else of them."""
-    requests, tokens = facts
+    requests, tokens, of_requests, of_tokens = facts
     lines = ""
     if requests is not None:
         left, limit, reset = requests
         lines = (
             f"x-ratelimit-limit-requests: {limit}\r\nx-ratelimit-remaining-requests: {left}\r\n"
-            f"x-ratelimit-reset-requests: {go_duration(reset)}\r\n"
+            f"x-ratelimit-reset-requests: {go_duration(reset)}\r\nx-ratelimit-scope-requests: {of_requests}\r\n"
         )
     if tokens is not None:
         left, limit, reset = tokens
         lines += (
             f"x-ratelimit-limit-tokens: {limit}\r\nx-ratelimit-remaining-tokens: {left}\r\n"
-            f"x-ratelimit-reset-tokens: {go_duration(reset)}\r\n"
+            f"x-ratelimit-reset-tokens: {go_duration(reset)}\r\nx-ratelimit-scope-tokens: {of_tokens}\r\n"
         )
     return lines
 

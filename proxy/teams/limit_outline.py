@@ -6,7 +6,7 @@ Pure: nothing is counted. What was used of them only a running gateway knows.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from proxy.limits.limit import UNLIMITED, TeamBudget, budget_words, limit_words
+from proxy.limits.limit import UNLIMITED, ScopeBudget, ScopeSide, Subject, budget_words, limit_words, scopes_of
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
@@ -38,7 +38,7 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     held = tuple(_of_team(snapshot, team, planned.label))
     targets = {
         target.label: tuple(
-            HeldTo(scope, limit_words(limits)) for scope, limits in snapshot.target_limits[target.label]
+            HeldTo(scope, _words_of(snapshot, scope)) for scope, _ in snapshot.target_limits[target.label]
         )
         for target in planned.targets
         if target.label in snapshot.target_limits
@@ -51,18 +51,22 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
-    """Yield the limits of a team, of its keys, and of the team for one name. Which key will ask nobody knows."""
-    own = f"team {team.name}"
-    budgets = tuple(map(_budget, team.limits.budgets))
-    if words := (*limit_words(snapshot.scopes.get(own, UNLIMITED)), *budgets):
-        yield HeldTo(own, words)
-    keys = sorted({f"key {team.name}/{key.label}" for key in snapshot.keys.values() if key.team.name == team.name})
-    for scope in (f"{own} model {model}", *keys):
-        if limits := snapshot.scopes.get(scope):
-            yield HeldTo(scope, limit_words(limits))
+    """Yield the limits of a team, of its keys, of the team for one name, and of all clients. Which key will ask nobody
+    knows."""
+    labels = sorted({key.label for key in snapshot.keys.values() if key.team.name == team.name})
+    every = [scopes_of(ScopeSide.CLIENT, Subject(team.name, label, model)) for label in ("", *labels)]
+    for scope in dict.fromkeys(scope for scopes in every for scope in reversed(scopes)):
+        if words := _words_of(snapshot, scope):
+            yield HeldTo(scope, words)
 
 
-def _budget(budget: TeamBudget) -> str:
+def _words_of(snapshot: Snapshot, scope: str) -> tuple[str, ...]:
+    """Return the limits and budgets of a scope in words."""
+    budgets = map(_budget, snapshot.budgets.get(scope, ()))
+    return (*limit_words(snapshot.scopes.get(scope, UNLIMITED)), *budgets)
+
+
+def _budget(budget: ScopeBudget) -> str:
     """Return a budget in words, with what happens once so much of it is spent."""
     then = f"answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
     return f"{budget_words(budget)}; once {budget.at:.0%} are spent: {then}"

@@ -1,7 +1,7 @@
-"""Holds requests to the limits and budgets of their team and key: once, after they are parsed and planned, and before
-any deployment is asked.
+"""Holds requests to the limits and budgets of their client, which are those of all clients, its team and its key: once,
+after they are parsed and planned, and before any deployment is called.
 
-A request of a team without limits costs one look into a dict.
+A request without limits costs one look into a dict.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,16 +11,29 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from providers.failure import Failure
+from providers.pricing import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
+from proxy.limits.limit import (
+    MOST_COST,
+    MOST_TOKENS,
+    NANO,
+    Limits,
+    Quota,
+    Rate,
+    ScopeBudget,
+    ScopeSide,
+    Subject,
+    Unit,
+    scopes_of,
+)
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters, Reservation
 from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
-from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
+from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
 from proxy.teams.limit_errors import (
     budget_unread,
     kept_lines,
@@ -92,6 +105,13 @@ class Held(Reservation):
         self._ended_at: float | None = None
         self.ended = False
 
+    def cost_at(self, price: Price | None) -> int | None:
+        """See HeldLimits."""
+        if self._estimate is None:
+            return None if price is None else 0
+        ratio, prompt_bytes, most = self._estimate
+        return _paid(price, *ratio.parts(prompt_bytes, most))
+
     def hold_target(self, reservation: TargetHold) -> None:
         """See HeldLimits."""
         self._target = reservation
@@ -118,7 +138,7 @@ class Held(Reservation):
             prompt, answer = usage.prompt_tokens, usage.completion_tokens
             tokens = prompt + answer
             tokens = tokens if 0 <= tokens <= MOST_TOKENS else _within(tokens, MOST_TOKENS)
-            if self._bound.priced:
+            if self._bound.priced or (self._target is not None and self._target.priced):
                 paid = record.cost
                 record.paid = usage, paid  # for the metrics and the ledger, which ask next
                 if paid is not None:
@@ -182,21 +202,22 @@ class TeamLimiter:
         self._limited: Mapping[str, bool] = {}
         self._targets = False
         self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(KEPT)
+        self._budgets: Mapping[str, tuple[ScopeBudget, ...]] = {}
         self._routed: frozenset[str] = frozenset()
+        self._routing: dict[Key, tuple[str, ...]] = {}
         self._free: dict[Team, Team] = {}
 
     def use(self, snapshot: Snapshot) -> None:
         """Put a table's limits in force for requests that begin from now on."""
-        budgets = {f"team {name}": team.limits.budgets for name, team in snapshot.teams.items() if team.limits.budgets}
+        budgets = self._budgets = snapshot.budgets
         self.book.use(snapshot.scopes, budgets, snapshot.zone, self._now())
         self._zone = snapshot.zone
         amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
-        self._routed = frozenset(
-            name for name, team in snapshot.teams.items() for each in team.limits.budgets if each.then == "route"
-        )
+        self._routed = frozenset(scope for scope, every in budgets.items() if any(each.route for each in every))
         self._scopes = BoundedDict(KEPT)
+        self._routing = {}
         self._free = {}
 
     @property
@@ -208,19 +229,26 @@ class TeamLimiter:
         """Return the time of the loop, and that of the calendar."""
         return self._now(), self._wall()
 
-    def route(self, key: Key) -> tuple[str, Team] | None:
-        """Return the name that answers a team's requests because of what it has spent, and the team that may ask for
-        it, since that is the operator's word; None for the name asked for."""
-        team = key.team
-        if team.name not in self._routed:
+    def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
+        """Return the name that answers a client's requests because of what was spent, and the team that may ask for it,
+        since the operator wrote it; None for the name asked for. Of several budgets the narrowest scope's counts."""
+        if not self._routed:
             return None
-        name = self.book.route_of(f"team {team.name}", *self.times())
-        # A request that began before a reload has the names of the table before.
-        if name is None or all(budget.route != name for budget in team.limits.budgets):
-            return None
+        if (scopes := self._routing.get(key)) is None:
+            every = scopes_of(ScopeSide.CLIENT, _subject(key, ""))
+            scopes = self._routing[key] = tuple(scope for scope in every if scope in self._routed)
+        for scope in scopes:
+            name = self.book.route_of(scope, *self.times())
+            # A request that began before a reload has the names of the table before.
+            if name is not None and any(each.route == name for each in snapshot.budgets.get(scope, ())):
+                return name, self._unbound(key.team)
+        return None
+
+    def _unbound(self, team: Team) -> Team:
+        """Return a team that may ask for any name."""
         if (free := self._free.get(team)) is None:
             free = self._free[team] = replace(team, allow=(WILDCARD,))
-        return name, free
+        return free
 
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
@@ -268,19 +296,15 @@ class TeamLimiter:
         if bound.priced:
             targets = planned.targets
             price = targets[0].price
-            if price is not None and price.long_context:
-                price = price.of_length(prompt)
             several = len(targets) > 1 or planned.fallbacks
             if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
                 paid = None
-            elif (output := price.output) is None:
-                paid = None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
             else:
-                paid = round((prompt * price.input + answer * output) * _NANO_PER_MILLIONTH)
+                paid = _paid(price, prompt, answer)
         return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
 
     def _have_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
-        """Refuse a team with a budget as long as nobody knows what was spent."""
+        """Refuse what a budget holds as long as nobody knows what was spent."""
         if unread():
             record.outcome = "limited"
             raise budget_unread()
@@ -309,13 +333,30 @@ class TeamLimiter:
 
     def _bind(self, key: Key, model: str) -> BoundScopes:
         """Find out what holds a key's request for a name."""
-        team, budgets = key.team.name, key.team.limits.budgets
-        every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
-        scopes = () if key is NO_KEY else tuple(scope for scope in every if scope in self._limited)
+        every = scopes_of(ScopeSide.CLIENT, _subject(key, model))
+        scopes = tuple(scope for scope in every if scope in self._limited)
         amounts = any(self._limited[scope] for scope in scopes)
+        budgets = [budget for scope in scopes for budget in self._budgets.get(scope, ())]
         priced = any(budget.unit is Unit.USD for budget in budgets)
-        bound = self._scopes[key, model] = BoundScopes((team, model), scopes, amounts, bool(budgets), priced)
+        pair = key.team.name, model
+        bound = self._scopes[key, model] = BoundScopes(pair, scopes, amounts, bool(budgets), priced)
         return bound
+
+
+def _subject(key: Key, model: str) -> Subject:
+    """Return what the scopes of requests with a key for a name are found from."""
+    return Subject(key.team.name, key.label, model)
+
+
+def _paid(price: Price | None, prompt: int, answer: int) -> int | None:
+    """Return what tokens cost, in billionths of a USD; `None` without a price of what is used."""
+    if price is None:
+        return None
+    if price.long_context:
+        price = price.of_length(prompt)
+    if price.output is None:
+        return None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
+    return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)
 
 
 def _within(number: int, most: int) -> int:

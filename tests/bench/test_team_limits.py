@@ -15,11 +15,12 @@ def test_the_last_table_has_every_kind_of_limit_and_the_first_none() -> None:
     upstream = RunningUpstream(1234, 1235, 1, Path("/ca.pem"))
     written = [gateway_table(upstream, "", team, PRICED) for team in TEAMS.values()]
     tables = [table.replace(', ca_file: "/ca.pem"', "") for table in written]
-    teams = [build_snapshot(load_text(table, "table.yaml", {})).teams["load"] for table in tables]
+    built = [build_snapshot(load_text(table, "table.yaml", {})) for table in tables]
+    teams = [snapshot.teams["load"] for snapshot in built]
     assert teams[0].limits.own is UNLIMITED
     own = teams[-1].limits.own
     assert ({rate.unit.value for rate in own.rates}, own.concurrent) == ({"requests", "tokens"}, 1000)
-    assert len(teams[-1].limits.budgets) == 1
+    assert len(built[-1].budgets["team load"]) == 1
 
 
 def test_each_figure_is_said_beside_the_one_without_limits() -> None:

@@ -14,7 +14,11 @@ BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PRICE = {"price": {"input": 2.5, "output": 10}}
 AROUND = {
     "version": 1,
-    "vendors": {"openai": {"api_key": "${OPENAI_API_KEY}"}},
+    "vendors": {
+        "openai": {"api_key": "${OPENAI_API_KEY}"},
+        "azure": {"api_key": "${OPENAI_API_KEY}", "base_url": "https://r.openai.azure.com/openai/v1"},
+        "local": {"profile": "vllm", "base_url": "http://10.0.0.1/v1", "allow_private": True},
+    },
     "models": {"openai/gpt-4o": PRICE, "openai/gpt-4o-mini": {"price": {"input": 0.15, "output": 0.6}}},
     "routes": {"fast": {"targets": ["openai/gpt-4o"]}, "small": {"targets": ["openai/gpt-4o-mini"]}},
     "teams": {"search": {"keys": [f"sha256:{'0' * 64}"], "models": ["openai/*", "fast"]}},

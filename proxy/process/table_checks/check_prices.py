@@ -1,4 +1,4 @@
-"""Check budgets in USD against the prices of the deployments that their teams may ask for, written or listed."""
+"""Check budgets in USD against the prices of the deployments that count in them, written or listed."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from functools import reduce
 from typing import Final
 
 from config.allowed_names import covers
+from config.checks.budget_places import BudgetPlace, budget_places
 from config.load_config import Loaded
 from config.problem import Path, Problem, shown
-from config.sections.limits_section import BudgetSection
-from config.sections.team_section import TeamSection
+from config.sections.limits_section import BudgetSection, SpendingSection
 from providers.target import Target
 from proxy.routing.resolve_model import reached
-from proxy.routing.snapshot import WILDCARD, Snapshot, Team
+from proxy.routing.snapshot import ANYONE, WILDCARD, Snapshot, Team
 
 _MOST_LISTED: Final = 4
 
@@ -55,83 +55,122 @@ class PriceBook:
     """Looks up the prices behind names; what is found is cached, since many teams may ask for the same."""
 
     snapshot: Snapshot
-    _found: dict[str, ModelPrices] = field(default_factory=dict)
-    _lists: dict[tuple[str, ...], ModelPrices] = field(default_factory=dict)
+    _found: dict[tuple[str, str], ModelPrices] = field(default_factory=dict)
+    _models: dict[str, ModelPrices] = field(default_factory=dict)
+    _lists: dict[tuple[str, tuple[str, ...]], ModelPrices] = field(default_factory=dict)
+
+    def of_place(self, place: BudgetPlace) -> ModelPrices:
+        """Return the prices behind all that counts in the budgets of a place."""
+        team = self.team_of(place)
+        return (
+            _together(map(_of_target, _targets_at(self.snapshot, place.path))) if team is None else self.of_team(team)
+        )
+
+    def team_of(self, place: BudgetPlace) -> Team | None:
+        """Return the team, or what a key may do of it, whose requests count in a place; None for one of targets."""
+        if place.path[0] == "budget":
+            return ANYONE
+        if place.path[0] != "teams":
+            return None
+        if place.key:
+            return self.snapshot.keys[place.key.removeprefix("sha256:")].team
+        return self.snapshot.teams[str(place.path[1])]
 
     def of_team(self, team: Team) -> ModelPrices:
         """Return the prices behind all that a team may ask for."""
-        if team.allow not in self._lists:
-            self._lists[team.allow] = _together(self._of_pattern(team, pattern) for pattern in team.allow)
-        return self._lists[team.allow] | _together(self.of_name(team, name) for name in team.routes)
+        asked = (_own(team), team.allow)
+        if asked not in self._lists:
+            self._lists[asked] = _together(self._of_pattern(team, pattern) for pattern in team.allow)
+        return self._lists[asked] | _together(self.of_name(team, name) for name in team.routes)
 
     def of_name(self, team: Team, name: str) -> ModelPrices:
         """Return the prices behind a name as a team asks for it."""
-        if team.inner_routes:
-            return self._of_name(team, name)
-        if name not in self._found:
-            self._found[name] = self._of_name(team, name)
-        return self._found[name]
-
-    def _of_name(self, team: Team, name: str) -> ModelPrices:
-        return _together(_of_target(target) for target in reached(self.snapshot, team, name))
+        asked = (_own(team), name)
+        if asked not in self._found:
+            self._found[asked] = _together(map(_of_target, reached(self.snapshot, team, name)))
+        return self._found[asked]
 
     def _of_pattern(self, team: Team, pattern: str) -> ModelPrices:
         if pattern != WILDCARD and not pattern.endswith(f"/{WILDCARD}"):
             return self.of_name(team, pattern)
-        snapshot = self.snapshot
-        models = (*snapshot.models.values(), *snapshot.wildcards.values())
-        targets = (target for model in models if covers(pattern, model.name) for target in model.targets)
-        routes = (self.of_name(team, name) for name in snapshot.routes if covers(pattern, name))
-        return _together([*map(_of_target, targets), *routes])
+        routes = (self.of_name(team, name) for name in self.snapshot.routes if covers(pattern, name))
+        return _together([self._of_models(pattern), *routes])
+
+    def _of_models(self, pattern: str) -> ModelPrices:
+        if pattern not in self._models:
+            every = (*self.snapshot.models.values(), *self.snapshot.wildcards.values())
+            targets = (target for model in every if covers(pattern, model.name) for target in model.targets)
+            self._models[pattern] = _together(map(_of_target, targets))
+        return self._models[pattern]
+
+
+def _own(team: Team) -> str:
+    """Return the team whose own routes may change the meaning of names; empty where it has none."""
+    return team.name if team.inner_routes else ""
+
+
+def _targets_at(snapshot: Snapshot, path: Path) -> Iterator[Target]:
+    """Yield the deployments that count in the budgets of a vendor, a model or a deployment."""
+    match path:
+        case ("vendors", vendor, _):
+            return (target for target in snapshot.targets() if target.vendor == vendor)
+        case ("models", model, "deployments", deployment, _):
+            return (target for target in snapshot.targets() if target.label == f"{model}/{deployment}")
+        case _:
+            return (target for target in snapshot.targets() if target.table_key == path[1])
 
 
 def budgets_that_refuse_everything(loaded: Loaded, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the problem of each budget that refuses requests without a price, of a team without any price."""
+    """Yield the problem of each budget that refuses requests without a price, of clients without any price."""
     prices = PriceBook(snapshot)
-    for name, section in loaded.config.teams.items():
-        for index, budget in enumerate(section.budget):
-            if budget.usd is None or budget.unpriced == "ignore":
+    for place in budget_places(loaded.config):
+        for index, budget in enumerate(place.budgets):
+            if not _rejects_unpriced(budget):
                 continue
-            found = prices.of_team(snapshot.teams[name])
+            found = prices.of_place(place)
             if found.unpriced and not found.priced:
-                path: Path = ("teams", name, "budget", index, "unpriced")
-                message = "refuses everything: none of the models that this team may ask for has a price"
-                yield Problem.at(loaded.locate(path), path, message)
+                path: Path = (*place.path, index, "unpriced")
+                message = f"refuses everything: none of the models that {place.who} may ask for has a price"
+                yield loaded.problem(path, message)
 
 
 def missing_prices(loaded: Loaded, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield a warning for each team whose budgets in USD lack prices, and for budgets whose route is no cheaper."""
+    """Yield a warning for each scope whose budgets in USD lack prices, and for budgets whose route is no cheaper."""
     prices = PriceBook(snapshot)
-    for name, section in loaded.config.teams.items():
-        if any(budget.usd is not None for budget in section.budget):
-            yield from _of_budgets(loaded, snapshot.teams[name], section, prices)
+    for place in budget_places(loaded.config):
+        if any(budget.usd is not None for budget in place.budgets):
+            yield from _of_budgets(loaded, place, prices)
 
 
-def _of_budgets(loaded: Loaded, team: Team, section: TeamSection, prices: PriceBook) -> Iterator[Problem]:
-    found = prices.of_team(team)
-    for index, budget in enumerate(section.budget):
-        if budget.usd is not None and budget.route is not None:
-            path: Path = ("teams", team.name, "budget", index, "then", "route")
-            message = _of_route(loaded, found, prices.of_name(team, budget.route))
-            if message:
-                yield Problem.at(loaded.locate(path), path, message)
-    if message := _unpriced(loaded, section.budget, found):
-        # Once a team: all its budgets in USD lack the same prices.
-        index = next(index for index, budget in enumerate(section.budget) if budget.usd is not None)
-        path = ("teams", team.name, "budget", index, "usd")
-        yield Problem.at(loaded.locate(path), path, message)
+def _of_budgets(loaded: Loaded, place: BudgetPlace, prices: PriceBook) -> Iterator[Problem]:
+    found, team = prices.of_place(place), prices.team_of(place)
+    for index, budget in enumerate(place.budgets):
+        if team is None or budget.usd is None or not isinstance(budget, BudgetSection) or budget.route is None:
+            continue
+        path: Path = (*place.path, index, "then", "route")
+        if message := _of_route(loaded, place.who, found, prices.of_name(team, budget.route)):
+            yield loaded.problem(path, message)
+    if message := _unpriced(loaded, place, found):
+        # Once a scope: all its budgets in USD lack the same prices.
+        index = next(index for index, budget in enumerate(place.budgets) if budget.usd is not None)
+        path = (*place.path, index, "usd")
+        yield loaded.problem(path, message)
 
 
-def _of_route(loaded: Loaded, team: ModelPrices, route: ModelPrices) -> str:
+def _of_route(loaded: Loaded, who: str, found: ModelPrices, route: ModelPrices) -> str:
     if route.unpriced:
         return f"no price is known for {_listed(loaded, route)}, so that this budget cannot count what it spends"
-    if route.highest is not None and team.highest is not None and route.highest >= team.highest:
-        return "is not cheaper than anything that this team may ask for"
+    if route.highest is not None and found.highest is not None and route.highest >= found.highest:
+        return f"is not cheaper than anything that {who} may ask for"
     return ""
 
 
-def _unpriced(loaded: Loaded, budgets: Iterable[BudgetSection], found: ModelPrices) -> str:
-    rejects = any(budget.unpriced == "reject" and budget.usd is not None for budget in budgets)
+def _rejects_unpriced(budget: SpendingSection) -> bool:
+    return isinstance(budget, BudgetSection) and budget.usd is not None and budget.unpriced == "reject"
+
+
+def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:
+    rejects = any(map(_rejects_unpriced, place.budgets))
     if not found.unpriced or (rejects and not found.priced):
         return ""
     what = "requests for them are refused (unpriced: reject)" if rejects else "what they cost counts as nothing"

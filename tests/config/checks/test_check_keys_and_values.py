@@ -89,7 +89,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "2:38 teams.t.inference_extra_headers: expected true or false, found nothing",
         ),
         ("defaults: {inference_extra_params: false}", "2:12 defaults.inference_extra_params: unknown key"),
-        ("models: {v/m: {budget: {usd: 1}}}", "2:16 models.v/m.budget: unknown key"),
+        ("defaults: {budget: {usd: 1}}", "2:12 defaults.budget: unknown key"),
         (
             "models: {v/m: {policy: wieghted}}",
             "2:24 models.v/m.policy: must be priority, weighted, round_robin, least_busy or fastest;"

@@ -86,6 +86,7 @@ def test_the_ledger_keeps_longer_than_what_is_summed_from_it(team: str, days: in
 
 EVERYWHERE = f"""\
 version: 1
+limits: {{requests_per_day: 5}}
 vendors: {{v: {{limits: {{requests_per_hour: 5}}}}}}
 models: {{v/m: {{limits: {{concurrent: 5}}, deployments: {{a: {{limits: {{tokens_per_week: 5000}}}}, b: {{}}}}}}}}
 teams:
@@ -103,14 +104,15 @@ def test_every_section_with_limits_is_found_with_those_around_it() -> None:
         for path, _, around in limit_sections(load(EVERYWHERE).config)
     }
     assert found == {
+        "limits": [],
         "vendors.v.limits": [],
-        "models.v/m.limits": ["vendor's"],
-        "models.v/m.deployments.a.limits": ["model's", "vendor's"],
-        "teams.t.limits": [],
-        "teams.t.limits.models.v/m": ["team's"],
-        "teams.t.keys.0.limits": ["team's"],
+        "models.v/m.limits": ["the vendor's"],
+        "models.v/m.deployments.a.limits": ["the model's", "the vendor's"],
+        "teams.t.limits": ["that of all clients"],
+        "teams.t.limits.models.v/m": ["the team's", "that of all clients"],
+        "teams.t.keys.0.limits": ["the team's", "that of all clients"],
     }
 
 
 def test_the_periods_that_are_counted_are_those_of_the_calendar() -> None:
-    assert counted_periods(load(EVERYWHERE).config) == {"hour", "week", "month"}
+    assert counted_periods(load(EVERYWHERE).config) == {"hour", "day", "week", "month"}

@@ -118,7 +118,8 @@ def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
 
 
 def test_a_queue_without_limits_is_doubted() -> None:
-    message = "teams.t.on_limit: has no effect: neither this team nor its keys have limits"
+    message = "teams.t.on_limit: has no effect: neither this team nor its keys nor all clients have limits"
+    assert told("on_limit: {queue: 5s}", TABLE + LEDGER + "limits: {concurrent: 9}\n") == []
     assert told("on_limit: {queue: 5s}") == [message]
     assert told("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
     assert told("on_limit: {queue: 5s}, limits: {models: {openai/gpt-4o: {concurrent: 1}}}") == []
@@ -210,3 +211,24 @@ def test_a_vendor_s_quota_without_teams_is_forgotten() -> None:
     (only,) = warnings(table)
     assert only.startswith("2:56 vendors.azure.limits.tokens_per_day: without a ledger limits and budgets of the")
     assert warnings(table + LEDGER) == []
+
+
+@looped(
+    ("key", "team", "everybody", "expected"),
+    [
+        ("{usd: 9, per: day}", "{usd: 8, per: day}", "", "teams.t.keys.0.budget.usd: has no effect: from 8.00 USD per"),
+        ("{usd: 9, per: day}", "", "{usd: 8, per: month}", "teams.t.keys.0.budget.usd: has no effect: from 8.00 USD"),
+        ("", "[{tokens: 9k, per: hour}]", "{tokens: 8k, per: day}", "teams.t.budget.0.tokens: has no effect: from 8,0"),
+        ("{usd: 7, per: day}", "{usd: 8, per: day}", "{usd: 9, per: day}", ""),
+        ("{usd: 9, per: week}", "{usd: 8, per: day}", "", ""),
+        ("{usd: 9, per: day, then: warn, at: 80%}", "{usd: 8, per: day, then: warn, at: 80%}", "", ""),
+    ],
+)
+def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
+    key: str, team: str, everybody: str, expected: str
+) -> None:
+    own = f"{{hash: '{KEY}', budget: {key}}}" if key else f"'{KEY}'"
+    table = TABLE + LEDGER + (f"budget: {everybody}\n" if everybody else "")
+    found = told(f"budget: {team}" if team else "tags: {a: b}", table, key=own)
+    assert len(found) == bool(expected)
+    assert all(each.startswith(expected) for each in found)

@@ -36,15 +36,6 @@ def complaints(folder: Path, keys: str | bytes | None, main: str = MAIN) -> list
     return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
-    ("budget", "path"),
-    [("{usd: 0, per: day}", "budget.usd"), ("[{usd: 0, per: day}]", "budget.0.usd"), ("{per: day}", "budget")],
-)
-def test_problems_of_a_lone_budget_have_the_path_of_the_file(tmp_path: Path, budget: str, path: str) -> None:
-    (told,) = complaints(tmp_path, f"- '{B}'\n", MAIN + f"    budget: {budget}\n")
-    assert f" teams.t.{path}: " in told
-
-
 def labels(loaded: Loaded) -> list[str]:
     return [key.label for _, _, key in loaded.config.teams["t"].every_key()]
 

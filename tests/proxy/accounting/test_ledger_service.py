@@ -45,9 +45,8 @@ def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
     """The ledger of a process, and the budgets that it keeps up."""
     settings = settings_of(made.loaded)
     assert settings is not None
-    book, teams = LimitBook(loop_clock(), time.time), made.snapshot.teams
-    budgets = {f"team {name}": team.limits.budgets for name, team in teams.items()}
-    book.use(made.snapshot.scopes, budgets, made.snapshot.zone, 0.0)
+    book = LimitBook(loop_clock(), time.time)
+    book.use(made.snapshot.scopes, made.snapshot.budgets, made.snapshot.zone, 0.0)
     ledger = LedgerService(settings, LedgerState(), book)
     ledger.use(made.snapshot)
     return ledger, book

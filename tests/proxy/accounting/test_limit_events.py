@@ -6,13 +6,13 @@ from datetime import UTC
 import pytest
 
 from proxy.accounting.limit_events import LimitEvents, reached_words
-from proxy.limits.limit import NANO, Period, TeamBudget, Unit
+from proxy.limits.limit import NANO, Period, ScopeBudget, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 
 NOON = 1_793_534_400.0
-WARN = TeamBudget(Unit.USD, 500 * NANO, Period.MONTH, 0.8, "warn")
-ROUTE = TeamBudget(Unit.TOKENS, 1000, Period.DAY, 0.5, "route", "cheap")
+WARN = ScopeBudget(Unit.USD, 500 * NANO, Period.MONTH, 0.8, "warn")
+ROUTE = ScopeBudget(Unit.TOKENS, 1000, Period.DAY, 0.5, "route", "cheap")
 
 
 def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:

@@ -2,15 +2,19 @@
 
 import pytest
 
+from providers.completion import Usage
 from providers.failure import FailureKind, UpstreamError
 from proxy.dispatch.target_limiter import TargetLimiter
+from proxy.errors import upstream_failed
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import NOTHING
+from proxy.limits.token_estimate import UNKNOWN
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.team_limiter import BoundScopes, Held, TeamLimiter
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 WALL = 1_795_003_200.0
 
@@ -138,3 +142,81 @@ def test_the_words_of_a_table_are_those_of_the_limits() -> None:
     door = Door()
     assert door.table.scopes["vendor v"] == Limits((), (Quota(Unit.TOKENS, 1000, Period.DAY),), 1)
     assert door.table.scopes["deployment v/m/eu"] == Limits((Rate(Unit.REQUESTS, 6, Period.MINUTE, 1),))
+
+
+SPENT = """
+vendors:
+  v: {{profile: openai, api_key: k, price: {{input: 1000, output: 1000}}{vendor}}}
+models:
+  v/m: {{{model}deployments: {{eu: {{{deployment}}}, us: {{}}}}}}
+"""
+
+
+@looped(
+    ("place", "scope"),
+    [("vendor", "vendor v"), ("model", "model v/m"), ("deployment", "deployment v/m/eu")],
+)
+async def test_a_spent_budget_of_a_target_has_it_skipped_with_its_end(place: str, scope: str) -> None:
+    budget = "budget: {usd: 0.1, per: day}"
+    written = {"vendor": f", {budget}", "model": f"{budget}, ", "deployment": budget}
+    door = Door(SPENT.format(**{each: text if each == place else "" for each, text in written.items()}))
+    record = door.record()
+    assert isinstance(record.held, Held)
+    record.held._estimate = (UNKNOWN, 40, 40)  # 50 tokens, 0.05 USD
+    await door.hold(record, "v/m/eu")
+    assert door.used() == {f"{scope}: usd day": 50_000_000}
+    record.usage, record.price = Usage(60, 40), door.table.models["v/m"].targets[0].price
+    record.held.end(record)
+    assert door.used() == {f"{scope}: usd day": 100_000_000}
+    other = door.record()
+    assert isinstance(other.held, Held)
+    other.held._estimate = (UNKNOWN, 40, 40)
+    with pytest.raises(UpstreamError) as raised:
+        await door.hold(other, "v/m/eu")
+    assert other.limit is not None
+    assert other.limit.words == f"budget of {scope}: 0.10 USD per day"
+    facts = upstream_failed(raised.value.failure, 0).facts
+    assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")
+    assert facts.message.startswith(f"The budget of {scope} per day is spent: 0.10 USD of 0.10 USD. It begins anew at")
+    assert facts.headers == {"retry-after": "43200", "x-should-retry": "false"}
+
+
+async def test_a_long_prompt_holds_what_it_costs_of_a_target_s_budget() -> None:
+    long = "price: {input: 1000, output: 1000, long_context: [{above: 5, input: 3000, output: 2000}]}"
+    door = Door(
+        f"vendors: {{v: {{profile: openai, api_key: k, budget: {{usd: 1, per: day}}, {long}}}}}\nmodels: {{v/m: {{}}}}"
+    )
+    held = []
+    for prompt_bytes in (20, 24):  # 5 and 6 tokens
+        record = door.record()
+        assert isinstance(record.held, Held)
+        record.held._estimate = (UNKNOWN, prompt_bytes, 40)
+        before = door.used().get("vendor v: usd day", 0)
+        await door.hold(record, "v/m/default")
+        held.append(door.used()["vendor v: usd day"] - before)
+    assert held == [45_000_000, 98_000_000]
+
+
+async def test_a_price_that_nobody_knows_counts_as_nothing_of_a_vendor_s_budget() -> None:
+    door = Door("vendors: {v: {profile: openai, api_key: k, budget: {usd: 1, per: day}}}\nmodels: {v/m: {}}")
+    record = door.record()
+    await door.hold(record, "v/m/default")
+    record.usage = Usage(60, 40)
+    assert record.held is not None
+    record.held.end(record)
+    assert door.used() == {"vendor v: usd day": 0}
+
+
+async def test_a_deployment_that_may_answer_soon_is_named_before_one_whose_budget_is_spent() -> None:
+    door = Door(
+        "vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {deployments: "
+        "{eu: {limits: {requests_per_minute: 6, burst: 1}}, us: {budget: {tokens: 10, per: day}}}}}"
+    )
+    for label in ("v/m/eu", "v/m/us"):
+        await door.hold(door.record(), label)
+    record, told = door.record(), []
+    for label in ("v/m/us", "v/m/eu"):
+        with pytest.raises(UpstreamError) as raised:
+            await door.hold(record, label)
+        told.append(raised.value.failure.code)
+    assert told == ["insufficient_quota", "requests"]

@@ -80,7 +80,7 @@ def test_a_row_that_is_twice_in_one_batch_counts_once(settings: LedgerSettings) 
     with opened(settings) as (store, reader):
         each = journaled()
         assert store.add([each, each]) == 1
-        assert [line.requests for line in reader.spent_since(0).spent] == [1] * 6
+        assert [line.requests for line in reader.spent_since(0).spent] == [1] * 7
 
 
 def test_spending_is_told_by_scope_and_slot(settings: LedgerSettings) -> None:
@@ -91,7 +91,7 @@ def test_spending_is_told_by_scope_and_slot(settings: LedgerSettings) -> None:
         assert SlotSpend("team search", SLOT, 2, 220, 2 * cost, 0) in found.spent
         assert SlotSpend("team search", SLOT + 1, 1, 110, cost, 0) in found.spent
         assert {each.scope for each in found.spent} == {
-            *("team search", "key search/ci", "team search model fast"),
+            *("all clients", "team search", "key search/ci", "team search model fast"),
             *(f"deployment {DEPLOYMENT}", "model azure-eu/gpt-4o", "vendor azure-eu"),
         }
         assert {each.slot for each in reader.spent_since(SLOT + 1).spent} == {SLOT + 1}

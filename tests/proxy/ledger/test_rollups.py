@@ -13,17 +13,18 @@ from tests.support.looped import looped
 
 
 def test_a_row_counts_for_its_team_key_model_and_deployment() -> None:
-    assert scopes(row()) == [
-        *("team search", "team search model fast", "key search/ci"),
+    assert scopes(row()) == (
+        *("key search/ci", "team search model fast", "team search", "all clients"),
         *("deployment azure-eu/gpt-4o/sweden", "model azure-eu/gpt-4o", "vendor azure-eu"),
-    ]
-    assert scopes(row()._replace(key_name="", deployment=None)) == ["team search", "team search model fast"]
-    assert scopes(row()._replace(attempts=0)) == []
+    )
+    nothing_called = row()._replace(key_name="", deployment=None)
+    assert scopes(nothing_called) == ("team search model fast", "team search", "all clients")
+    assert scopes(row()._replace(attempts=0)) == ()
 
 
 def test_a_model_with_slashes_is_told_from_its_deployment() -> None:
     named = row()._replace(deployment="fireworks/accounts/x/models/y/default")
-    assert scopes(named)[-2:] == ["model fireworks/accounts/x/models/y", "vendor fireworks"]
+    assert scopes(named)[-2:] == ("model fireworks/accounts/x/models/y", "vendor fireworks")
 
 
 def test_requests_without_a_price_are_counted_beside_the_cost() -> None:

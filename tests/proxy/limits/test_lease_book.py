@@ -12,7 +12,7 @@ import pytest
 
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.rate_lease import HOLDS
 from proxy.limits.reservation import Reservation
@@ -288,9 +288,9 @@ async def test_many_limits_are_exchanged_fifty_at_a_time_and_idle_ones_not_at_al
     await stop([process])
 
 
-@pytest.mark.parametrize("budgets", [(), (TeamBudget(Unit.USD, 500 * NANO, Period.MONTH),)], ids=["", "budget"])
+@pytest.mark.parametrize("budgets", [(), (ScopeBudget(Unit.USD, 500 * NANO, Period.MONTH),)], ids=["", "budget"])
 @in_virtual_time
-async def test_a_team_with_leased_limits_takes_less_than_a_kilobyte(budgets: tuple[TeamBudget, ...]) -> None:
+async def test_a_team_with_leased_limits_takes_less_than_a_kilobyte(budgets: tuple[ScopeBudget, ...]) -> None:
     rates = tuple(Rate(unit, 600, Period.MINUTE, 600) for unit in (Unit.REQUESTS, Unit.TOKENS))
     names = [f"team {number}" for number in range(500)]
     limits = {name: Limits(rates, concurrent=64) for name in names}

@@ -7,13 +7,16 @@ from proxy.limits.limit import (
     Period,
     Quota,
     Rate,
-    TeamBudget,
+    ScopeBudget,
+    ScopeSide,
+    Subject,
     Unit,
     amount_words,
     budget_words,
     limit_words,
     number_words,
     period_words,
+    scopes_of,
 )
 from tests.support.looped import looped
 
@@ -61,5 +64,19 @@ def test_limits_and_budgets_are_told_as_they_were_written() -> None:
         "7 tokens per hour",
         "3 requests at once",
     )
-    told = [budget_words(TeamBudget(Unit.USD, amount, Period.MONTH)) for amount in (500 * NANO, 12_340_000_000)]
+    told = [budget_words(ScopeBudget(Unit.USD, amount, Period.MONTH)) for amount in (500 * NANO, 12_340_000_000)]
     assert told == ["500 USD per month", "12.34 USD per month"]
+
+
+def test_a_client_counts_in_its_key_the_name_it_asks_for_its_team_and_among_all() -> None:
+    found = scopes_of(ScopeSide.CLIENT, Subject("search", "ci", "fast"))
+    assert found == ("key search/ci", "team search model fast", "team search", "all clients")
+
+
+def test_without_a_key_there_is_no_scope_of_one() -> None:
+    assert scopes_of(ScopeSide.CLIENT, Subject("anonymous", "", "fast"))[0] == "team anonymous model fast"
+
+
+def test_a_target_counts_in_itself_its_model_and_its_vendor() -> None:
+    found = scopes_of(ScopeSide.TARGET, Subject("t", "", "m", "v/a/b/eu"))
+    assert found == ("deployment v/a/b/eu", "model v/a/b", "vendor v")

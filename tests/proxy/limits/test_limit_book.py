@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
@@ -31,13 +31,13 @@ class Desk:
     """A book and a time."""
 
     def __init__(
-        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]] | None = None
+        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None
     ) -> None:
         self.now = 0.0
         self.book = LimitBook(lambda: self.now, lambda: WALL + self.now)
         self.use(limits, budgets)
 
-    def use(self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]] | None = None) -> None:
+    def use(self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None) -> None:
         self.book.use(limits, budgets or {}, BERLIN, self.now)
 
     def ask(self, tokens: int = 1, cost: int | None = 0) -> Reservation | Exceeded:
@@ -63,7 +63,7 @@ class Desk:
 def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
     desk = Desk({"team other": Limits((REQUESTS,))})
     assert desk.ask() is FREE
-    assert FREE.meters.facts(0.0, WALL) == (None, None)
+    assert FREE.meters.facts(0.0, WALL) == (None, None, "", "")
     FREE.settle(5, 5)
     FREE.release()
     assert list(desk.book.views(0.0, WALL)) == []
@@ -91,7 +91,7 @@ def test_all_limits_are_taken_together_or_none_is(steps: list[tuple[str, int, in
             "key t/k": Limits((per_minute(Unit.REQUESTS, 5),)),
             "team t model m": Limits((), (Quota(Unit.REQUESTS, 20, Period.HOUR),)),
         },
-        {"team t": (TeamBudget(Unit.USD, 5000, Period.DAY),)},
+        {"team t": (ScopeBudget(Unit.USD, 5000, Period.DAY),)},
     )
     desk.take().settle(1, 0)
     held: list[Reservation] = []
@@ -163,21 +163,21 @@ def test_a_limit_below_one_request_passes_it_and_then_asks_to_wait() -> None:
 
 
 def test_a_cost_that_nobody_knows_is_told_apart() -> None:
-    strict = TeamBudget(Unit.USD, 5 * NANO, Period.MONTH, unpriced="reject")
+    strict = ScopeBudget(Unit.USD, 5 * NANO, Period.MONTH, unpriced="reject")
     desk = Desk({}, {"team t": (strict,)})
     assert desk.refused(10, None).kind is LimitKind.UNPRICED
     desk.take(10, 4 * NANO)
     assert desk.refused(10, 2 * NANO).kind is LimitKind.BUDGET
-    desk.use({}, {"team t": (TeamBudget(Unit.USD, 5 * NANO, Period.MONTH),)})
+    desk.use({}, {"team t": (ScopeBudget(Unit.USD, 5 * NANO, Period.MONTH),)})
     desk.take(10, None)
 
 
 def test_a_budget_that_is_largely_spent_leads_to_another_name() -> None:
     budgets = (
-        TeamBudget(Unit.USD, 10 * NANO, Period.MONTH),
-        TeamBudget(Unit.USD, 10 * NANO, Period.MONTH, 0.8, "route", "cheap"),
-        TeamBudget(Unit.USD, 10 * NANO, Period.MONTH, 0.9, "route", "cheapest"),
-        TeamBudget(Unit.USD, 4 * NANO, Period.DAY, 0.5, "warn"),
+        ScopeBudget(Unit.USD, 10 * NANO, Period.MONTH),
+        ScopeBudget(Unit.USD, 10 * NANO, Period.MONTH, 0.8, "route", "cheap"),
+        ScopeBudget(Unit.USD, 10 * NANO, Period.MONTH, 0.9, "route", "cheapest"),
+        ScopeBudget(Unit.USD, 4 * NANO, Period.DAY, 0.5, "warn"),
     )
     desk = Desk({}, {"team t": budgets})
     assert desk.book.route_of("team t", 0.0, WALL) is None
@@ -196,12 +196,13 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
             "team t": Limits((REQUESTS, per_minute(Unit.TOKENS, 160_000)), (Quota(Unit.REQUESTS, 3, Period.DAY),), 9),
             "key t/k": Limits((per_minute(Unit.REQUESTS, 30),)),
         },
-        {"team t": (TeamBudget(Unit.TOKENS, 10, Period.MONTH, then="warn"),)},
+        {"team t": (ScopeBudget(Unit.TOKENS, 10, Period.MONTH, then="warn"),)},
     )
     held = desk.take(24)
-    requests, tokens = held.meters.facts(desk.now, WALL)
-    assert desk.book.facts(SCOPES, desk.now, WALL) == (requests, tokens)
-    assert desk.book.facts(("team other",), desk.now, WALL) == (None, None)
+    requests, tokens, *scopes = held.meters.facts(desk.now, WALL)
+    assert desk.book.facts(SCOPES, desk.now, WALL) == (requests, tokens, *scopes)
+    assert scopes == ["team t", "team t"]
+    assert desk.book.facts(("team other",), desk.now, WALL) == (None, None, "", "")
     assert requests is not None
     assert requests[:2] == (2, 3)
     assert tokens is not None
@@ -212,12 +213,12 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
 def test_a_reload_keeps_what_was_counted_and_a_new_amount_holds_at_once() -> None:
     desk = Desk(
         {"team t": Limits((REQUESTS,), (Quota(Unit.TOKENS, 100, Period.DAY),), 3)},
-        {"team t": (TeamBudget(Unit.USD, 50, Period.DAY),)},
+        {"team t": (ScopeBudget(Unit.USD, 50, Period.DAY),)},
     )
     running = desk.take(40, 40)
     desk.use(
         {"team t": Limits((per_minute(Unit.REQUESTS, 30),), (Quota(Unit.TOKENS, 60, Period.DAY),), 2)},
-        {"team t": (TeamBudget(Unit.USD, 90, Period.DAY),)},
+        {"team t": (ScopeBudget(Unit.USD, 90, Period.DAY),)},
     )
     assert desk.left() == {
         ("team t", "rate requests"): 29,
@@ -262,7 +263,7 @@ def test_another_time_zone_moves_the_end_of_periods() -> None:
 def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
     desk = Desk(
         {"team t": Limits((), (Quota(Unit.TOKENS, 1000, Period.DAY),))},
-        {"team t": (TeamBudget(Unit.USD, 100, Period.MONTH),)},
+        {"team t": (ScopeBudget(Unit.USD, 100, Period.MONTH),)},
     )
     day, month = (desk.book.periods(WALL)[each] for each in (Period.DAY, Period.MONTH))
     assert day[0] <= WALL < day[1] <= month[1]
@@ -280,8 +281,8 @@ def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
 def test_a_deployment_at_its_limit_says_how_long() -> None:
     desk = Desk({"deployment a": Limits((REQUESTS,), concurrent=61)})
     for _ in range(60):
-        assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL), Reservation)
-    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL)
+        assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL), Reservation)
+    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL)
     assert isinstance(told, Exceeded)
     assert (told.scope, told.kind) == ("deployment a", LimitKind.RATE)
     assert told.wait == pytest.approx(1.0)
@@ -303,7 +304,7 @@ def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: 
 def test_ten_thousand_teams_take_a_kilobyte_each() -> None:
     names = [f"team number-{number}" for number in range(10_000)]
     limits = {name: Limits((REQUESTS, TOKENS), concurrent=64) for name in names}
-    budgets = {name: (TeamBudget(Unit.USD, 500 * NANO, Period.MONTH),) for name in names}
+    budgets = {name: (ScopeBudget(Unit.USD, 500 * NANO, Period.MONTH),) for name in names}
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     desk = Desk(limits, budgets)

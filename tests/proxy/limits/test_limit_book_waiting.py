@@ -142,9 +142,9 @@ async def test_a_leased_limit_that_is_used_up_is_refused_after_one_exchange_and_
 async def test_a_leased_deployment_is_waited_for_when_it_may_have_enough() -> None:
     (process,) = fleet(World(), Limits((per_minute(Unit.REQUESTS, 1),)), 1)
     book = process.book
-    assert book.try_target(("team t",), 1, 0.0, WALL) is None
-    assert isinstance(await book.target_waiting(("team t",), 1), Reservation)
-    told = await book.target_waiting(("team t",), 1)
+    assert book.try_target(("team t",), 1, 0, 0.0, WALL) is None
+    assert isinstance(await book.target_waiting(("team t",), 1, 0), Reservation)
+    told = await book.target_waiting(("team t",), 1, 0)
     assert isinstance(told, Exceeded)
     assert told.wait > 50
     await stop([process])

@@ -3,7 +3,7 @@
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_views import LimitKind, LimitView, limit_labels, most_used, unused_views
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
@@ -30,9 +30,9 @@ def test_places_show_how_many_are_taken() -> None:
 def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
     limits = (
         Quota(Unit.TOKENS, 1000, Period.DAY),
-        TeamBudget(Unit.TOKENS, 800, Period.DAY, 0.5, "warn"),
-        TeamBudget(Unit.TOKENS, 900, Period.DAY, 0.9, "route", "cheap"),
-        TeamBudget(Unit.TOKENS, 500, Period.DAY),
+        ScopeBudget(Unit.TOKENS, 800, Period.DAY, 0.5, "warn"),
+        ScopeBudget(Unit.TOKENS, 900, Period.DAY, 0.9, "route", "cheap"),
+        ScopeBudget(Unit.TOKENS, 500, Period.DAY),
     )
     meter = SpendingCounter("team t", rules_of(limits), PeriodClock(Period.DAY, BERLIN, WALL), SpendingNotes())
     meter.take(550, 0.0, WALL)
@@ -51,7 +51,7 @@ def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
 def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
     ends = {Period.DAY: 10, Period.WEEK: 20}
     limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
-    views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),), ends))
+    views = list(unused_views("team a", limits, (ScopeBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),), ends))
     assert [(each.kind.value, each.limit, each.most, each.used) for each in views] == [
         ("rate", 60, 10, 0),
         ("quota", 9, 9, 0),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, Shown
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
@@ -27,7 +27,7 @@ def rate() -> LocalRate:
     return LocalRate(rule_of(RATE))
 
 
-def counter(limit: Quota | TeamBudget) -> SpendingCounter:
+def counter(limit: Quota | ScopeBudget) -> SpendingCounter:
     return SpendingCounter("team t", rules_of([limit]), PeriodClock(limit.period, BERLIN, WALL), SpendingNotes())
 
 
@@ -43,9 +43,9 @@ def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> Non
 
 @pytest.mark.parametrize(
     ("limit", "kind"),
-    [(Quota(Unit.TOKENS, 5, Period.DAY), LimitKind.QUOTA), (TeamBudget(Unit.TOKENS, 5, Period.DAY), LimitKind.BUDGET)],
+    [(Quota(Unit.TOKENS, 5, Period.DAY), LimitKind.QUOTA), (ScopeBudget(Unit.TOKENS, 5, Period.DAY), LimitKind.BUDGET)],
 )
-def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBudget, kind: LimitKind) -> None:
+def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | ScopeBudget, kind: LimitKind) -> None:
     meter = counter(limit)
     meter.take(4, 0.0, WALL)
     told = meter.exceeded("team t", 3, 0.0, WALL)
@@ -55,7 +55,7 @@ def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBu
 
 
 def test_what_is_left_is_told_from_what_is_spent_and_what_is_reserved() -> None:
-    meter = counter(TeamBudget(Unit.TOKENS, 10, Period.DAY, 0.8))
+    meter = counter(ScopeBudget(Unit.TOKENS, 10, Period.DAY, 0.8))
     meter.take(5, 0.0, WALL)
     held = meter.exceeded("team t", 4, 0.0, WALL)
     assert (held.limit, held.used, held.reserved, held.unspent) == (8, 5, 5, True)
@@ -65,7 +65,7 @@ def test_what_is_left_is_told_from_what_is_spent_and_what_is_reserved() -> None:
 
 
 def test_a_cost_that_nobody_knows_is_no_amount() -> None:
-    meter = counter(TeamBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
+    meter = counter(ScopeBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
     told = meter.exceeded("team t", None, 0.0, WALL)
     assert (told.kind, told.limit, told.requested) == (LimitKind.UNPRICED, 0, 0)
 
@@ -80,24 +80,24 @@ def test_places_say_how_many_are_taken() -> None:
 
 def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
-    budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
+    budget = counter(ScopeBudget(Unit.TOKENS, 5, Period.DAY))
     tokens, places = rate(), Places(3)
     meters: list[Meter] = [tokens, quota, budget, places]
     resets = quota.clock.end - WALL
     assert [each.shown(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
     held = Meters((places,), (tokens,), (quota, budget))
-    assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0))
+    assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0), "team t", "")
     assert list(held) == [(PLACE, places), (1, tokens), (0, quota), (1, budget)]
 
 
 def test_of_several_scopes_headers_show_the_tightest() -> None:
-    first, second = rate(), rate()
+    first, second = rate(), LocalRate(rule_of(RATE), scope="key t/ci")
     second.take(80, 0.0, WALL)
     both = joined([Meters((), (first,), ()), Meters((Places(1),), (second,), (counter(QUOTA),))])
-    assert both.facts(0.0, WALL) == (None, second.shown(0.0, WALL))
+    assert both.facts(0.0, WALL) == (None, second.shown(0.0, WALL), "", "key t/ci")
     second.settle(80, 0)
     both.counters[0].take(450, 0.0, WALL)
-    assert both.facts(0.0, WALL) == (None, (50, 500, both.counters[0].clock.end - WALL))
+    assert both.facts(0.0, WALL) == (None, (50, 500, both.counters[0].clock.end - WALL), "", "team t")
 
 
 def test_what_one_refuses_is_put_back_into_those_before_it() -> None:
@@ -114,7 +114,7 @@ def test_what_one_refuses_is_put_back_into_those_before_it() -> None:
 def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
     tokens, usd, requests = (
         rate(),
-        counter(TeamBudget(Unit.USD, 50, Period.DAY)),
+        counter(ScopeBudget(Unit.USD, 50, Period.DAY)),
         counter(Quota(Unit.REQUESTS, 5, Period.DAY)),
     )
     held = Reservation(Meters((), (tokens,), (usd, requests)), 60, 30)
@@ -127,7 +127,7 @@ def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
 
 
 def test_it_may_end_with_a_cost_that_nobody_knows() -> None:
-    usd = counter(TeamBudget(Unit.USD, 50, Period.DAY))
+    usd = counter(ScopeBudget(Unit.USD, 50, Period.DAY))
     usd.take(30, 0.0, WALL)
     Reservation(Meters((), (), (usd,)), 60, 30).settle(5, None)
     assert usd.spent == 0
@@ -154,7 +154,7 @@ LIMITS = st.builds(
     st.none() | st.integers(1, 4),
 )
 BUDGET = st.builds(
-    TeamBudget,
+    ScopeBudget,
     st.sampled_from((Unit.TOKENS, Unit.USD)),
     st.sampled_from((1, 500)),
     PERIODS,
@@ -175,13 +175,13 @@ Step: TypeAlias = tuple[float, bool, int, int | None, tuple[int, int | None] | N
 is under way used, None where it goes on."""
 
 
-def made(limits: Limits, budgets: tuple[TeamBudget, ...], keeper: StillKeeper | None) -> Meters:
+def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper | None) -> Meters:
     notes = SpendingNotes()
     places: list[Places] = []
     if limits.concurrent is not None:
         places = [Places(limits.concurrent) if keeper is None else LeasedPlaces("team t", limits.concurrent, keeper)]
     rates = [LocalRate(rule_of(each)) if keeper is None else RateLease("team t", each, keeper) for each in limits.rates]
-    spending: tuple[Quota | TeamBudget, ...] = (*limits.quotas, *budgets)
+    spending: tuple[Quota | ScopeBudget, ...] = (*limits.quotas, *budgets)
     counters = [
         SpendingCounter("team t", rules_of([each]), PeriodClock(each.period, BERLIN, WALL), notes)
         if keeper is None
@@ -249,7 +249,7 @@ def state(meters: Meters) -> list[object]:
 @pytest.mark.parametrize("leased", [False, True])
 @given(LIMITS, st.lists(BUDGET, max_size=2).map(tuple), st.lists(STEP, max_size=12))
 def test_what_is_written_out_does_what_the_meters_do(
-    leased: bool, limits: Limits, budgets: tuple[TeamBudget, ...], steps: list[Step]
+    leased: bool, limits: Limits, budgets: tuple[ScopeBudget, ...], steps: list[Step]
 ) -> None:
     keepers = StillKeeper(), StillKeeper()
     short, long = (made(limits, budgets, keeper if leased else None) for keeper in keepers)
@@ -263,7 +263,7 @@ def test_what_is_written_out_does_what_the_meters_do(
         assert passes is taken(long, units, now, WALL + now)
         if passes:
             open_.append((Reservation(short, tokens, paid), units))
-        assert list(short.facts(now, WALL + now)) == told(long, now, WALL + now)
+        assert list(short.facts(now, WALL + now)[:2]) == told(long, now, WALL + now)
         assert short.unused(now) is nothing_used(long, now, WALL + now)
         if open_ and used is not None:
             reservation, units = open_.pop()

@@ -6,7 +6,7 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
@@ -18,9 +18,9 @@ from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, Wor
 RATE = Rate(Unit.REQUESTS, 60, Period.MINUTE, 60)
 FULL = Limits((RATE,), (Quota(Unit.TOKENS, 500, Period.DAY),), 8)
 BUDGETS = (
-    TeamBudget(Unit.TOKENS, 400, Period.DAY, then="warn"),
-    TeamBudget(Unit.USD, 400, Period.DAY),
-    TeamBudget(Unit.USD, 400, Period.MONTH),
+    ScopeBudget(Unit.TOKENS, 400, Period.DAY, then="warn"),
+    ScopeBudget(Unit.USD, 400, Period.DAY),
+    ScopeBudget(Unit.USD, 400, Period.MONTH),
 )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.limit import Limits, Period, Quota, TeamBudget, Unit
+from proxy.limits.limit import Limits, Period, Quota, ScopeBudget, Unit
 from proxy.limits.shared_spending import HOPE, MOMENT, SharedSpending
 from proxy.limits.spending import OTHERS_HOLD, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
@@ -23,7 +23,7 @@ HUNDRED = Limits(quotas=(Quota(Unit.REQUESTS, 100, Period.DAY),))
 NOW = 100.0
 
 
-def spending(keeper: StillKeeper, *limits: Quota | TeamBudget) -> SharedSpending:
+def spending(keeper: StillKeeper, *limits: Quota | ScopeBudget) -> SharedSpending:
     every = limits or (DAY,)
     clock = PeriodClock(every[0].period, BERLIN, WALL)
     return SharedSpending("team t", rules_of(every), clock, SpendingNotes(), keeper)
@@ -134,12 +134,12 @@ def test_other_limits_are_asked_for_again() -> None:
     each = claimed(StillKeeper(), 10)
     each.follow(rules_of([Quota(Unit.TOKENS, 5, Period.DAY)]), each.clock)
     assert each.room == 0
-    each.follow(rules_of([TeamBudget(Unit.TOKENS, 5, Period.DAY, 0.5, "warn")]), each.clock)
+    each.follow(rules_of([ScopeBudget(Unit.TOKENS, 5, Period.DAY, 0.5, "warn")]), each.clock)
     assert not each.lacks(10**12, NOW, WALL)
 
 
 def test_warnings_alone_claim_nothing() -> None:
-    each = spending(StillKeeper(), TeamBudget(Unit.TOKENS, 50, Period.DAY, 0.5, "warn"))
+    each = spending(StillKeeper(), ScopeBudget(Unit.TOKENS, 50, Period.DAY, 0.5, "warn"))
     assert not each.lacks(10**12, NOW, WALL)
     each.take(30, NOW, WALL)
     ask = not_none(each.ask(NOW))

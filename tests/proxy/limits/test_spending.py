@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.limit import NANO, Period, Quota, TeamBudget, Unit
+from proxy.limits.limit import NANO, Period, Quota, ScopeBudget, Unit
 from proxy.limits.spending import MARKS, OTHERS_HOLD, SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 NOW = 100.0
 DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
-WARN = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.5, "warn")
-ROUTE = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.8, "route", "cheap")
-REJECT = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH)
+WARN = ScopeBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.5, "warn")
+ROUTE = ScopeBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.8, "route", "cheap")
+REJECT = ScopeBudget(Unit.USD, 100 * NANO, Period.MONTH)
 
 
-def counter(*limits: Quota | TeamBudget, notes: SpendingNotes | None = None) -> SpendingCounter:
+def counter(*limits: Quota | ScopeBudget, notes: SpendingNotes | None = None) -> SpendingCounter:
     clock = PeriodClock(limits[0].period, BERLIN, WALL)
     return SpendingCounter("team t", rules_of(limits), clock, notes or SpendingNotes())
 
@@ -178,8 +178,8 @@ def test_a_raised_budget_holds_at_once_and_keeps_what_is_spent() -> None:
     notes = SpendingNotes()
     each = counter(REJECT, ROUTE, notes=notes)
     spend(each, 100 * NANO)
-    raised = TeamBudget(Unit.USD, 200 * NANO, Period.MONTH)
-    each.follow(rules_of([raised, TeamBudget(Unit.USD, 200 * NANO, Period.MONTH, 0.8, "route", "cheap")]), each.clock)
+    raised = ScopeBudget(Unit.USD, 200 * NANO, Period.MONTH)
+    each.follow(rules_of([raised, ScopeBudget(Unit.USD, 200 * NANO, Period.MONTH, 0.8, "route", "cheap")]), each.clock)
     assert names(each) == []
     assert not each.lacks(100 * NANO, NOW, WALL)
     assert each.lacks(101 * NANO, NOW, WALL)
@@ -225,7 +225,7 @@ def test_a_ledger_that_is_ahead_of_this_process_begins_its_period() -> None:
 
 def test_a_cost_that_nobody_knows_is_refused_or_nothing_as_the_budget_says() -> None:
     assert not counter(REJECT).lacks(None, NOW, WALL)
-    strict = counter(TeamBudget(Unit.USD, NANO, Period.MONTH, 0.9, "warn", unpriced="reject"), REJECT)
+    strict = counter(ScopeBudget(Unit.USD, NANO, Period.MONTH, 0.9, "warn", unpriced="reject"), REJECT)
     assert strict.lacks(None, NOW, WALL)
     assert not strict.lacks(0, NOW, WALL)
     each = counter(REJECT)
@@ -243,7 +243,7 @@ def test_warnings_alone_refuse_nothing() -> None:
 
 
 @pytest.mark.parametrize("limits", [(DAY,), (REJECT, ROUTE, WARN)])
-def test_the_lowest_limit_that_refuses_is_named(limits: tuple[Quota | TeamBudget, ...]) -> None:
+def test_the_lowest_limit_that_refuses_is_named(limits: tuple[Quota | ScopeBudget, ...]) -> None:
     assert rules_of(limits).refuses == limits[0]
     assert rules_of(limits).limits == limits
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.limit import Period, TeamBudget, Unit
+from proxy.limits.limit import Period, ScopeBudget, Unit
 from proxy.limits.shared_spending import ClaimState, SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
@@ -35,8 +35,8 @@ class Burst:
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.all = rows, sum(map(sum, rows))
-        self.agreed = TeamBudget(Unit.TOKENS, self.all, Period.DAY, 1.0, "route", "cheap")
-        self.never = TeamBudget(Unit.TOKENS, self.all + 1, Period.DAY, 1.0, "warn")
+        self.agreed = ScopeBudget(Unit.TOKENS, self.all, Period.DAY, 1.0, "route", "cheap")
+        self.never = ScopeBudget(Unit.TOKENS, self.all + 1, Period.DAY, 1.0, "warn")
         rules, clock = rules_of([self.agreed, self.never]), PeriodClock(Period.DAY, BERLIN, WALL)
         self.every = [SharedSpending("team t", rules, clock, SpendingNotes(1), StillKeeper()) for _ in rows]
         for each, its in zip(self.every, rows, strict=True):

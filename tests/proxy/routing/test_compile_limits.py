@@ -2,7 +2,7 @@
 
 from config.sections.limits_section import BudgetSection, LimitsSection
 from config.sections.team_section import TeamSection
-from proxy.limits.limit import NANO, UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit import NANO, UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler
 from tests.support.looped import looped
 
@@ -15,8 +15,10 @@ def team(**keys: object) -> TeamSection:
     return TeamSection.model_validate(keys)
 
 
-def budget(**keys: object) -> TeamBudget:
-    (made,) = LimitCompiler().team("t", team(budget=[BudgetSection.model_validate(keys)])).budgets
+def budget(**keys: object) -> ScopeBudget:
+    compiler = LimitCompiler()
+    compiler.team("t", team(budget=[BudgetSection.model_validate(keys)]))
+    (made,) = compiler.budgets["team t"]
     return made
 
 
@@ -56,11 +58,11 @@ def test_seconds_and_minutes_flow_and_longer_periods_are_counted() -> None:
 
 
 def test_a_budget_is_counted_in_whole_units() -> None:
-    assert budget(usd=0.1, per="day") == TeamBudget(Unit.USD, NANO // 10, Period.DAY)
-    assert budget(usd=500, per="month", at=0.8, then="warn", unpriced="reject") == TeamBudget(
+    assert budget(usd=0.1, per="day") == ScopeBudget(Unit.USD, NANO // 10, Period.DAY)
+    assert budget(usd=500, per="month", at=0.8, then="warn", unpriced="reject") == ScopeBudget(
         Unit.USD, 500 * NANO, Period.MONTH, 0.8, "warn", None, "reject"
     )
-    assert budget(tokens=10_000_000, per="week", then={"route": "small"}) == TeamBudget(
+    assert budget(tokens=10_000_000, per="week", then={"route": "small"}) == ScopeBudget(
         Unit.TOKENS, 10_000_000, Period.WEEK, 1.0, "route", "small"
     )
 
@@ -83,8 +85,8 @@ def test_nothing_written_is_no_limit_and_no_scope() -> None:
     compiler = LimitCompiler()
     assert compiler.team("t", team()) is NO_LIMITS
     assert compiler.client("key t/k", limits(burst=5)) is UNLIMITED
-    assert (NO_LIMITS.own, dict(NO_LIMITS.models), NO_LIMITS.budgets, NO_LIMITS.patience) == (UNLIMITED, {}, (), 0.0)
-    assert compiler.scopes == {}
+    assert (NO_LIMITS.own, dict(NO_LIMITS.models), NO_LIMITS.patience) == (UNLIMITED, {}, 0.0)
+    assert (compiler.scopes, compiler.budgets) == ({}, {})
 
 
 def test_equal_limits_are_one_value() -> None:
@@ -94,4 +96,5 @@ def test_equal_limits_are_one_value() -> None:
     assert made[0] is made[1] is made[2]
     assert list(compiler.scopes) == ["team t0", "team t1", "team t2"]
     assert compiler.client("key t0/k", limits(requests_per_minute=5)) is made[0].own
+    assert compiler.budgets["team t0"] is compiler.budgets["team t1"] is compiler.budgets["team t2"]
     assert made[0].own.rates == (Rate(Unit.REQUESTS, 5, Period.MINUTE, 5),)

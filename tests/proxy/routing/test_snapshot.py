@@ -244,7 +244,7 @@ def test_a_team_has_its_limits_its_budgets_and_its_tags() -> None:
     team = HELD.teams["t"]
     assert team.limits.own is HELD.scopes["team t"]
     assert team.limits.models["all"] is HELD.scopes["team t model all"]
-    assert [budget.amount for budget in team.limits.budgets] == [5_000_000]
+    assert [budget.amount for budget in HELD.budgets["team t"]] == [5_000_000]
     assert team.tags == {"cost_center": "4711"}
     assert not hasattr(team.tags, "__setitem__")
 

@@ -22,7 +22,7 @@ from tests.support.looped import looped
 MIDNIGHT = 1_795_046_400
 """2026-11-19 00:00 UTC."""
 
-NOTHING = (None, None)
+NOTHING = (None, None, "", "")
 
 
 def rate(wait: float = 9.816) -> Exceeded:
@@ -162,7 +162,7 @@ def test_what_other_processes_hold_is_told_as_theirs_and_to_be_tried_again_in_a_
 
 def test_headers_show_none_of_what_other_processes_hold() -> None:
     exceeded = Exceeded(*("team t", LimitKind.QUOTA, Unit.REQUESTS, Period.DAY, 100, 97, 1, 1.0, MIDNIGHT), elsewhere=3)
-    headers = limit_exceeded(exceeded, ((3, 100, 7200.0), None), UTC, lambda: 0.0).facts.headers
+    headers = limit_exceeded(exceeded, ((3, 100, 7200.0), None, "team t", ""), UTC, lambda: 0.0).facts.headers
     assert headers["x-ratelimit-remaining-requests"] == "0"
 
 
@@ -175,7 +175,7 @@ def test_a_rate_of_a_process_that_counts_alone_says_so() -> None:
 
 
 def test_a_process_that_counts_alone_says_so_instead_of_contradicting_itself() -> None:
-    shown = ((4980, 5000, 7200.0), None)
+    shown = ((4980, 5000, 7200.0), None, "team t", "")
     facts = limit_exceeded(quota(20, 1, alone=0, unit=Unit.REQUESTS), shown, UTC, lambda: 0.0).facts
     assert facts.message == (
         "Limit reached for team t on requests per day: Limit 5000, Used 20, Requested 1. The gateway's processes count "
@@ -231,26 +231,28 @@ def test_a_quota_and_places_are_rate_limits_to_clients() -> None:
 
 
 def test_a_refusal_shows_all_limits_as_a_good_answer_does() -> None:
-    facts = ((0, 60, 60.0), (999, 1000, 0.06))
+    facts = ((0, 60, 60.0), (999, 1000, 0.06), "team t", "key t/ci")
     headers = limit_exceeded(rate(), facts, UTC, lambda: 0.0).facts.headers
     assert {name: headers[name] for name in headers if name.startswith("x-ratelimit")} == limit_headers(facts)
 
 
 def test_lines_of_a_head_say_what_headers_say() -> None:
-    facts = ((4999, 5000, 0.0115), None)
+    facts = ((4999, 5000, 0.0115), None, "all clients", "")
     written = "".join([f"{name}: {value}\r\n" for name, value in limit_headers(facts).items()])
     assert limit_lines(facts) == written
     assert limit_lines(NOTHING) == ""
 
 
-def test_headers_are_whole_numbers_and_durations() -> None:
-    assert limit_headers(((4999, 5000, 0.0115), (159_976, 160_000, 0.009))) == {
+def test_headers_are_whole_numbers_durations_and_the_scopes_that_they_are_of() -> None:
+    assert limit_headers(((4999, 5000, 0.0115), (159_976, 160_000, 0.009), "team t", "key t/ci")) == {
         "x-ratelimit-limit-requests": "5000",
         "x-ratelimit-remaining-requests": "4999",
         "x-ratelimit-reset-requests": "12ms",
+        "x-ratelimit-scope-requests": "team t",
         "x-ratelimit-limit-tokens": "160000",
         "x-ratelimit-remaining-tokens": "159976",
         "x-ratelimit-reset-tokens": "9ms",
+        "x-ratelimit-scope-tokens": "key t/ci",
     }
     assert limit_headers(NOTHING) == {}
 

@@ -12,6 +12,7 @@ from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
 from proxy.teams.team_limiter import RequestSize
+from tests.proxy.kit.tables import digest_of, snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
 
@@ -209,24 +210,24 @@ def test_a_request_that_would_hold_more_than_a_budget_passes_only_while_nothing_
 
 def test_a_budget_routes_for_the_rest_of_its_period_and_grants_what_it_routes_to() -> None:
     desk = Desk(BUDGET.format("at: 50%, then: {route: small}").replace("models", "models"))
-    assert desk.limiter.route(desk.key) is None
+    assert desk.limiter.route(desk.key, desk.table) is None
     ended(desk.ask(), Usage(500_000, 0))
-    routed = desk.limiter.route(desk.key)
+    routed = desk.limiter.route(desk.key, desk.table)
     assert routed is not None
     name, team = routed
     assert (name, team.name, team.allow) == ("small", "t", ("*",))
-    assert desk.limiter.route(desk.key) == routed
+    assert desk.limiter.route(desk.key, desk.table) == routed
     desk.wall += 86_400
-    assert desk.limiter.route(desk.key) is None
+    assert desk.limiter.route(desk.key, desk.table) is None
 
 
 def test_a_request_from_before_a_reload_is_not_routed_to_a_name_that_it_does_not_know() -> None:
     desk = Desk(BUDGET.format("at: 50%, then: {route: small}"))
-    before = desk.key
+    before, table = desk.key, desk.table
     ended(desk.ask(), Usage(500_000, 0))
     desk.use(BUDGET.format("at: 50%, then: {route: mixed}"))
-    assert desk.limiter.route(desk.key) is not None
-    assert desk.limiter.route(before) is None
+    assert desk.limiter.route(desk.key, desk.table) is not None
+    assert desk.limiter.route(before, table) is None
 
 
 def test_a_team_with_a_budget_is_refused_while_nobody_knows_what_it_spent() -> None:
@@ -291,3 +292,62 @@ def test_ten_thousand_teams_and_names_that_clients_make_up_stay_bounded() -> Non
     for number in range(20_000):
         desk.limiter._bind(desk.key, f"v/{number}")
     assert len(desk.limiter._scopes) == 16_384
+
+
+def test_of_several_budgets_that_route_the_narrowest_scope_s_name_answers() -> None:
+    spends = "budget: {{tokens: 10k, per: day, at: 50%, then: {{route: {}}}}}"
+    desk = Desk(spends.format("small"), ", " + spends.format("mixed"))
+    assert desk.limiter.route(desk.key, desk.table) is None
+    ended(desk.ask(), Usage(5000, 0))
+    routed = desk.limiter.route(desk.key, desk.table)
+    assert routed is not None
+    assert routed[0] == "mixed"
+
+
+def test_a_key_s_spent_budget_refuses_it_by_its_name() -> None:
+    desk = Desk("", ", budget: {tokens: 1000, per: day}")
+    ended(desk.ask(), Usage(1000, 0))
+    told = desk.refusal().facts
+    assert (told.code, told.message.partition(" is spent")[0]) == (
+        "insufficient_quota",
+        "The budget of key t/ci per day",
+    )
+    assert desk.refused == [("t", "key ci: tokens per day")]
+
+
+def test_without_teams_all_clients_are_held_together() -> None:
+    desk = Desk()
+    desk.table = snapshot(
+        "limits: {requests_per_minute: 1}\nvendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {}}"
+    )
+    desk.limiter.use(desk.table)
+    desk.key = NO_KEY
+    record = desk.ask()
+    assert record.held is not None
+    assert record.held.headers()["x-ratelimit-scope-requests"] == "all clients"
+    assert desk.refusal().facts.message.startswith("Rate limit reached for all clients on requests per minute: Limit 1")
+
+
+BUDGETED = """
+{every}
+vendors: {{v: {{profile: openai, api_key: k}}}}
+models: {{v/m: {{}}}}
+teams: {{t: {{keys: [{{hash: "{hash}", name: ci{key}}}], models: ["*"]{team}}}}}
+"""
+
+
+@looped(("place", "scope"), [("every", "all clients"), ("team", "team t"), ("key", "key t/ci")])
+def test_a_refused_request_notes_whose_budget_refused_it(place: str, scope: str) -> None:
+    budget = "budget: {tokens: 1000, per: day}"
+    written = {"every": budget, "team": f", {budget}", "key": f", {budget}"}
+    desk = Desk()
+    at = {each: text if each == place else "" for each, text in written.items()}
+    desk.table = snapshot(BUDGETED.format(hash=digest_of("k"), **at))
+    (desk.key,) = desk.table.keys.values()
+    desk.limiter.use(desk.table)
+    ended(desk.ask(), Usage(1000, 0))
+    record = RequestRecord("r", 0.0, "openai", "/", team="t", asked="v/m")
+    with pytest.raises(GatewayError):
+        desk.later(record)
+    assert record.limit is not None
+    assert record.limit.words == f"budget of {scope}: 1000 tokens per day"

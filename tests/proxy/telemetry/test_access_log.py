@@ -314,7 +314,13 @@ def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
     assert sorted(EARLY_REFUSAL_LINES) == sorted(LINE_WRITERS)
 
 
-@looped("scope", ["team search", "key ci of team search", "openai/gpt-4o"])
+@looped(
+    "scope",
+    [
+        *("all clients", "team search", "team search model fast", "key search/ci"),
+        *("vendor openai", "model openai/gpt-4o", "deployment openai/gpt-4o/eu"),
+    ],
+)
 def test_a_request_beyond_a_limit_names_it(scope: str) -> None:
     record = finished()
     record.status, record.code, record.outcome = 429, "insufficient_quota", "limited"

@@ -137,7 +137,7 @@ _ROUTER: Final[Sequence[_ROW]] = (
     ("default_max_parallel_requests", Reason("is `concurrent` in limits of each deployment: for you to write")),
     (
         "provider_budget_config",
-        Reason("has no counterpart: budgets are teams'; limits of a vendor are requests and tokens"),
+        Reason("is `budget` of each vendor (vendors.NAME.budget): for you to write"),
     ),
     (".*health_check.*", _HEALTH),
     (".*affinity.*", _note("a conversation stays with the deployment that has its cache, without a setting")),
@@ -168,8 +168,8 @@ _SETTINGS: Final[Sequence[_ROW]] = (
     ),
     ("key_generation_settings|.*key_alias_.*|upperbound_.*|default_(key|internal_user|team)_.*|max_internal_.*", _KEYS),
     (
-        "max_budget|budget_duration|.*budget.*",
-        Reason("budgets are teams' (teams.NAME.budget): none is over all of them"),
+        "budget_duration|.*budget.*",
+        Reason("budgets are those of all clients, teams and keys (`budget`): for you to write"),
     ),
     (
         "force_ipv4|ssl_.*|aiohttp_.*|.*http_.*",
@@ -192,7 +192,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
 )
 
 _PARAMS: Final[Sequence[_ROW]] = (
-    ("max_budget|budget_duration", Reason("a deployment has no budget: budgets are teams'")),
+    ("max_budget|budget_duration", Reason("is `budget` of the vendor, model or deployment: for you to write")),
     (
         "itpm|otpm|default_api_key_(rpm|tpm)_limit",
         Reason("limits of a deployment count all requests and tokens; a team has limits of models (limits.models)"),

@@ -50,8 +50,13 @@ class RowAllowance:
 
     @property
     def needs_team(self) -> bool:
-        """Whether only a team can have it: the table's keys have limits alone."""
-        return bool(self.budgets or self.of_models)
+        """Whether only a team can have it: the table's keys have no limits of single models."""
+        return bool(self.of_models)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it limits anything."""
+        return bool(self.limits or self.of_models or self.budgets)
 
     def put(self, block: Block, known: ClientNames) -> None:
         """Write all of it at a team."""
@@ -100,6 +105,18 @@ def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
         amount = section.number(name)
         if amount is not None:
             yield name, amount
+
+
+def budget_of_all(settings: ForeignSection) -> Block | None:
+    """Return the budget of all clients, which LiteLLM's settings of the library have as `max_budget`."""
+    amount = settings.number("max_budget")
+    if amount is None:
+        return None
+    found = RowAllowance()
+    _add(settings, "max_budget", found, (amount, settings.text("budget_duration")))
+    if found.is_nothing:
+        settings.lose("max_budget", "lets nobody spend anything: not taken")
+    return found.budgets[0] if found.budgets else None
 
 
 def _read_budgets(row: ForeignSection, duration: str | None, found: RowAllowance) -> None:

@@ -1,7 +1,7 @@
 """LiteLLM's teams and virtual keys, as teams of a table.
 
-A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (a budget,
-limits of single models, names of its own) and its team has no limits and budgets, which would not hold then. A key that
+A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (limits of
+single models, names of its own) and its team has no limits and budgets, which would not hold then. A key that
 is blocked, has expired, may call nothing or is of a team that is not there is not taken, so that it does not work.
 
 Source: `proxy/auth/user_api_key_auth.py`, `hash_token` and `models/` of litellm 1.108.7, November 2026.
@@ -53,7 +53,7 @@ class _Team:
     @property
     def is_limited(self) -> bool:
         """Whether the team has limits or budgets of its own."""
-        return bool(self.allowance.limits or self.allowance.needs_team)
+        return self.allowance.is_limited
 
 
 def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
@@ -169,7 +169,10 @@ class _TeamReader:
         limits = {
             key: most for key, most in allowance.limits.items() if most < team.allowance.limits.get(key, most + 1)
         }
-        team.keys.append(_key(row, _key_name(label, team), digest, names if narrows else (), limits))
+        key = _key(row, _key_name(label, team), digest, names if narrows else (), limits)
+        budgets: list[DraftValue] = [*allowance.budgets]
+        key.put("budget", budgets or None)
+        team.keys.append(key)
         return True
 
     def _own_team(self, label: str, digest: str, team: _Team | None, own: _Team) -> None:
@@ -238,9 +241,6 @@ class _TeamReader:
 
 def _lose_own(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
     """Tell what only a team could have, of a key whose team has limits of its own."""
-    fields = ("max_budget", "budget_limits", "soft_budget", "litellm_budget_table") if allowance.budgets else ()
-    for each in fields:
-        row.lose(each, "a key has no budget of its own: that of its team holds, or its limits (keys.limits)")
     if allowance.of_models:
         row.lose("metadata", "a key has no limits of single models: those of its team and its own hold")
     if aliases:

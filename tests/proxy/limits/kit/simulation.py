@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.limit import Limits, TeamBudget
+from proxy.limits.limit import Limits, ScopeBudget
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant
@@ -93,7 +93,7 @@ class SimulatedProcess:
     name: str
     expected: int
     limits: dict[str, Limits]
-    budgets: dict[str, tuple[TeamBudget, ...]] = field(default_factory=dict)
+    budgets: dict[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
     shares: dict[str, tuple[float, int]] = field(default_factory=dict)
     strangers: bool = False
     admitted: list[tuple[float, int]] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Budgets, limits and durations of LiteLLM's, in the periods of the calendar."""
 
 from proxy.cli.imports.litellm.access import ClientNames
-from proxy.cli.imports.litellm.team_limits import period, read_allowance
+from proxy.cli.imports.litellm.team_limits import budget_of_all, period, read_allowance
 from proxy.cli.imports.table_draft import Block, TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from tests.proxy.cli.imports.kit import section
@@ -67,3 +67,18 @@ def test_what_a_row_allows(text: str, written: list[str], nothing: bool) -> None
     draft = TableDraft(block)
     for line in written:
         assert line in table_text(draft).replace('"80%"', "80%").replace(".0,", ",")
+
+
+@looped(
+    ("text", "written"),
+    [
+        ("{max_budget: 50, budget_duration: 30d}", "{usd: 50, per: month}"),
+        ("{max_budget: 50}", "{usd: 50, per: month}"),
+        ("{max_budget: 0}", ""),
+        ("{budget_duration: 1d}", ""),
+    ],
+)
+def test_the_budget_of_all_is_that_of_the_settings(text: str, written: str) -> None:
+    draft, found = TableDraft(), budget_of_all(section(text))
+    draft.root.put("budget", found)
+    assert (f"budget: {written}" in table_text(draft)) is bool(written)

@@ -137,8 +137,8 @@ def test_limits_budgets_and_expiry(tmp_path: Path) -> None:
 @looped(
     ("key", "team", "name", "lost"),
     [
-        ({"max_budget": 5, "budget_duration": "7d"}, {}, "core-k0", ""),
-        ({"max_budget": 5}, {"rpm_limit": 9}, "core", "keys.k0.max_budget"),
+        ({"max_budget": 5, "budget_duration": "7d"}, {}, "core", ""),
+        ({"max_budget": 5, "budget_duration": "7d"}, {"rpm_limit": 9}, "core", ""),
         ({"aliases": {"x": "a"}}, {}, "core-k0", ""),
         ({"aliases": {"x": "a"}}, {"max_budget": 9, "budget_duration": "1d"}, "core", "keys.k0.aliases"),
         ({"metadata": {"model_rpm_limit": {"a": 3}}}, {}, "core-k0", ""),
@@ -166,6 +166,16 @@ def test_a_key_is_where_it_can_be_held_or_is_named(
     assert not lost or lost in made.lost
     taken = 1 if name else 0
     assert made.remarks.counts["key"] == (taken, 1)
+
+
+def test_a_key_has_its_budget_in_its_team(tmp_path: Path) -> None:
+    key = {"team_id": "t", "max_budget": 5, "budget_duration": "7d"}
+    made = rows(tmp_path, [key], [{**TEAM, "max_budget": 50, "budget_duration": "1d"}])
+    section, own = only(made, "core")
+    assert [[(each.usd, each.per) for each in budgets] for budgets in (section.budget, own.budget)] == [
+        [(50.0, "day")],
+        [(5.0, "week")],
+    ]
 
 
 def test_a_team_of_a_key_alone_keeps_what_its_team_grants(tmp_path: Path) -> None:
