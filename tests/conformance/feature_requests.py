@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from providers.dialects.capability_matrix import MatrixEntry
 from providers.json_types import JsonObject, JsonValue
@@ -158,6 +159,7 @@ def params_of(row: MatrixEntry, feature: str) -> set[str]:
 _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
     "gpt-5": {"temperature": 1},
+    "gpt-5.1-codex": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
     "kimi-k2.5": {"temperature": 1, "top_p": 0.95},
@@ -168,6 +170,15 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
 }
 """Models that accept a single value of a field ("Reasoning models" page; "What's new in Gemini 3.6"; "What's new in
 Claude Opus 4.7"; "Kimi API: Chat"; Cohere's "Chat", which lists no alternatives)."""
+
+UNSAMPLED: Final = frozenset({"o3", "gpt-5", "gpt-5.1-codex", "openai/o3"})
+"""OpenAI's models that always reason, to which a temperature of 1 is not sent."""
+
+_REASONS_UNASKED: Final = frozenset({"gpt-5.6", "openai/gpt-5.6"})
+_BESIDE_REASONING: Final = frozenset(
+    {"temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "logit_bias", "echo.logprobs"}
+)
+"""OpenAI's models that reason unless the effort is `none`, and what they take only then ("Using GPT-5.6" page)."""
 
 _LIMITS: Mapping[str, JsonObject] = {"gpt-5.1-codex": {"max_tokens": THOUGHT + 3}}
 """Models whose API takes no limit as low as the other models' limit: their reasoning counts towards it."""
@@ -180,4 +191,7 @@ def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:
     if refused and chosen.refused is not None:
         return chosen.refused
     only = (_LIMITS if feature == "max_tokens" else _ONLY_VALUE).get(row.model, {})
-    return {name: only.get(name, value) for name, value in chosen.fields.items()}
+    fields = {name: only.get(name, value) for name, value in chosen.fields.items()}
+    if row.model in _REASONS_UNASKED and feature in _BESIDE_REASONING:
+        fields["reasoning_effort"] = "none"
+    return fields

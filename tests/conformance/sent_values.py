@@ -11,7 +11,7 @@ import orjson
 from providers.json_types import JsonObject, JsonValue
 from tests.conformance.engine import WINDOW, EngineRequest, prompt_tokens
 from tests.conformance.fake_engine import STREAMS_ONLY, fake_dialect_of
-from tests.conformance.feature_requests import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL
+from tests.conformance.feature_requests import GRAMMAR, HEADERS, IMAGE, PROMPT, SCHEMA, TOOL, UNSAMPLED
 from tests.conformance.run_matrix import CellRun, Exchange, Sent
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
@@ -105,6 +105,8 @@ def is_sent(walked: CellRun, fields: JsonObject) -> bool:
         return HEADERS.items() <= dict(sent.headers).items()
     if feature in _IN_HEADERS and _IN_HEADERS[feature].items() <= dict(sent.headers).items():
         return True
+    if feature == "temperature" and walked.row.model in UNSAMPLED:
+        return "temperature" not in (sent.body or {})
     if feature in _SILENT or (field.startswith("context") and not _minds(walked)):
         return True
     everywhere = _IN_EVERY_CALL | (_STREAM_SWITCHES if STREAMS_ONLY.search(walked.row.model) else frozenset())

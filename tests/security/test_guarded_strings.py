@@ -19,7 +19,7 @@ from tests.support.vendor_script import Received, Script
 
 pytestmark = pytest.mark.timeout(600)  # thousands of requests, on a busy machine too
 
-NOT_SHOWN = {"id", "call_id", "tool_call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
+NOT_SHOWN = {"id", "call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
 """Where a token is not shown, each in backquotes in the README of plugins."""
 
 BY_RESPONSES = "gpt/gpt-5.1-codex"

@@ -55,6 +55,7 @@ SHARERS: Mapping[str, Sequence[str]] = {
         "tests/contracts/test_hosted_tools.py",
         "tests/contracts/test_judged_fixtures.py",
         "tests/contracts/test_native_bodies.py",
+        "tests/contracts/test_responses_come_back.py",
         "tests/contracts/test_sdk_judges.py",
         "tests/contracts/test_sent_bodies.py",
         "tests/contracts/test_task_bodies.py",
