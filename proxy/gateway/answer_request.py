@@ -90,7 +90,8 @@ class Exchange:
             record.heavy.append(completion)
         record.usage = completion.usage
         if record.sampled is not None:
-            note_answer(record.sampled.notes, completion.choices)
+            guard, notes = self.call.shared.guard, record.sampled.notes
+            guard.call("tracing", record.request_id, note_answer, notes, completion.choices)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
@@ -117,9 +118,10 @@ class Exchange:
                     record.first_content = self.call.shared.now()
                     record.status = 200
                     response = await self.call.begin_events(answer_lines(record))
-                    shown = renderer if record.content is None else GatheringRenderer(renderer, record.content)
-                    aside = partial(self.threads.run, record.owner)
-                    relay = Relay(stream, shown, response.send, deadlines, record, prepared.request, tokens, aside)
+                    shown, aside = self._gathered(renderer), partial(self.threads.run, record.owner)
+                    noted = None if record.sampled is None else self._note_end
+                    facts = deadlines, record, prepared.request, tokens, aside, noted
+                    relay = Relay(stream, shown, response.send, *facts)
                     await relay.run()
                     deadlines.pause()
                     await self._write_end(response, relay, renderer)
@@ -155,7 +157,20 @@ class Exchange:
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
         sampled = self.job.record.sampled
-        return stream if sampled is None else noted_stream(sampled.notes, stream)
+        failed = partial(self.call.observer_failed, "tracing")
+        return stream if sampled is None else noted_stream(sampled.notes, stream, failed)
+
+    def _gathered(self, renderer: Renderer) -> Renderer:
+        """Return the renderer; with a payload log, one that gathers what the client is sent."""
+        if (content := self.job.record.content) is None:
+            return renderer
+        return GatheringRenderer(renderer, content, partial(self.call.observer_failed, "payload_log"))
+
+    def _note_end(self, reason: str) -> None:
+        """Note in the request's span why a choice ended."""
+        record = self.job.record
+        if record.sampled is not None:
+            self.call.shared.guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may repeat the whole response and the request."""

@@ -29,6 +29,7 @@ from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.surface import Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard, RunningObserver
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
@@ -45,10 +46,11 @@ class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
     seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, where there is a payload log."""
+    each request, where there is a payload log. `guard` calls what observes requests while they run."""
 
     metrics: Metrics
     now: Callable[[], float]
+    guard: ObserverGuard
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
     guards: GuardDesk | None = None
@@ -62,7 +64,7 @@ class ClientCalls:
     def settled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
         """Do as `response`, with headers that are lines already."""
         if record.held is not None:
-            record.held.end(record)
+            self.end_held(record)
         return self.unsettled(status, body, record, lines)
 
     def unsettled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
@@ -82,6 +84,15 @@ class ClientCalls:
         if self.draining:
             response.force_close()
         return response
+
+    def end_held(self, record: RequestRecord) -> None:
+        """Give back what a request holds of its limits, if it holds anything. A fault in it changes no response."""
+        if record.held is None or record.held.ended:
+            return
+        try:
+            record.held.end(record)
+        except Exception:
+            self.guard.failed("limits", record.request_id)
 
     def overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
         """Return the error of a request that is refused for the gateway's own sake, and count it."""
@@ -124,6 +135,10 @@ class ClientCall:
     def surface(self) -> Surface:
         """The surface of its path."""
         return self.match.surface
+
+    def observer_failed(self, name: RunningObserver) -> None:
+        """Count and log the fault that is being handled of what observes the call."""
+        self.shared.guard.failed(name, self.record.request_id)
 
     @property
     def stored_for(self) -> str:
@@ -212,14 +227,14 @@ class ClientCall:
         if reason is not None:
             raise self.shared.overloaded(self.record, reason)
         if self.shared.payloads is not None:
-            self.shared.payloads(self.record, body)
+            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
         return body
 
     def _taken(self, body: bytes) -> bytes:
         if (reason := self.admitted.complete()) is not None:
             raise self.shared.overloaded(self.record, reason)
         if self.shared.payloads is not None:
-            self.shared.payloads(self.record, body)
+            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
         return body
 
     def _hold_body(self, length: int) -> None:

@@ -1,7 +1,7 @@
 """What the span of a sampled request says besides the request's record: what was asked, why it ended, and the texts
 where the table allows them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,19 +65,20 @@ def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
         notes.answer = answer_json(choices)
 
 
-def noted_stream(notes: SpanNotes, stream: Stream) -> Stream:
-    """Return the stream, whose texts are noted as they come where the table allows it. Then each piece is read by
-    itself, which costs the gateway as much again."""
-    return NotedStream(stream, notes) if notes.keeps_content else stream
+def noted_stream(notes: SpanNotes, stream: Stream, failed: Callable[[], None]) -> Stream:
+    """Return the stream, whose texts are noted as they come if the config file allows it. Then each chunk is read by
+    itself, which costs the gateway as much again. `failed` is called while a fault in that is handled."""
+    return NotedStream(stream, notes, failed) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
 class NotedStream:
-    """A stream whose texts are noted. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose texts are noted until a fault in that. See `proxy.upstream.vendor_stream.Stream`."""
 
     _stream: Stream
     _notes: SpanNotes
-    _texts: GatheredTexts = field(default_factory=GatheredTexts)
+    _failed: Callable[[], None]
+    _texts: GatheredTexts | None = field(default_factory=GatheredTexts)
 
     @property
     def over(self) -> bool:
@@ -109,12 +110,28 @@ class NotedStream:
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-        texts, notes = self._texts, self._notes
         try:
             for event in events:
-                if not isinstance(event, Usage):
-                    texts.add(event)
+                self._note(event)
                 yield event
         finally:
-            if texts.fresh:
-                notes.answer = texts.json()
+            self._write()
+
+    def _note(self, event: StreamEvent) -> None:
+        if self._texts is None or isinstance(event, Usage):
+            return
+        try:
+            self._texts.add(event)
+        except Exception:
+            self._fail()
+
+    def _write(self) -> None:
+        try:
+            if self._texts is not None and self._texts.fresh:
+                self._notes.answer = self._texts.json()
+        except Exception:
+            self._fail()
+
+    def _fail(self) -> None:
+        self._texts = None
+        self._failed()

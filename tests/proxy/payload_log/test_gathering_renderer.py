@@ -1,5 +1,8 @@
 """The client's bytes are the other renderer's, and what it is sent is gathered once."""
 
+import sys
+from typing import cast
+
 import orjson
 
 from providers.completion import Choice, Chunk, Completion, TextRun, Usage
@@ -32,7 +35,7 @@ class Plain:
 
 def test_a_run_that_is_rendered_in_chunks_is_gathered_as_chunks() -> None:
     content = LoggedContent(Allowance(10**6), b"", 1024)
-    renderer = GatheringRenderer(Plain(), content)
+    renderer = GatheringRenderer(Plain(), content, lambda: None)
     whole, pieces = TextRun(0, [b"a", b"b"], {}, 2, 2), TextRun(1, [b"c"], {}, 1, 1)
     assert renderer.run(whole) == b"ab"
     assert renderer.run(pieces) is None
@@ -41,3 +44,21 @@ def test_a_run_that_is_rendered_in_chunks_is_gathered_as_chunks() -> None:
     assert renderer.error(internal_error().facts) == b"error"
     assert renderer.completion(Completion((Choice(0, "x", "stop"),), None)) == b"x"
     assert orjson.loads(content.streamed() or b"") == [{"index": 0, "text": "ab"}, {"index": 1, "text": "c"}]
+
+
+def test_after_a_fault_the_client_is_sent_all_and_nothing_more_is_gathered() -> None:
+    content, faults = LoggedContent(Allowance(10**6), b"", 1024), []
+    renderer = GatheringRenderer(Plain(), content, lambda: faults.append(sys.exc_info()[0]))
+    runs = [TextRun(0, [text], {}, 1, 1) for text in (b"a", cast(bytes, 7), b"c")]
+    assert [renderer.run(runs[0]), renderer.chunk(Chunk(0, "b"))] == [b"a", b"b"]
+    renderer.renderer = Blank()
+    assert [renderer.run(runs[1]), renderer.run(runs[2]), renderer.chunk(Chunk(0, "d"))] == [b"-", b"-", b"d"]
+    assert orjson.loads(content.streamed() or b"") == [{"index": 0, "text": "ab"}]
+    assert faults == [TypeError]
+
+
+class Blank(Plain):
+    """Renders each run as a dash."""
+
+    def run(self, run: TextRun) -> bytes | None:
+        return b"-"
