@@ -13,9 +13,10 @@ NONE: Final = "–"
 STATES: Final[Mapping[Health, tuple[str, str]]] = {
     Health.UP: ("✓ up", "good"),
     Health.LIMITED: ("▲ limited", "warn"),
-    Health.TRIAL: ("◐ on trial", "warn"),
-    Health.COOLING: ("■ cooling down", "warn"),
-    Health.OPEN: ("✕ breaker open", "bad"),
+    Health.FAILING: ("▼ mostly failing", "bad"),
+    Health.HALF_OPEN: ("◐ half-open", "warn"),
+    Health.COOLING: ("■ cooldown", "warn"),
+    Health.OPEN: ("✕ circuit open", "bad"),
     Health.OUT_OF_SERVICE: ("○ out of service", "warn"),
 }
 """What a state is called, and its colour, which says nothing that the words do not."""

@@ -229,7 +229,13 @@ ONE_BY_ONE: Final = (
     Breakage("a key that ends in 3 days", ("DragomanKeyExpiring",), from_the_start),
     Breakage(
         "both targets of a route answer 500",
-        ("DragomanRouteDown", "DragomanBreakerOpen", "DragomanErrorBudgetBurnsFast", "DragomanErrorBudgetBurnsSlowly"),
+        (
+            "DragomanRouteDown",
+            "DragomanModelFailing",
+            "DragomanBreakerOpen",
+            "DragomanErrorBudgetBurnsFast",
+            "DragomanErrorBudgetBurnsSlowly",
+        ),
         lambda world: models(world, one="error-500", two="error-500"),
     ),
     Breakage(

@@ -96,7 +96,7 @@ _NUMBERS: Final = frozenset({"USED", "LEFT", ""})
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a table for people, what is used most first."""
     if found.get("alone"):
-        print(paint("This gateway counts alone now: whoever counts for all does not answer.", Ink.YELLOW))
+        print(paint("This gateway counts alone now: Redis or the coordinator does not answer.", Ink.YELLOW))
     if isinstance(evicted := found.get("evicted"), str):
         print(paint(f"{shown(evicted)}.", Ink.YELLOW))
     if not found["limits"]:

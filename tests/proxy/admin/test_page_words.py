@@ -57,7 +57,7 @@ def test_counts_have_their_noun_and_parts_their_share() -> None:
 def test_every_state_has_words_of_its_own_beside_its_colour() -> None:
     assert STATES.keys() == set(Health)
     assert len({words for words, _ in STATES.values()}) == len(Health)
-    assert state(Health.OPEN) == '<span class="state bad">✕ breaker open</span>'
+    assert state(Health.OPEN) == '<span class="state bad">✕ circuit open</span>'
 
 
 def test_a_table_names_its_columns_and_rows_for_screen_readers() -> None:
