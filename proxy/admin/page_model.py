@@ -9,7 +9,7 @@ from providers.target import Target
 from proxy.accounting.limit_report import with_unused
 from proxy.admin.failed_requests import FailedRequest, clipped
 from proxy.admin.gateway_state import GatewayState, gateway_state
-from proxy.admin.recent_requests import NO_USE, RecentUse, quantile, sum_of
+from proxy.admin.recent_requests import NO_USE, RecentUse, sum_of
 from proxy.admin.reload_history import PastReload
 from proxy.admin.route_states import Health, RouteRow, health_of, route_rows
 from proxy.admin.status import GatewayView, ProcessStatus, WorkerNow
@@ -65,10 +65,10 @@ class Traffic:
             use.requests,
             use.errors,
             use.refused,
-            quantile(use.firsts, 0.5),
-            quantile(use.firsts, 0.95),
-            quantile(use.durations, 0.5),
-            quantile(use.durations, 0.95),
+            use.first(0.5),
+            use.first(0.95),
+            use.duration(0.5),
+            use.duration(0.95),
             tokens_per_second(use, seconds),
         )
 

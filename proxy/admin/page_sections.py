@@ -23,6 +23,7 @@ from proxy.admin.page_words import (
     span,
     state,
     table,
+    usd,
 )
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
@@ -292,7 +293,7 @@ def _limit(view: LimitView) -> Markup:
 
 
 def _amount(unit: Unit, amount: int) -> str:
-    return f"{amount / NANO:,.2f}" if unit is Unit.USD else f"{amount:,}"
+    return usd(amount / NANO) if unit is Unit.USD else f"{amount:,}"
 
 
 def workers(page: StatusPage) -> Markup:

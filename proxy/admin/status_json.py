@@ -6,7 +6,7 @@ from config.problem import Problem
 from proxy.admin.failed_requests import FailedRequest
 from proxy.admin.gateway_state import gateway_state
 from proxy.admin.last_hour.hour_json import hour_json
-from proxy.admin.recent_requests import RecentUse, RecentUses, quantile
+from proxy.admin.recent_requests import RecentUse, RecentUses
 from proxy.admin.reload_history import PastReload
 from proxy.admin.route_states import RouteRow, health_of, route_rows
 from proxy.admin.status import GatewayView, status_facts
@@ -79,15 +79,15 @@ def _use(use: RecentUse, seconds: float) -> Mapping[str, object]:
         "errors": use.errors,
         "refused": use.refused,
         "tokens_per_second": round(tokens_per_second(use, seconds), 2),
-        "first_token_p50_s": _rounded(quantile(use.firsts, 0.5)),
-        "first_token_p95_s": _rounded(quantile(use.firsts, 0.95)),
-        "duration_p50_s": _rounded(quantile(use.durations, 0.5)),
-        "duration_p95_s": _rounded(quantile(use.durations, 0.95)),
+        "first_token_p50_s": _rounded(use.first(0.5)),
+        "first_token_p95_s": _rounded(use.first(0.95)),
+        "duration_p50_s": _rounded(use.duration(0.5)),
+        "duration_p95_s": _rounded(use.duration(0.95)),
     }
 
 
 def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
+    return None if seconds is None else round(seconds, 4)
 
 
 def _failed(request: FailedRequest) -> dict[str, object]:

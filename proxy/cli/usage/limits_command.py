@@ -157,7 +157,7 @@ def _number(value: float) -> str:
     """Return a number with separators; of USD, to the cent, or to the first digits of less."""
     if isinstance(value, int):
         return f"{value:,}"
-    text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.6f}"
+    text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.{6 if value >= 1e-6 else 9}f}"
     return re.sub(r"\.00$", "", text)
 
 

@@ -8,9 +8,12 @@ import pytest
 from proxy.admin import page_sections as sections
 from proxy.admin.page_model import PageQuery, status_page
 from proxy.admin.recent_requests import NO_USES
+from proxy.limits.limit import Period, Unit
+from proxy.limits.limit_views import LimitKind, LimitView
 from tests.proxy.admin.kit import RELOADS, TABLE, failed, page, status, view
 from tests.proxy.admin.markup.test_html import read
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 
 def said(markup: str) -> str:
@@ -101,6 +104,21 @@ def test_limits_show_what_is_used_and_which_is_reached() -> None:
     assert "✕ reached" in text
     assert 'value="0.900" aria-label="90% used"' in shown
     assert sections.limits(page(status=replace(status(), limits=()))) == ""
+
+
+@looped(
+    ("limit", "used", "words"),
+    [
+        (10**7, 41 * 10**5, ("0.01 USD per month", "0.0041 USD", "41%")),
+        (10**9, 5, ("1.00 USD per month", "0.0000000050 USD", "0%")),
+        (5 * 10**11, 10**10, ("500.00 USD per month", "10.00 USD", "2%")),
+    ],
+)
+def test_what_is_used_agrees_with_its_share(limit: int, used: int, words: tuple[str, ...]) -> None:
+    view = LimitView("team search", LimitKind.BUDGET, Unit.USD, Period.MONTH, limit, used)
+    text = said(sections.limits(page(status=replace(status(), limits=(view,)))))
+    for each in words:
+        assert each in text
 
 
 def test_workers_on_another_table_are_told_apart() -> None:

@@ -22,7 +22,16 @@ from tests.support.looped import looped
 
 @looped(
     ("seconds", "words"),
-    [(None, "–"), (0.0, "0 ms"), (0.0123, "12 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s"), (300.4, "300 s")],
+    [
+        (None, "–"),
+        (0.0, "0 ms"),
+        (0.0022, "2.2 ms"),
+        (0.00996, "10 ms"),
+        (0.0123, "12 ms"),
+        (0.9999, "1.0 s"),
+        (12.34, "12.3 s"),
+        (300.4, "300 s"),
+    ],
 )
 def test_a_time_is_short(seconds: float | None, words: str) -> None:
     assert span(seconds) == words
