@@ -52,8 +52,8 @@ class RetriesSection(Section):
 
 
 class CircuitBreakerSection(Section):
-    """When the circuit of a deployment opens, and for how long. After a cooldown it gets one request at a time, until one is
-    answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
+    """When the circuit of a deployment opens, and for how long. After a cooldown it gets one request at a time, until
+    one is answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
 
     failures: Failures = Field(
         default=None,

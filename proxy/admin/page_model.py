@@ -8,10 +8,9 @@ from config.problem import Problem
 from providers.target import Target
 from proxy.accounting.limit_report import with_unused
 from proxy.admin.failed_requests import FailedRequest, clipped
-from proxy.admin.gateway_state import GatewayState, gateway_state
 from proxy.admin.recent_requests import NO_USE, RecentUse, sum_of
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import Health, RouteRow, health_of, route_rows
+from proxy.admin.route_states import GatewayState, Health, RouteRow, gateway_state, health_of, route_rows
 from proxy.admin.status import GatewayView, ProcessStatus, WorkerNow
 from proxy.admin.status_json import tokens_per_second
 from proxy.limits.limit_views import LimitView

@@ -5,7 +5,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
-from proxy.admin.gateway_state import Level
 from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
 from proxy.admin.page_words import (
@@ -27,7 +26,7 @@ from proxy.admin.page_words import (
 )
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import SKIPPED, Health, RouteRow, RouteState, TargetOfRoute
+from proxy.admin.route_states import SKIPPED, Health, Level, RouteRow, RouteState, TargetOfRoute
 from proxy.limits.limit import NANO, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.version import VERSION
@@ -307,7 +306,7 @@ def workers(page: StatusPage) -> Markup:
 
 def _digest(digest: str, in_force: str) -> Markup:
     shown = element("code", digest[:12])
-    return shown if digest == in_force else joined((shown, element("small", "not the one in force")))
+    return shown if digest == in_force else joined((shown, element("small", "not the current one")))
 
 
 def reloads(page: StatusPage) -> Markup:

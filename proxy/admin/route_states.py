@@ -1,6 +1,7 @@
-"""The states of deployments, and of routes: their strategy, and which of their targets are skipped now, and why.
+"""The states of deployments, of routes with their targets, and of the gateway as a whole.
 
-A route has no state of its own: it is made of those of the deployments that its targets lead to. Pure.
+A route has no state of its own: it is made of those of the deployments that its targets lead to. The gateway is well if
+a restart would work and no name fails. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,8 @@ from typing import Final
 
 from providers.target import Target
 from proxy.admin.recent_requests import RecentUse
-from proxy.admin.status import DeploymentState, ProcessStatus
+from proxy.admin.reload_history import PastReload
+from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.routing.policies import WEIGHED
 from proxy.routing.resolve_model import reached, settings_of
@@ -202,3 +204,49 @@ def failing_names(snapshot: Snapshot, status: ProcessStatus, routes: Iterable[Ro
         and all(health_of(status, target) > Health.LIMITED for target in model.targets)
     }
     return sorted(failing)
+
+
+MOST_NAMES: Final = 5
+"""Failing names that are listed; the others are counted."""
+
+
+class Level(IntEnum):
+    """How a gateway is; the greater the worse. WELL: a restart would work, and no name fails."""
+
+    WELL = 0
+    TROUBLED = 1
+    NOT_READY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayState:
+    """How a gateway is, and the `reasons` if it is not well, each a clause. `failing` are the names of which no target
+    is up; `refused` are the problems for which the config file on disk was refused, empty if it was not."""
+
+    level: Level
+    reasons: Sequence[str]
+    failing: Sequence[str]
+    refused: Sequence[str]
+
+
+def gateway_state(
+    view: GatewayView, health: Mapping[str, Health], routes: Iterable[RouteRow], reloads: Sequence[PastReload]
+) -> GatewayState:
+    """Return the state of a gateway: `health` by deployment, `reloads` with the newest first. The config file is read
+    when it changes and at each reload; the newest reload knows it as it is."""
+    failing = failing_names(view.snapshot, view.status, routes)
+    refused = reloads[0].problems if reloads else ()
+    reasons = list(_troubles(health, failing, refused))
+    if not view.status.ready:
+        return GatewayState(Level.NOT_READY, ("it takes no requests now", *reasons), failing, refused)
+    return GatewayState(Level.TROUBLED if reasons else Level.WELL, reasons, failing, refused)
+
+
+def _troubles(health: Mapping[str, Health], failing: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
+    if refused:
+        yield "the config file on disk is refused: a restart would fail"
+    if failing:
+        more = f" and {len(failing) - MOST_NAMES} more" if len(failing) > MOST_NAMES else ""
+        yield f"no target is up of {', '.join(failing[:MOST_NAMES])}{more}"
+    if troubled := sum(1 for each in health.values() if each):
+        yield f"{troubled:,} of {len(health):,} deployment{'s' if len(health) != 1 else ''} not up"

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from config.problem import Problem
 from proxy.admin.failed_requests import FailedRequest
-from proxy.admin.gateway_state import gateway_state
 from proxy.admin.last_hour.hour_json import hour_json
 from proxy.admin.recent_requests import RecentUse, RecentUses
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import RouteRow, health_of, route_rows
+from proxy.admin.route_states import RouteRow, gateway_state, health_of, route_rows
 from proxy.admin.status import GatewayView, status_facts
 from proxy.telemetry.log_format import timestamp
 

@@ -50,10 +50,7 @@ class TargetLimiter:
         held = record.held
         if held is None:
             return
-        try:
-            held.leave_target()
-        except Exception:
-            self.guard.failed("limits", record.request_id)
+        self.guard.call("limits", record.request_id, held.leave_target)
         scopes = self.scopes.get(target.label)
         if scopes is None:
             return

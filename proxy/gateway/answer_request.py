@@ -28,7 +28,6 @@ from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
@@ -118,8 +117,8 @@ class Exchange:
                     record.first_content = self.call.shared.now()
                     record.status = 200
                     response = await self.call.begin_events(answer_lines(record))
-                    shown, aside = self._gathered(renderer), partial(self.threads.run, record.owner)
-                    noted = None if record.sampled is None else self._note_end
+                    shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
+                    noted = None if record.sampled is None else self.call.note_end
                     facts = deadlines, record, prepared.request, tokens, aside, noted
                     relay = Relay(stream, shown, response.send, *facts)
                     await relay.run()
@@ -157,20 +156,7 @@ class Exchange:
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
         sampled = self.job.record.sampled
-        failed = partial(self.call.observer_failed, "tracing")
-        return stream if sampled is None else noted_stream(sampled.notes, stream, failed)
-
-    def _gathered(self, renderer: Renderer) -> Renderer:
-        """Return the renderer; with a payload log, one that gathers what the client is sent."""
-        if (content := self.job.record.content) is None:
-            return renderer
-        return GatheringRenderer(renderer, content, partial(self.call.observer_failed, "payload_log"))
-
-    def _note_end(self, reason: str) -> None:
-        """Note in the request's span why a choice ended."""
-        record = self.job.record
-        if record.sampled is not None:
-            self.call.shared.guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
+        return stream if sampled is None else noted_stream(sampled.notes, stream, self.call.guard_of("tracing"))
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may repeat the whole response and the request."""

@@ -17,6 +17,7 @@ from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
+from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import Load
@@ -26,10 +27,10 @@ from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.surfaces.surface import Surface
+from proxy.surfaces.surface import Renderer, Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.observer_guard import ObserverGuard, RunningObserver
+from proxy.telemetry.observer_guard import ObserverGuard, OneGuard, RunningObserver
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
@@ -87,12 +88,8 @@ class ClientCalls:
 
     def end_held(self, record: RequestRecord) -> None:
         """Give back what a request holds of its limits, if it holds anything. A fault in it changes no response."""
-        if record.held is None or record.held.ended:
-            return
-        try:
-            record.held.end(record)
-        except Exception:
-            self.guard.failed("limits", record.request_id)
+        if record.held is not None and not record.held.ended:
+            self.guard.call("limits", record.request_id, record.held.end, record)
 
     def overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
         """Return the error of a request that is refused for the gateway's own sake, and count it."""
@@ -136,9 +133,19 @@ class ClientCall:
         """The surface of its path."""
         return self.match.surface
 
-    def observer_failed(self, name: RunningObserver) -> None:
-        """Count and log the fault that is being handled of what observes the call."""
-        self.shared.guard.failed(name, self.record.request_id)
+    def guard_of(self, name: RunningObserver) -> OneGuard:
+        """Return the guard of an observer of the call."""
+        return self.shared.guard.of(name, self.record.request_id)
+
+    def gathered(self, renderer: Renderer) -> Renderer:
+        """Return the renderer; with a payload log, one that gathers what the client is sent."""
+        content = self.record.content
+        return renderer if content is None else GatheringRenderer(renderer, content, self.guard_of("payload_log"))
+
+    def note_end(self, reason: str) -> None:
+        """Note in the span of a sampled request why a choice ended."""
+        if (sampled := self.record.sampled) is not None:
+            self.shared.guard.call("tracing", self.record.request_id, sampled.notes.ended, reason)
 
     @property
     def stored_for(self) -> str:

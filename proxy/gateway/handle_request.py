@@ -239,10 +239,7 @@ class Gateway:
                 self._guard.call("tracing", record.request_id, self.traces.join, http, record)
             else:
                 self._guard.call("tracing", record.request_id, self.traces.begin, http.method, record)
-        try:
-            self.on_begin(record)
-        except Exception:
-            self._guard.failed("watchdog", record.request_id)
+        self._guard.call("watchdog", record.request_id, self.on_begin, record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
         desk = self._calls.guards

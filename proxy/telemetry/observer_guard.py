@@ -45,13 +45,39 @@ class ObserverGuard:
         try:
             return report(*about)
         except Exception:
-            self.failed(name, request_id)
+            self._failed(name, request_id)
             return None
 
-    def failed(self, name: ObserverName, request_id: str) -> None:
+    def of(self, name: ObserverName, request_id: str) -> "OneGuard":
+        """Return the guard of one observer of a request."""
+        return OneGuard(self, name, request_id)
+
+    def _failed(self, name: ObserverName, request_id: str) -> None:
         """Count the fault that is being handled, and log it unless one of this observer was logged just now."""
         self._metrics.observer_failed(name)
         now = self._clock()
         if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
             self._traced[name] = now
             self._log.exception("request %s: a fault in %s; the response is not affected", request_id, name)
+
+
+class OneGuard:
+    """Calls one observer of one request until its first fault: what it has gathered then is not complete."""
+
+    __slots__ = ("_guard", "_name", "_request_id", "works")
+
+    def __init__(self, guard: ObserverGuard, name: ObserverName, request_id: str) -> None:
+        self._guard = guard
+        self._name = name
+        self._request_id = request_id
+        self.works = True
+
+    def call(self, report: Callable[[Unpack[Arguments]], None], *about: *Arguments) -> None:
+        """Call the observer unless it has failed."""
+        if self.works:
+            self.works = self._guard.call(self._name, self._request_id, _done, report, about) is True
+
+
+def _done(report: Callable[..., None], about: tuple[object, ...]) -> Literal[True]:
+    report(*about)
+    return True

@@ -1,12 +1,13 @@
 """What the span of a sampled request says besides the request's record: what was asked, why it ended, and the texts
 where the table allows them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
+from proxy.telemetry.observer_guard import OneGuard
 from proxy.trace_context import MOST_REASONS, NoteValue, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
 from proxy.upstream.vendor_stream import Stream
@@ -65,10 +66,10 @@ def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
         notes.answer = answer_json(choices)
 
 
-def noted_stream(notes: SpanNotes, stream: Stream, failed: Callable[[], None]) -> Stream:
+def noted_stream(notes: SpanNotes, stream: Stream, guard: OneGuard) -> Stream:
     """Return the stream, whose texts are noted as they come if the config file allows it. Then each chunk is read by
-    itself, which costs the gateway as much again. `failed` is called while a fault in that is handled."""
-    return NotedStream(stream, notes, failed) if notes.keeps_content else stream
+    itself, which costs the gateway as much again. `guard` reports a fault in that."""
+    return NotedStream(stream, notes, guard) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
@@ -77,8 +78,8 @@ class NotedStream:
 
     _stream: Stream
     _notes: SpanNotes
-    _failed: Callable[[], None]
-    _texts: GatheredTexts | None = field(default_factory=GatheredTexts)
+    _guard: OneGuard
+    _texts: GatheredTexts = field(default_factory=GatheredTexts)
 
     @property
     def over(self) -> bool:
@@ -110,28 +111,15 @@ class NotedStream:
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        texts, guard = self._texts, self._guard
         try:
             for event in events:
-                self._note(event)
+                if not isinstance(event, Usage):
+                    guard.call(texts.add, event)
                 yield event
         finally:
-            self._write()
-
-    def _note(self, event: StreamEvent) -> None:
-        if self._texts is None or isinstance(event, Usage):
-            return
-        try:
-            self._texts.add(event)
-        except Exception:
-            self._fail()
+            guard.call(self._write)
 
     def _write(self) -> None:
-        try:
-            if self._texts is not None and self._texts.fresh:
-                self._notes.answer = self._texts.json()
-        except Exception:
-            self._fail()
-
-    def _fail(self) -> None:
-        self._texts = None
-        self._failed()
+        if self._texts.fresh:
+            self._notes.answer = self._texts.json()

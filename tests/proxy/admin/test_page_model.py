@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.admin.gateway_state import Level
 from proxy.admin.page_model import MOST_LIMITS, MOST_QUERY, MOST_ROWS, PageQuery, Traffic, status_page
 from proxy.admin.recent_requests import NO_USE, RecentUse, RecentUses
-from proxy.admin.route_states import Health
+from proxy.admin.route_states import Health, Level
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.limits.limit_views import LimitView
 from tests.proxy.admin.kit import NOW, USE, page, status, view

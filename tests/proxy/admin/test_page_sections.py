@@ -109,7 +109,7 @@ def test_limits_show_what_is_used_and_which_is_reached() -> None:
 @looped(
     ("limit", "used", "words"),
     [
-        (10**7, 41 * 10**5, ("0.01 USD per month", "0.0041 USD", "41%")),
+        (10**7, 41 * 10**5, ("0.010 USD per month", "0.0041 USD", "41%")),
         (10**9, 5, ("1.00 USD per month", "0.0000000050 USD", "0%")),
         (5 * 10**11, 10**10, ("500.00 USD per month", "10.00 USD", "2%")),
     ],
@@ -124,7 +124,7 @@ def test_what_is_used_agrees_with_its_share(limit: int, used: int, words: tuple[
 def test_workers_on_another_table_are_told_apart() -> None:
     text = said(sections.workers(page()))
     assert "worker 1 (process 7)" in text
-    assert text.count("not the one in force") == 1
+    assert text.count("not the current one") == 1
     assert sections.workers(page(workers=None)) == ""
 
 

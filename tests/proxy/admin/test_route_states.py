@@ -4,10 +4,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from proxy.admin.recent_requests import RecentUse, RecentUses
-from proxy.admin.route_states import MOST_TARGETS, Health, RouteState, failing_names, health_of, route_rows
+from proxy.admin.recent_requests import NO_USES, RecentUse, RecentUses
+from proxy.admin.reload_history import PastReload
+from proxy.admin.route_states import (
+    MOST_TARGETS,
+    GatewayState,
+    Health,
+    Level,
+    RouteState,
+    failing_names,
+    gateway_state,
+    health_of,
+    route_rows,
+)
 from proxy.admin.status import DeploymentState, ProcessStatus
-from tests.proxy.admin.kit import TABLE, status, table
+from tests.proxy.admin.kit import NOW, RELOADS, TABLE, status, table, view
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 
@@ -133,3 +144,45 @@ def test_a_deployment_out_of_service_is_told_as_such_whatever_its_state() -> Non
         (Health.OUT_OF_SERVICE, "out of service")
     ] * 2
     assert rows["down", ""].state is RouteState.DOWN
+
+
+WELL = replace(status(), states={}, limited={}, recent=NO_USES)
+EVERY = ("mock/echo/default", "v/m/a", "v/m/b", "v/m/c", "v/m/d")
+
+
+def state_of(now: ProcessStatus, reloads: tuple[PastReload, ...] = ()) -> GatewayState:
+    made = view(status=now)
+    health = {target.label: health_of(now, target) for target in made.snapshot.targets()}
+    return gateway_state(made, health, route_rows(made.snapshot, now), reloads)
+
+
+def test_a_gateway_without_trouble_is_well() -> None:
+    for reloads in ((), RELOADS[1:]):
+        assert state_of(WELL, reloads) == GatewayState(Level.WELL, [], [], ())
+
+
+def test_a_refused_config_file_is_trouble_until_a_reload_takes_one() -> None:
+    refused = state_of(WELL, RELOADS)
+    assert (refused.level, refused.reasons) == (
+        Level.TROUBLED,
+        ["the config file on disk is refused: a restart would fail"],
+    )
+    assert refused.refused == ("t.yaml:2:3 models: no vendor named v",)
+    assert state_of(WELL, (PastReload(NOW, "abc"), *RELOADS)).level is Level.WELL
+
+
+@looped("state", [*DeploymentState])
+def test_a_name_without_a_target_that_is_up_is_trouble(state: DeploymentState) -> None:
+    found = state_of(replace(WELL, states=dict.fromkeys(EVERY, state)))
+    assert found.level is Level.TROUBLED
+    assert found.failing == ["fast", "mock/echo", "v/m"]
+    assert found.reasons == ["no target is up of fast, mock/echo, v/m", "5 of 5 deployments not up"]
+
+
+def test_a_gateway_that_takes_no_requests_says_what_else_is_wrong() -> None:
+    found = state_of(replace(WELL, ready=False), RELOADS)
+    assert found.level is Level.NOT_READY
+    assert [reason.partition(":")[0] for reason in found.reasons] == [
+        "it takes no requests now",
+        "the config file on disk is refused",
+    ]

@@ -1,6 +1,5 @@
 """The client's bytes are the other renderer's, and what it is sent is gathered once."""
 
-import sys
 from typing import cast
 
 import orjson
@@ -9,6 +8,12 @@ from providers.completion import Choice, Chunk, Completion, TextRun, Usage
 from proxy.errors import internal_error
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.payload_log.request_content import Allowance, LoggedContent
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard, OneGuard
+
+
+def guard(metrics: Metrics | None = None) -> OneGuard:
+    return ObserverGuard(metrics or Metrics()).of("payload_log", "req-1")
 
 
 class Plain:
@@ -35,7 +40,7 @@ class Plain:
 
 def test_a_run_that_is_rendered_in_chunks_is_gathered_as_chunks() -> None:
     content = LoggedContent(Allowance(10**6), b"", 1024)
-    renderer = GatheringRenderer(Plain(), content, lambda: None)
+    renderer = GatheringRenderer(Plain(), content, guard())
     whole, pieces = TextRun(0, [b"a", b"b"], {}, 2, 2), TextRun(1, [b"c"], {}, 1, 1)
     assert renderer.run(whole) == b"ab"
     assert renderer.run(pieces) is None
@@ -47,14 +52,13 @@ def test_a_run_that_is_rendered_in_chunks_is_gathered_as_chunks() -> None:
 
 
 def test_after_a_fault_the_client_is_sent_all_and_nothing_more_is_gathered() -> None:
-    content, faults = LoggedContent(Allowance(10**6), b"", 1024), []
-    renderer = GatheringRenderer(Plain(), content, lambda: faults.append(sys.exc_info()[0]))
+    content, metrics = LoggedContent(Allowance(10**6), b"", 1024), Metrics()
+    renderer = GatheringRenderer(Blank(), content, guard(metrics))
     runs = [TextRun(0, [text], {}, 1, 1) for text in (b"a", cast(bytes, 7), b"c")]
-    assert [renderer.run(runs[0]), renderer.chunk(Chunk(0, "b"))] == [b"a", b"b"]
-    renderer.renderer = Blank()
+    assert [renderer.run(runs[0]), renderer.chunk(Chunk(0, "b"))] == [b"-", b"b"]
     assert [renderer.run(runs[1]), renderer.run(runs[2]), renderer.chunk(Chunk(0, "d"))] == [b"-", b"-", b"d"]
     assert orjson.loads(content.streamed() or b"") == [{"index": 0, "text": "ab"}]
-    assert faults == [TypeError]
+    assert b'observer_failures_total{observer="payload_log"} 1.0' in metrics.render()
 
 
 class Blank(Plain):
