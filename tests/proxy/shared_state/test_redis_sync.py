@@ -192,6 +192,7 @@ async def test_one_that_freezes_and_one_that_is_started_anew_are_found_again(
     place = f"Redis at 127.0.0.1:{redis.port}"
     lost, found = f"{place} does not answer; going on alone", f"{place} answers again"
     assert Counter(told.messages) == {lost: 4, found: 4}
+    assert {record.levelname for record in told.records if record.message == found} == {"INFO"}
 
 
 async def test_a_key_of_another_program_is_a_lost_server(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
