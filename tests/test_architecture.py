@@ -114,7 +114,7 @@ MAY_CATCH_ALL = frozenset(
         "proxy/tracing/export_queue.py",
         "proxy/plugins/foreign_code.py",
         "proxy/plugins/usage_sinks.py",
-        "proxy/process/request_observer.py",
+        "proxy/telemetry/observer_guard.py",
         "proxy/workers/worker_template.py",
     }
 )

@@ -52,8 +52,8 @@ class RetriesSection(Section):
 
 
 class CircuitBreakerSection(Section):
-    """When a deployment is left alone, and for how long. After a cooldown it gets one request at a time, until one is
-    answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
+    """When the circuit of a deployment opens, and for how long. After a cooldown it gets one request at a time, until
+    one is answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
 
     failures: Failures = Field(
         default=None,
@@ -62,7 +62,7 @@ class CircuitBreakerSection(Section):
     )
     cooldown: Timeout = Field(
         default=None,
-        description="How long it stays open, a fifth more or less, and how long a deployment is left alone that says "
+        description="How long it stays open, a fifth more or less, and how long a deployment is skipped that says "
         "that it limits its rate and not for how long, unless it answers others meanwhile (1s). "
         f"Built in: {duration(defaults.COOLDOWN)}.",
     )

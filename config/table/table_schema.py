@@ -151,7 +151,7 @@ class DeploymentSettings(MaybeEmptySection):
         default=RetriesSection(), description="When a failed attempt is followed by another."
     )
     circuit_breaker: CircuitBreakerSection = Field(
-        default=CircuitBreakerSection(), description="When a deployment is left alone, and for how long."
+        default=CircuitBreakerSection(), description="When the circuit of a deployment opens, and for how long."
     )
     concurrent: Concurrent = Field(
         default=None,

@@ -141,7 +141,7 @@ class LoaderProcess:
                 report = read_report(line)
                 self.state.follow(report, before)
                 if self._trouble is not None:
-                    self._log.warning("the ledger is loaded again, by process %d", self.pid)
+                    self._log.info("the ledger is loaded again, by process %d", self.pid)
                 before, self._trouble = report, None
 
     def _down(self, why: str) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import floor, log10
 from typing import Final, NamedTuple
 
 from proxy.admin.last_hour.hour_figures import (
@@ -21,8 +20,7 @@ from proxy.admin.last_hour.hour_figures import (
 from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.markup.svg_charts import ChartSeries, bars, lines, top_of
 from proxy.admin.page_model import StatusPage
-from proxy.admin.page_words import NONE, Column, counted, name, note, ratio, row, section, span, table
-from proxy.admin.recent_requests import quantile
+from proxy.admin.page_words import NONE, Column, counted, name, note, ratio, row, section, span, table, usd
 from proxy.request_record import OTHER
 from proxy.telemetry.log_format import timestamp
 
@@ -55,6 +53,9 @@ _SPENDERS: Final = (
     *(Column("Name", "any"), Column("Cost in USD", "n"), Column("Share of cost", "n"), Column("Tokens", "n")),
     Column("Requests", "n"),
 )
+
+Quantile = Callable[[MinuteFigures, float], float | None]
+"""Returns a share's quantile of some times of a minute."""
 
 
 class LegendEntry(NamedTuple):
@@ -95,8 +96,8 @@ def last_hour(page: StatusPage) -> Markup:
     window = HourWindow.of(hour)
     charts = (
         _requests(window),
-        _times(window, "Time to first token", lambda each: each.firsts),
-        _times(window, "Duration", lambda each: each.durations),
+        _times(window, "Time to first token", MinuteFigures.first),
+        _times(window, "Duration", MinuteFigures.duration),
         _teams(window, "Cost by team", lambda spent: spent.cost, lambda cost: f"{usd(cost)} USD"),
         _teams(window, "Tokens by team", lambda spent: spent.tokens, lambda tokens: f"{tokens:,.0f}"),
         _cached(window),
@@ -118,13 +119,13 @@ def _requests(window: HourWindow) -> Markup:
     return _figure(window, "Requests by outcome", detail, legend, lambda label: bars(series, top, label))
 
 
-def _times(window: HourWindow, caption: str, counts: Callable[[MinuteFigures], tuple[int, ...]]) -> Markup:
+def _times(window: HourWindow, caption: str, quantile: Quantile) -> Markup:
     """Return p50 and p95 of each minute, and in words those of the hour."""
-    values = [[quantile(counts(each), share) for each in window.minutes] for _, share, _, _ in _SHARES]
+    values = [[quantile(each, share) for each in window.minutes] for _, share, _, _ in _SHARES]
     seconds = [value for each in values for value in each if value is not None]
     if not seconds:
         return _empty(caption, "none was measured in the hour")
-    whole, top = counts(sum_of_minutes(0, window.minutes)), top_of(seconds)
+    whole, top = sum_of_minutes(0, window.minutes), top_of(seconds)
     series = [ChartSeries(look, each, form) for each, (_, _, look, form) in zip(values, _SHARES, strict=True)]
     legend = [LegendEntry(look, f"{words} {span(quantile(whole, share))}") for words, share, look, _ in _SHARES]
     detail = f"p95 is dashed; the top is {span(top)}"
@@ -189,15 +190,6 @@ def _name_of(spender: str) -> str:
     return "all others" if spender == OTHER else spender
 
 
-def usd(amount: float) -> str:
-    """Return USD with two digits after the point, of less than one with its first two digits that are not zero."""
-    if not 0 < amount < 1:
-        return f"{amount:,.2f}"
-    if amount < 1e-9:
-        return "<0.000000001"
-    return f"{amount:.{max(2, 1 - floor(log10(amount)))}f}"
-
-
 def _by_time(window: HourWindow) -> Markup:
     caption = "Times are of requests that succeeded."
     rows = (_some_minutes(window, stride, list(each)) for stride, each in groupby(window.minutes, _stride))
@@ -221,16 +213,17 @@ def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigur
         _BY_TIME,
         f"{_clock(stride)} to {_clock(stride + STRIDE - 1)}",
         *(f"{whole.of(GROUPS[group]):,}" for group in _BEST_FIRST),
-        _pair(whole.firsts),
-        _pair(whole.durations),
+        _pair(whole, MinuteFigures.first),
+        _pair(whole, MinuteFigures.duration),
         f"{spent.tokens:,}",
         usd(spent.cost),
         f"{whole.cached / whole.prompt:.1%}" if whole.prompt else NONE,
     )
 
 
-def _pair(counts: tuple[int, ...]) -> str:
-    return " / ".join(span(quantile(counts, share)) for _, share, _, _ in _SHARES) if any(counts) else NONE
+def _pair(whole: MinuteFigures, quantile: Quantile) -> str:
+    times = [quantile(whole, share) for _, share, _, _ in _SHARES]
+    return NONE if None in times else " / ".join(map(span, times))
 
 
 def _spenders(hour: HourFigures) -> Markup:

@@ -8,9 +8,9 @@ from config.problem import Problem
 from providers.target import Target
 from proxy.accounting.limit_report import with_unused
 from proxy.admin.failed_requests import FailedRequest, clipped
-from proxy.admin.recent_requests import NO_USE, RecentUse, quantile, sum_of
+from proxy.admin.recent_requests import NO_USE, RecentUse, sum_of
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import Health, RouteRow, health_of, route_rows
+from proxy.admin.route_states import GatewayState, Health, RouteRow, gateway_state, health_of, route_rows
 from proxy.admin.status import GatewayView, ProcessStatus, WorkerNow
 from proxy.admin.status_json import tokens_per_second
 from proxy.limits.limit_views import LimitView
@@ -64,17 +64,17 @@ class Traffic:
             use.requests,
             use.errors,
             use.refused,
-            quantile(use.firsts, 0.5),
-            quantile(use.firsts, 0.95),
-            quantile(use.durations, 0.5),
-            quantile(use.durations, 0.95),
+            use.first(0.5),
+            use.first(0.95),
+            use.duration(0.5),
+            use.duration(0.95),
             tokens_per_second(use, seconds),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRow:
-    """One deployment. `probe` are the seconds until it is asked again, None where it is asked as usual; `failed` is
+    """One deployment. `probe` are the seconds until it is called again, `None` if its circuit is closed; `failed` is
     when it failed last, in unix seconds, and `reason` why; `limit` its concurrency limit in words."""
 
     name: str
@@ -101,14 +101,14 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class StatusPage:
-    """A page. `troubled` of all `deployments` are not asked as usual; `found` are those the visitor asks for, of which
+    """A page. `state` says how the gateway is; `found` of all `deployments` are those the visitor asks for, of which
     `rows` are shown, the worst first. `limits_more`, `models_found` and `routes_found` count what is beyond their
     rows."""
 
     view: GatewayView
     query: PageQuery
     deployments: int
-    troubled: int
+    state: GatewayState
     found: int
     rows: Sequence[DeploymentRow]
     vendors: Sequence[GroupRow]
@@ -156,7 +156,7 @@ def status_page(
         view=view,
         query=query,
         deployments=len(targets),
-        troubled=sum(1 for each in health.values() if each),
+        state=gateway_state(view, health, routes, reloads),
         found=len(asked),
         rows=[_row(status, target, health[target.label]) for target in asked[:cut]],
         vendors=[_group(*each, health, status) for each in _grouped(targets, lambda target: target.vendor)],
@@ -186,7 +186,7 @@ def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow
         vendor=target.vendor,
         model=target.table_key,
         health=health,
-        probe=status.unavailable.get(label, 0.0) if Health.TRIAL <= health <= Health.OPEN else None,
+        probe=status.unavailable.get(label, 0.0) if Health.HALF_OPEN <= health <= Health.OPEN else None,
         reason="" if noted is None else noted.what,
         failed=None if noted is None else noted.when,
         limit="" if limited is None else str(limited),

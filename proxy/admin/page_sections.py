@@ -1,6 +1,6 @@
 """The sections of the operator's page, each from the page's values. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -22,10 +22,11 @@ from proxy.admin.page_words import (
     span,
     state,
     table,
+    usd,
 )
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import PASSED_OVER, Health, RouteRow, TargetOfRoute
+from proxy.admin.route_states import SKIPPED, Health, Level, RouteRow, RouteState, TargetOfRoute
 from proxy.limits.limit import NANO, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.version import VERSION
@@ -58,15 +59,18 @@ MOST_OPEN: Final = 20
 
 
 def headline(page: StatusPage) -> Markup:
-    """Return the sentence that says whether all is well. Its text changes only when that does, since screen readers
-    tell it then."""
-    if not page.status.ready:
-        return element("p", "✕ Not ready: it takes no requests now.", class_="headline bad", role="status")
-    if not page.troubled:
-        text = f"✓ Ready, and {counted(page.deployments, 'deployment')} up."
-        return element("p", text, class_="headline good", role="status")
-    text = f"▲ Ready, but {page.troubled} of {counted(page.deployments, 'deployment')} not as usual."
-    return element("p", text, class_="headline warn", role="status")
+    """Return the sentence that says whether all is well: green if a restart would work and no name fails. Its text
+    changes only when that does, since screen readers read it then."""
+    begin, colour = _HEADLINES[page.state.level]
+    what = "; ".join(page.state.reasons) or f"{counted(page.deployments, 'deployment')} up"
+    return element("p", f"{begin} {what}.", class_=f"headline {colour}", role="status")
+
+
+_HEADLINES: Final[Mapping[Level, tuple[str, str]]] = {
+    Level.WELL: ("✓ Ready, and", "good"),
+    Level.TROUBLED: ("▲ Ready, but", "warn"),
+    Level.NOT_READY: ("✕ Not ready:", "bad"),
+}
 
 
 def overview(page: StatusPage) -> Markup:
@@ -89,9 +93,9 @@ def overview(page: StatusPage) -> Markup:
     if status.log_lines_dropped:
         facts.append(_fact("Log lines dropped", f"{status.log_lines_dropped:,}"))
     if status.limits_alone:
-        facts.append(_fact("Limits", "counted alone", "whoever counts for all does not answer"))
+        facts.append(_fact("Limits", "counted alone", "Redis or the coordinator does not answer"))
     if status.limits_evicted:
-        facts.append(_fact("Limits", "may be thrown away", status.limits_evicted, wide=True))
+        facts.append(_fact("Limits", "may be evicted", status.limits_evicted, wide=True))
     facts += [_fact(f"Models of {name}", str(listed)) for name, listed in sorted(status.model_lists.items())]
     return section("overview", "Overview", element("dl", *facts))
 
@@ -196,8 +200,8 @@ def routes(page: StatusPage) -> Markup:
     if not page.routes:
         return Markup()
     caption = (
-        "Those first of which a target is passed over. Targets stand in the order of the table; a share is that of the"
-        " requests that come to a target first, where weights decide it."
+        "The worst first. Targets stand in the order of the config file; a share is that of the requests that come to a"
+        " target first, if weights decide it."
     )
     parts = [table(caption, _ROUTES, map(_route, page.routes))]
     if len(page.routes) < page.routes_found:
@@ -207,10 +211,12 @@ def routes(page: StatusPage) -> Markup:
 
 def _route(each: RouteRow) -> Markup:
     count = len(each.targets) + each.more
-    words, colour = ("✓ up", "good") if not each.passed else ("✕ down", "bad") if each.down else ("▲ in part", "warn")
+    words, colour = _ROUTE_STATES[each.state]
     told = element("span", words, class_=f"state {colour}")
-    if each.passed:
-        told = joined((told, element("small", f"{each.passed} of {counted(count, 'target')} passed over")))
+    if each.skipped:
+        told = joined((told, element("small", f"{each.skipped} of {counted(count, 'target')} skipped")))
+    elif each.state:
+        told = joined((told, element("small", f"{each.up} of {counted(count, 'target')} up")))
     items = [element("li", _route_target(target)) for target in each.targets]
     more = [element("li", f"{each.more} more")] if each.more else []
     last = [element("li", fallback) for fallback in each.fallbacks]
@@ -220,13 +226,21 @@ def _route(each: RouteRow) -> Markup:
     return row(_ROUTES, name(each.name), each.team or "all", each.policy.replace("_", " "), told, targets)
 
 
+_ROUTE_STATES: Final[Mapping[RouteState, tuple[str, str]]] = {
+    RouteState.UP: ("✓ up", "good"),
+    RouteState.IN_PART: ("▲ in part", "warn"),
+    RouteState.FAILING: ("✕ no target up", "bad"),
+    RouteState.DOWN: ("✕ down", "bad"),
+}
+
+
 def _route_target(target: TargetOfRoute) -> Markup:
     share = "" if target.share is None else f", {target.share:.0%}"
     badge = state(target.health)
-    some = f" {target.up} of {target.deployments} deployments asked" if target.deployments > 1 else ""
-    why = element("small", f"passed over: {target.why}") if target.why else Markup()
+    some = f" {target.up} of {target.deployments} deployments available" if target.deployments > 1 else ""
+    why = element("small", f"skipped: {target.why}") if target.why else Markup()
     # A target that is out of service may well be up.
-    shown = Markup() if target.why and target.health not in PASSED_OVER else badge
+    shown = Markup() if target.why and target.health not in SKIPPED else badge
     return joined((name(target.name), f"{share} ", shown, some, why))
 
 
@@ -278,7 +292,7 @@ def _limit(view: LimitView) -> Markup:
 
 
 def _amount(unit: Unit, amount: int) -> str:
-    return f"{amount / NANO:,.2f}" if unit is Unit.USD else f"{amount:,}"
+    return usd(amount / NANO) if unit is Unit.USD else f"{amount:,}"
 
 
 def workers(page: StatusPage) -> Markup:
@@ -292,7 +306,7 @@ def workers(page: StatusPage) -> Markup:
 
 def _digest(digest: str, in_force: str) -> Markup:
     shown = element("code", digest[:12])
-    return shown if digest == in_force else joined((shown, element("small", "not the one in force")))
+    return shown if digest == in_force else joined((shown, element("small", "not the current one")))
 
 
 def reloads(page: StatusPage) -> Markup:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import floor, log10
 from typing import Final, NamedTuple
 
 from proxy.admin.markup.html import Markup, element, enclosed, joined, start_tag
@@ -13,9 +14,10 @@ NONE: Final = "–"
 STATES: Final[Mapping[Health, tuple[str, str]]] = {
     Health.UP: ("✓ up", "good"),
     Health.LIMITED: ("▲ limited", "warn"),
-    Health.TRIAL: ("◐ on trial", "warn"),
-    Health.COOLING: ("■ cooling down", "warn"),
-    Health.OPEN: ("✕ breaker open", "bad"),
+    Health.FAILING: ("▼ mostly failing", "bad"),
+    Health.HALF_OPEN: ("◐ half-open", "warn"),
+    Health.COOLING: ("■ cooldown", "warn"),
+    Health.OPEN: ("✕ circuit open", "bad"),
     Health.OUT_OF_SERVICE: ("○ out of service", "warn"),
 }
 """What a state is called, and its colour, which says nothing that the words do not."""
@@ -28,12 +30,23 @@ def state(health: Health) -> Markup:
 
 
 def span(seconds: float | None) -> str:
-    """Return a time of an answer in words."""
+    """Return a time of a response in words; one of less than 10 ms with a digit after the point."""
     if seconds is None:
         return NONE
+    if 0 < seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
+
+
+def usd(amount: float) -> str:
+    """Return USD with two digits after the point, of less than one with its first two digits that are not zero."""
+    if not 0 < amount < 1:
+        return f"{amount:,.2f}"
+    if amount < 1e-9:
+        return "<0.000000001"
+    return f"{amount:.{max(2, 1 - floor(log10(amount)))}f}"
 
 
 def age(seconds: float) -> str:

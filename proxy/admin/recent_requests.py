@@ -26,7 +26,9 @@ BOUNDS: Final = tuple(round(0.01 * 1.4**step, 6) for step in range(33))
 _CLASSES: Final = len(BOUNDS) + 1
 _REQUESTS, _ERRORS, _REFUSED, _TOKENS, _DURATION = range(5)
 _FIRST: Final = _DURATION + _CLASSES
-_WIDTH: Final = _FIRST + _CLASSES
+_DURATION_SPAN: Final = _FIRST + _CLASSES
+_FIRST_SPAN: Final = _DURATION_SPAN + 2
+_WIDTH: Final = _FIRST_SPAN + 2
 _NOTHING: Final = bytes(8 * _WIDTH)
 _NEVER: Final = -(10**9)
 
@@ -39,11 +41,18 @@ REFUSED: Final[frozenset[Outcome]] = frozenset({"client_error", "denied", "limit
 _FAULTS: Final = frozenset(kind.value for kind in AGAINST_ALL)
 
 
+Span = tuple[float, float]
+"""The shortest and the longest of some measured times, in seconds."""
+
+UNMEASURED: Final[Span] = (0.0, 0.0)
+"""The span of no times."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecentUse:
     """Counts of the last minutes. `errors` are those that a vendor or the gateway is to blame for, `refused` those of
     clients, `tokens` generated ones; `durations` and `firsts` are the numbers in the classes of BOUNDS, without the
-    empty ones at the end."""
+    empty ones at the end, with their spans."""
 
     requests: int = 0
     errors: int = 0
@@ -51,6 +60,16 @@ class RecentUse:
     tokens: int = 0
     durations: tuple[int, ...] = ()
     firsts: tuple[int, ...] = ()
+    duration_span: Span = UNMEASURED
+    first_span: Span = UNMEASURED
+
+    def duration(self, share: float) -> float | None:
+        """Return a quantile of the durations in seconds."""
+        return quantile(self.durations, share, self.duration_span)
+
+    def first(self, share: float) -> float | None:
+        """Return a quantile of the times to the first content in seconds."""
+        return quantile(self.firsts, share, self.first_span)
 
 
 NO_USE: Final = RecentUse()
@@ -67,7 +86,26 @@ def sum_of(uses: Sequence[RecentUse]) -> RecentUse:
         sum(use.tokens for use in uses),
         tuple(map(sum, zip_longest(*(use.durations for use in uses), fillvalue=0))),
         tuple(map(sum, zip_longest(*(use.firsts for use in uses), fillvalue=0))),
+        span_of(use.duration_span for use in uses),
+        span_of(use.first_span for use in uses),
     )
+
+
+def span_of(spans: Iterable[Span]) -> Span:
+    """Return the span of the times of several."""
+    measured = [span for span in spans if span != UNMEASURED]
+    return (min(span[0] for span in measured), max(span[1] for span in measured)) if measured else UNMEASURED
+
+
+def add_to_span(row: "array[float]", place: int, seconds: float) -> None:
+    """Widen the span at a place of an array, UNMEASURED before the first time, by a measured time."""
+    most = row[place + 1]
+    if seconds > most:
+        row[place + 1] = seconds
+        if not most:
+            row[place] = seconds
+    elif seconds < row[place]:
+        row[place] = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +120,15 @@ class RecentUses:
 NO_USES: Final = RecentUses()
 
 
-def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Return the seconds that a share of the counted times stayed below, interpolated in its class; None of none. A
-    time beyond the last bound is told as that bound."""
+def quantile(counts: Sequence[int], share: float, span: Span = UNMEASURED) -> float | None:
+    """Return the seconds that a share of the counted times stayed below, interpolated in the part of its class that is
+    within the `span` of all; `None` of none. A time beyond the last bound counts as that bound."""
     rank, below, start = share * sum(counts), 0, 0.0
+    least, most = span
     for count, end in zip(counts, BOUNDS, strict=False):
         if count and below + count >= rank:
-            return start + (end - start) * (rank - below) / count
+            low, high = max(start, least), min(end, most or end)
+            return low + (high - low) * (rank - below) / count
         below, start = below + count, end
     return BOUNDS[-1] if any(counts) else None
 
@@ -134,8 +174,9 @@ class MinuteRing:
         if not kept:
             return None
         total = [int(sum(column)) for column in zip(*kept, strict=True)]
-        times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:]))
-        return RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times)
+        times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:_DURATION_SPAN]))
+        spans = (span_of((row[at], row[at + 1]) for row in kept) for at in (_DURATION_SPAN, _FIRST_SPAN))
+        return RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times, *spans)
 
 
 def _trimmed(counts: list[int]) -> tuple[int, ...]:
@@ -219,6 +260,10 @@ def _oldest(minute: int) -> int:
 
 
 def _add_times(row: "array[float]", started: float, first: float | None, finished: float) -> None:
-    row[_DURATION + bisect_left(BOUNDS, finished - started)] += 1
+    seconds = finished - started
+    row[_DURATION + bisect_left(BOUNDS, seconds)] += 1
+    add_to_span(row, _DURATION_SPAN, seconds)
     if first is not None:
-        row[_FIRST + bisect_left(BOUNDS, first - started)] += 1
+        seconds = first - started
+        row[_FIRST + bisect_left(BOUNDS, seconds)] += 1
+        add_to_span(row, _FIRST_SPAN, seconds)

@@ -1,15 +1,18 @@
-"""The states of deployments, and of routes: their strategy, and which of their targets are passed over now, and why.
+"""The states of deployments, of routes with their targets, and of the gateway as a whole.
 
-A route has no state of its own: it is made of those of the deployments that its targets lead to. Pure.
+A route has no state of its own: it is made of those of the deployments that its targets lead to. The gateway is well if
+a restart would work and no name fails. Pure.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from providers.target import Target
-from proxy.admin.status import DeploymentState, ProcessStatus
+from proxy.admin.recent_requests import RecentUse
+from proxy.admin.reload_history import PastReload
+from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.routing.policies import WEIGHED
 from proxy.routing.resolve_model import reached, settings_of
@@ -25,20 +28,24 @@ class Health(IntEnum):
 
     UP = 0
     LIMITED = 1
-    TRIAL = 2
-    COOLING = 3
-    OPEN = 4
-    OUT_OF_SERVICE = 5
+    FAILING = 2
+    HALF_OPEN = 3
+    COOLING = 4
+    OPEN = 5
+    OUT_OF_SERVICE = 6
 
 
 _HEALTH: Final[Mapping[DeploymentState, Health]] = {
-    DeploymentState.TRIAL: Health.TRIAL,
+    DeploymentState.HALF_OPEN: Health.HALF_OPEN,
     DeploymentState.COOLING: Health.COOLING,
     DeploymentState.OPEN: Health.OPEN,
 }
 
-PASSED_OVER: Final = frozenset({Health.COOLING, Health.OPEN, Health.OUT_OF_SERVICE})
-"""States in which a deployment is not asked."""
+SKIPPED: Final = frozenset({Health.COOLING, Health.OPEN, Health.OUT_OF_SERVICE})
+"""States in which a deployment is not called."""
+
+FEWEST_CALLS: Final = 5
+"""Calls of the last minutes of which more than half have to fail for a deployment to be FAILING."""
 
 
 def health_of(status: ProcessStatus, target: Target) -> Health:
@@ -49,8 +56,15 @@ def health_of(status: ProcessStatus, target: Target) -> Health:
     state = status.states.get(label)
     if state is not None:
         return _HEALTH[state]
+    if (recent := status.recent.deployments.get(label)) is not None and _mostly_fails(recent):
+        return Health.FAILING
     limited = status.limited.get(label)
     return Health.LIMITED if limited is not None and _holds_back(limited) else Health.UP
+
+
+def _mostly_fails(use: RecentUse) -> bool:
+    """Return whether more than half of the calls failed, of enough."""
+    return use.requests >= FEWEST_CALLS and 2 * use.errors > use.requests
 
 
 def _holds_back(limited: Limited) -> bool:
@@ -61,7 +75,7 @@ def _holds_back(limited: Limited) -> bool:
 @dataclass(frozen=True, slots=True)
 class TargetOfRoute:
     """One target of a route: `share` of the requests that come to it first by the weights (None: not by weights),
-    `health` the best state of its `deployments`, of which `up` are asked. `why` it is passed over, in words (empty: it
+    `health` the best state of its `deployments`, of which `up` may be called. `why` it is skipped, in words (empty: it
     is not)."""
 
     name: str
@@ -71,32 +85,53 @@ class TargetOfRoute:
     deployments: int
     why: str
 
+    @property
+    def serves(self) -> bool:
+        """Whether most of its calls are expected to succeed."""
+        return not self.why and self.health <= Health.LIMITED
+
+
+class RouteState(IntEnum):
+    """The states of a route; the greater the worse. IN_PART: some targets are not up. FAILING: none is up.
+    DOWN: all are skipped."""
+
+    UP = 0
+    IN_PART = 1
+    FAILING = 2
+    DOWN = 3
+
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route of the table, or of a team's own: its strategy, its targets, of which `more` are left out, how many of
-    all are `passed` over, and what it falls back to after a failure of a kind, in words."""
+    """A route of the config file, or of a team's own: its strategy, its targets, of which `more` are left out, how many
+    of all are `skipped` and how many are `up`, and its fallbacks after a failure of a kind, in words."""
 
     name: str
     team: str
     policy: str
     targets: Sequence[TargetOfRoute]
     more: int
-    passed: int
+    skipped: int
+    up: int
     fallbacks: Sequence[str]
 
     @property
-    def down(self) -> bool:
-        """Whether none of its targets is asked."""
-        return self.passed == len(self.targets) + self.more
+    def state(self) -> RouteState:
+        """Its state, by its targets."""
+        count = len(self.targets) + self.more
+        if self.skipped == count:
+            return RouteState.DOWN
+        if not self.up:
+            return RouteState.FAILING
+        return RouteState.UP if self.up == count else RouteState.IN_PART
 
 
 def route_rows(snapshot: Snapshot, status: ProcessStatus) -> list[RouteRow]:
-    """Return every route of the table and its teams, those first of which nothing or not everything is asked."""
+    """Return every route of the config file and its teams, the worst first."""
     owned = [(route, ANYONE) for route in snapshot.routes.values()]
     owned += [(route, team) for team in snapshot.teams.values() for route in team.routes.values()]
     rows = [_row(snapshot, status, route, team) for route, team in owned]
-    return sorted(rows, key=lambda row: (not row.down, not row.passed, row.name, row.team))
+    return sorted(rows, key=lambda row: (-row.state, row.name, row.team))
 
 
 def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) -> RouteRow:
@@ -113,6 +148,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
         targets[:MOST_TARGETS],
         len(targets[MOST_TARGETS:]),
         sum(1 for target in targets if target.why),
+        sum(1 for target in targets if target.serves),
         [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in fallbacks.items()],
     )
 
@@ -127,19 +163,19 @@ def _target(
         why = "weight 0: out of service"
     elif not states:
         why = "it leads to no deployment"
-    elif best in PASSED_OVER:
+    elif best in SKIPPED:
         why = "; ".join(_reasons(status, states))
-    up = sum(1 for health in states.values() if health not in PASSED_OVER)
+    up = sum(1 for health in states.values() if health not in SKIPPED)
     share = member.weight / whole if whole else None
     return TargetOfRoute(member.name, share, best, up, len(states), why)
 
 
 _REASONS: Final = 3
-"""Deployments of a target whose reasons are told."""
+"""Deployments of a target whose reasons are shown."""
 
 
 def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[str]:
-    """Yield why each deployment of a target is not called; the last tells how many are left out."""
+    """Yield why each deployment of a target is not called; the last counts those left out."""
     every = list(states)
     for label in every[:_REASONS]:
         if states[label] is Health.OUT_OF_SERVICE:
@@ -147,8 +183,70 @@ def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[st
             continue
         noted = status.last_failures.get(label)
         wait = status.unavailable.get(label, 0.0)
-        does = "cooling down" if status.states.get(label) is DeploymentState.COOLING else "breaker open"
+        does = "cooldown" if status.states.get(label) is DeploymentState.COOLING else "circuit open"
         last = "" if noted is None else f" after {noted.what}"
         yield f"{f'{label} ' if len(every) > 1 else ''}{does}{last}, next probe in {wait:.0f} s"
     if len(every) > _REASONS:
         yield f"and {len(every) - _REASONS} more"
+
+
+def failing_names(snapshot: Snapshot, status: ProcessStatus, routes: Iterable[RouteRow]) -> list[str]:
+    """Return the names of which most requests fail, sorted: routes of which no target is up, and models of which no
+    deployment is. A team's own route is named with its team. One that is out of service by the operator's own word
+    fails too."""
+    failing = {
+        f"{row.name} of team {row.team}" if row.team else row.name for row in routes if row.state >= RouteState.FAILING
+    }
+    failing |= {
+        model.name
+        for model in (*snapshot.models.values(), *snapshot.wildcards.values())
+        if model.name not in snapshot.routes
+        and all(health_of(status, target) > Health.LIMITED for target in model.targets)
+    }
+    return sorted(failing)
+
+
+MOST_NAMES: Final = 5
+"""Failing names that are listed; the others are counted."""
+
+
+class Level(IntEnum):
+    """How a gateway is; the greater the worse. WELL: a restart would work, and no name fails."""
+
+    WELL = 0
+    TROUBLED = 1
+    NOT_READY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayState:
+    """How a gateway is, and the `reasons` if it is not well, each a clause. `failing` are the names of which no target
+    is up; `refused` are the problems for which the config file on disk was refused, empty if it was not."""
+
+    level: Level
+    reasons: Sequence[str]
+    failing: Sequence[str]
+    refused: Sequence[str]
+
+
+def gateway_state(
+    view: GatewayView, health: Mapping[str, Health], routes: Iterable[RouteRow], reloads: Sequence[PastReload]
+) -> GatewayState:
+    """Return the state of a gateway: `health` by deployment, `reloads` with the newest first. The config file is read
+    when it changes and at each reload; the newest reload knows it as it is."""
+    failing = failing_names(view.snapshot, view.status, routes)
+    refused = reloads[0].problems if reloads else ()
+    reasons = list(_troubles(health, failing, refused))
+    if not view.status.ready:
+        return GatewayState(Level.NOT_READY, ("it takes no requests now", *reasons), failing, refused)
+    return GatewayState(Level.TROUBLED if reasons else Level.WELL, reasons, failing, refused)
+
+
+def _troubles(health: Mapping[str, Health], failing: Sequence[str], refused: Sequence[str]) -> Iterator[str]:
+    if refused:
+        yield "the config file on disk is refused: a restart would fail"
+    if failing:
+        more = f" and {len(failing) - MOST_NAMES} more" if len(failing) > MOST_NAMES else ""
+        yield f"no target is up of {', '.join(failing[:MOST_NAMES])}{more}"
+    if troubled := sum(1 for each in health.values() if each):
+        yield f"{troubled:,} of {len(health):,} deployment{'s' if len(health) != 1 else ''} not up"

@@ -39,10 +39,10 @@ MOST_NAME: Final = 200
 
 
 class DeploymentState(IntEnum):
-    """How a deployment is asked, where it is not as usual; the greater the worse. COOLING is for a cooldown that the
-    vendor asked for, OPEN for its failures."""
+    """The circuit of a deployment if it is not closed; the greater the worse. COOLING is a cooldown that the vendor
+    requested, OPEN is due to its failures."""
 
-    TRIAL = 1
+    HALF_OPEN = 1
     COOLING = 2
     OPEN = 3
 
@@ -73,10 +73,10 @@ class ProcessStatus:
     """The status of one process. `unavailable` are its deployments with an open circuit breaker or a cooldown, with the
     seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
     with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
-    vendors' own lists of models that the table has fetched; `limits` those that are used most, and `limits_alone`
-    whether they are divided as was last known, since whoever counts for all does not answer; `limits_evicted`
-    what to do about a Redis that may throw them away; `states` are those of
-    deployments that are not asked as usual; `recent` counts the last minutes; `failed` are the last failed requests,
+    vendors' own lists of models that the config file has fetched; `limits` those that are used most, and
+    `limits_alone` whether they are divided as was last known, since Redis or the coordinator does not answer;
+    `limits_evicted` what to do about a Redis that may evict them; `states` are those of deployments whose circuit is
+    not closed; `recent` counts the last minutes; `failed` are the last failed requests,
     newest first; `hour` is the last hour by minute."""
 
     ready: bool
@@ -192,7 +192,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "deployments": sorted(target.label for target in snapshot.targets()),
         "out_of_service": sorted(snapshot.out_of_service),
         "shared": status.shared,
-        "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
+        "unavailable": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
         "last_failures": [
             f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(status.last_failures.items())
         ],
@@ -231,7 +231,7 @@ def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentSta
         if state is State.OPEN:
             yield label, DeploymentState.COOLING if label in cooling else DeploymentState.OPEN
         elif state is State.HALF_OPEN:
-            yield label, DeploymentState.TRIAL
+            yield label, DeploymentState.HALF_OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,31 @@ from collections.abc import Mapping, Sequence
 from config.problem import Problem
 from proxy.admin.failed_requests import FailedRequest
 from proxy.admin.last_hour.hour_json import hour_json
-from proxy.admin.recent_requests import RecentUse, RecentUses, quantile
+from proxy.admin.recent_requests import RecentUse, RecentUses
 from proxy.admin.reload_history import PastReload
-from proxy.admin.route_states import RouteRow, route_rows
+from proxy.admin.route_states import RouteRow, gateway_state, health_of, route_rows
 from proxy.admin.status import GatewayView, status_facts
 from proxy.telemetry.log_format import timestamp
 
 
 def status_json(view: GatewayView, reloads: Sequence[PastReload], warnings: Sequence[Problem]) -> dict[str, object]:
-    """Return the answer of `GET /status`."""
-    status = view.status
+    """Return the response to `GET /status`."""
+    status, routes = view.status, route_rows(view.snapshot, view.status)
+    health = {target.label: health_of(status, target) for target in view.snapshot.targets()}
+    state = gateway_state(view, health, routes, reloads)
     facts = status_facts(view.snapshot, status, view.ledger)
     if view.workers is not None:
         facts["workers"] = [str(worker) for worker in view.workers]
     return {
         **facts,
+        "state": state.level.name.lower(),
+        "state_reasons": list(state.reasons),
+        "failing_names": list(state.failing),
+        "config_refused": list(state.refused),
         "ledger_rows_waiting": None if view.ledger is None else view.ledger.waiting,
         "uptime_s": int(view.now - view.since),
-        "states": {label: state.name.lower() for label, state in sorted(status.states.items())},
-        "route_targets": [_route(row) for row in route_rows(view.snapshot, status)],
+        "states": {label: each.name.lower() for label, each in sorted(status.states.items())},
+        "route_targets": [_route(row) for row in routes],
         "recent": recent_json(status.recent),
         "last_hour": hour_json(status.hour),
         "failed_requests": [_failed(request) for request in status.failed],
@@ -39,8 +45,8 @@ def _route(row: RouteRow) -> dict[str, object]:
             "share": target.share,
             "state": target.health.name.lower(),
             "deployments": target.deployments,
-            "asked": target.up,
-            "passed_over": target.why or None,
+            "available": target.up,
+            "skipped": target.why or None,
         }
         for target in row.targets
     ]
@@ -48,6 +54,7 @@ def _route(row: RouteRow) -> dict[str, object]:
         "route": row.name,
         "team": row.team or None,
         "policy": row.policy,
+        "state": row.state.name.lower(),
         "targets": targets,
         "more": row.more,
         "fallbacks": list(row.fallbacks),
@@ -71,15 +78,15 @@ def _use(use: RecentUse, seconds: float) -> Mapping[str, object]:
         "errors": use.errors,
         "refused": use.refused,
         "tokens_per_second": round(tokens_per_second(use, seconds), 2),
-        "first_token_p50_s": _rounded(quantile(use.firsts, 0.5)),
-        "first_token_p95_s": _rounded(quantile(use.firsts, 0.95)),
-        "duration_p50_s": _rounded(quantile(use.durations, 0.5)),
-        "duration_p95_s": _rounded(quantile(use.durations, 0.95)),
+        "first_token_p50_s": _rounded(use.first(0.5)),
+        "first_token_p95_s": _rounded(use.first(0.95)),
+        "duration_p50_s": _rounded(use.duration(0.5)),
+        "duration_p95_s": _rounded(use.duration(0.95)),
     }
 
 
 def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
+    return None if seconds is None else round(seconds, 4)
 
 
 def _failed(request: FailedRequest) -> dict[str, object]:

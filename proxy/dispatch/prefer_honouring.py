@@ -24,7 +24,7 @@ def honouring_first(planned: Plan, request: UnifiedRequest, team: Team) -> Plan:
     """Return the plan with the targets that `on_unsupported: drop` would make drop a field behind all others.
 
     Among either the order stays, so that a policy or the table decides it. A target that refuses the request keeps its
-    place, and is passed over there.
+    place, and is skipped there.
     """
     if len(planned.targets) < 2 and not planned.fallbacks:
         return planned

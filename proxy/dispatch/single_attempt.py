@@ -31,6 +31,7 @@ from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.team_states import TeamStates
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.upstream.call_vendor import UpstreamCaller
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import Transport
@@ -73,7 +74,8 @@ class Dispatcher:
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
         )
-        self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time)
+        self.guard = ObserverGuard(metrics, self.now)
+        self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
         ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         self.reports = AttemptReports(*ends, self.limits)
         metrics.watch(lambda: self.deployments.breakers.states(self.now()))

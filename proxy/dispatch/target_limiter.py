@@ -15,6 +15,7 @@ from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.limit_errors import refusing_limit, target_limited
+from proxy.telemetry.observer_guard import ObserverGuard
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +26,7 @@ class TargetLimiter:
     book: LimitBook
     now: Callable[[], float]
     wall: Callable[[], float]
+    guard: ObserverGuard
     scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Those with limits, by the label of the target; empty where no deployment has any."""
     priced: frozenset[str] = frozenset()
@@ -48,7 +50,7 @@ class TargetLimiter:
         held = record.held
         if held is None:
             return
-        held.leave_target()
+        self.guard.call("limits", record.request_id, held.leave_target)
         scopes = self.scopes.get(target.label)
         if scopes is None:
             return

@@ -86,7 +86,7 @@ class TextGeneration:
         record = call.record
         record.asked, record.stream, record.user = request.model, request.stream, request.params.get("user")
         if record.sampled is not None:
-            note_request(record.sampled.notes, request)
+            call.shared.guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
         if call.guards is not None:
@@ -105,7 +105,7 @@ class TextGeneration:
         """Answer a request as its guards left it."""
         record = call.record
         if record.sampled is not None and record.sampled.notes.keeps_content:
-            note_prompt(record.sampled.notes, request)
+            call.shared.guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
         planned = call.plan_text(self._limits, request, self._dispatcher.load)
         team = call.team
         if not (team.extra_params and team.extra_headers):

@@ -28,7 +28,6 @@ from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
@@ -90,7 +89,8 @@ class Exchange:
             record.heavy.append(completion)
         record.usage = completion.usage
         if record.sampled is not None:
-            note_answer(record.sampled.notes, completion.choices)
+            guard, notes = self.call.shared.guard, record.sampled.notes
+            guard.call("tracing", record.request_id, note_answer, notes, completion.choices)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
@@ -117,9 +117,10 @@ class Exchange:
                     record.first_content = self.call.shared.now()
                     record.status = 200
                     response = await self.call.begin_events(answer_lines(record))
-                    shown = renderer if record.content is None else GatheringRenderer(renderer, record.content)
-                    aside = partial(self.threads.run, record.owner)
-                    relay = Relay(stream, shown, response.send, deadlines, record, prepared.request, tokens, aside)
+                    shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
+                    noted = None if record.sampled is None else self.call.note_end
+                    facts = deadlines, record, prepared.request, tokens, aside, noted
+                    relay = Relay(stream, shown, response.send, *facts)
                     await relay.run()
                     deadlines.pause()
                     await self._write_end(response, relay, renderer)
@@ -155,7 +156,7 @@ class Exchange:
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
         sampled = self.job.record.sampled
-        return stream if sampled is None else noted_stream(sampled.notes, stream)
+        return stream if sampled is None else noted_stream(sampled.notes, stream, self.call.guard_of("tracing"))
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may repeat the whole response and the request."""

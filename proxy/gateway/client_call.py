@@ -17,6 +17,7 @@ from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
+from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import Load
@@ -26,9 +27,10 @@ from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.surfaces.surface import Surface
+from proxy.surfaces.surface import Renderer, Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard, OneGuard, RunningObserver
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
@@ -45,10 +47,11 @@ class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
     seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, where there is a payload log."""
+    each request, where there is a payload log. `guard` calls what observes requests while they run."""
 
     metrics: Metrics
     now: Callable[[], float]
+    guard: ObserverGuard
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
     guards: GuardDesk | None = None
@@ -62,7 +65,7 @@ class ClientCalls:
     def settled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
         """Do as `response`, with headers that are lines already."""
         if record.held is not None:
-            record.held.end(record)
+            self.end_held(record)
         return self.unsettled(status, body, record, lines)
 
     def unsettled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
@@ -82,6 +85,11 @@ class ClientCalls:
         if self.draining:
             response.force_close()
         return response
+
+    def end_held(self, record: RequestRecord) -> None:
+        """Give back what a request holds of its limits, if it holds anything. A fault in it changes no response."""
+        if record.held is not None and not record.held.ended:
+            self.guard.call("limits", record.request_id, record.held.end, record)
 
     def overloaded(self, record: RequestRecord, reason: OverloadReason) -> GatewayError:
         """Return the error of a request that is refused for the gateway's own sake, and count it."""
@@ -124,6 +132,20 @@ class ClientCall:
     def surface(self) -> Surface:
         """The surface of its path."""
         return self.match.surface
+
+    def guard_of(self, name: RunningObserver) -> OneGuard:
+        """Return the guard of an observer of the call."""
+        return self.shared.guard.of(name, self.record.request_id)
+
+    def gathered(self, renderer: Renderer) -> Renderer:
+        """Return the renderer; with a payload log, one that gathers what the client is sent."""
+        content = self.record.content
+        return renderer if content is None else GatheringRenderer(renderer, content, self.guard_of("payload_log"))
+
+    def note_end(self, reason: str) -> None:
+        """Note in the span of a sampled request why a choice ended."""
+        if (sampled := self.record.sampled) is not None:
+            self.shared.guard.call("tracing", self.record.request_id, sampled.notes.ended, reason)
 
     @property
     def stored_for(self) -> str:
@@ -212,14 +234,14 @@ class ClientCall:
         if reason is not None:
             raise self.shared.overloaded(self.record, reason)
         if self.shared.payloads is not None:
-            self.shared.payloads(self.record, body)
+            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
         return body
 
     def _taken(self, body: bytes) -> bytes:
         if (reason := self.admitted.complete()) is not None:
             raise self.shared.overloaded(self.record, reason)
         if self.shared.payloads is not None:
-            self.shared.payloads(self.record, body)
+            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
         return body
 
     def _hold_body(self, length: int) -> None:

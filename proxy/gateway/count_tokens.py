@@ -96,8 +96,9 @@ class TokenCounting:
             return None
         finally:
             record.waited += dispatcher.now() - started
-            if isinstance(record.held, Held):
-                record.held.settle(0, 0) if called else record.held.release()
+            if isinstance(held := record.held, Held):
+                give_back = partial(held.settle, 0, 0) if called else held.release
+                dispatcher.guard.call("limits", record.request_id, give_back)
 
     def _is_admitted(self, planned: Plan, call: ClientCall) -> bool:
         """Return whether the team's limits let a vendor be called now; the call is held until it has ended."""

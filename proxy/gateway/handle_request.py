@@ -98,7 +98,8 @@ class Gateway:
         self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
-        self._calls = ClientCalls(metrics, self._now)
+        self._guard = dispatcher.guard
+        self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
         self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
         self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
         tasks = TaskAnswers(dispatcher, limits)
@@ -197,10 +198,9 @@ class Gateway:
         if not self.in_flight:
             self.idle.set()
         record.finished = record.finished or self._now()
-        if record.held is not None and not record.held.ended:
-            record.held.end(record)
+        self._calls.end_held(record)
         if record.unanswered:
-            record.bill_unanswered()
+            self._guard.call("ledger", record.request_id, record.bill_unanswered)
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
@@ -236,10 +236,10 @@ class Gateway:
             arrive(http.headers)
         if self.traces is not None:
             if head.names_trace:
-                self.traces.join(http, record)
+                self._guard.call("tracing", record.request_id, self.traces.join, http, record)
             else:
-                self.traces.begin(http.method, record)
-        self.on_begin(record)
+                self._guard.call("tracing", record.request_id, self.traces.begin, http.method, record)
+        self._guard.call("watchdog", record.request_id, self.on_begin, record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
         desk = self._calls.guards

@@ -264,7 +264,7 @@ class Journal:
         self.state.unwritten, self.state.oldest = 0, None
         if not self._in_spare:
             self._failing, self._spare_logged, self.state.trouble = False, False, None
-            self._log.warning("ledger: the journal in %s is written again", self._folder)
+            self._log.info("ledger: the journal in %s is written again", self._folder)
         elif not self._spare_logged:
             self._spare_logged = True
             self._log.warning("ledger: rows are written to %s meanwhile, which is in memory", self._path.parent)

@@ -125,7 +125,7 @@ class LedgerLoading:
             return self._failed(why)
         if self._failures:
             self._failures, self.state.trouble = 0, None
-            self._log.warning("ledger: %s can be used again", self._settings.place)
+            self._log.info("ledger: %s can be used again", self._settings.place)
         self._remains = False
         return EVERY
 

@@ -162,14 +162,18 @@ def scopes_of(side: ScopeSide, subject: Subject) -> tuple[str, ...]:
 
 
 CENTS: Final = NANO // 10
-"""The least amount in USD, in billionths, that is told to the cent."""
+"""The least amount in USD, in billionths, that is written to the cent."""
+
+MILLIONTHS: Final = NANO // 1_000_000
+"""The least amount in USD, in billionths, that is written to the millionth; less is written in full."""
 
 
 def number_words(unit: Unit, amount: int) -> str:
     """Return an amount without its unit; of USD to the cent, or to the first digits of less."""
     if unit is not Unit.USD:
         return str(amount)
-    return f"{amount / NANO:.2f}" if amount >= CENTS or not amount else f"{amount / NANO:.6f}"
+    digits = 2 if amount >= CENTS or not amount else 6 if amount >= MILLIONTHS else 9
+    return f"{amount / NANO:.{digits}f}"
 
 
 def amount_words(unit: Unit, amount: int) -> str:

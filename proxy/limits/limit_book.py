@@ -80,8 +80,8 @@ class LimitBook:
 
     @property
     def alone(self) -> bool:
-        """Whether this process goes on with its share, since whoever counts for all does not answer, or of some limits
-        since something else was found in their place."""
+        """Whether this process goes on with its share, since Redis or the coordinator does not answer, or of some
+        limits since something else was found in their place."""
         return self._leases is not None and self._leases.divided
 
     def use(

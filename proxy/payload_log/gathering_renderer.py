@@ -6,14 +6,17 @@ from providers.completion import Chunk, Completion, TextRun, Usage
 from proxy.errors import ErrorFacts
 from proxy.request_record import RequestContent
 from proxy.surfaces.surface import Renderer
+from proxy.telemetry.observer_guard import OneGuard
 
 
 @dataclass(frozen=True, slots=True)
 class GatheringRenderer:
-    """Renders by another renderer. See `proxy.surfaces.surface.Renderer`."""
+    """Renders by another renderer. See `proxy.surfaces.surface.Renderer`. After a fault in gathering, which
+    `guard` reports, nothing more of the stream is gathered."""
 
     renderer: Renderer
     content: RequestContent
+    guard: OneGuard
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -21,14 +24,14 @@ class GatheringRenderer:
 
     def chunk(self, chunk: Chunk) -> bytes:
         """See Renderer."""
-        self.content.add_chunk(chunk)
+        self.guard.call(self.content.add_chunk, chunk)
         return self.renderer.chunk(chunk)
 
     def run(self, run: TextRun) -> bytes | None:
         """See Renderer."""
         frames = self.renderer.run(run)
         if frames is not None:
-            self.content.add_run(run)
+            self.guard.call(self.content.add_run, run)
         return frames
 
     def usage(self, usage: Usage) -> bytes:

@@ -69,11 +69,18 @@ class PayloadCounts:
 
 
 class PayloadLog:
-    """The payload log of one process. Its methods are called on the event loop's thread."""
+    """The payload log of one process. Its methods are called on the event loop's thread. `complain` is called when
+    entries are dropped, `recovered` when that is over (`complain` without it)."""
 
-    def __init__(self, place: PayloadLogPlace, complain: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        place: PayloadLogPlace,
+        complain: Callable[[str], None],
+        recovered: Callable[[str], None] | None = None,
+    ) -> None:
         self._place = place
         self._complain = complain
+        self._recovered = recovered or complain
         self.allowance = Allowance(MOST_HELD)
         self.counts = PayloadCounts()
         self._waiting: deque[tuple[PayloadEntry, LoggedContent]] = deque()
@@ -186,7 +193,7 @@ class PayloadLog:
         if error:
             self._drop(reason_of(error), entries)
         elif self._missing and len(self._waiting) == entries:  # these: nothing is dropped for want of room any more
-            self._complain(f"the payload log is written again; {self._missing} entries of it were dropped")
+            self._recovered(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 
     async def _sent(self, batch: Sequence[PayloadEntry]) -> int | None:
@@ -234,7 +241,8 @@ def rules_of(place: PayloadLogPlace) -> WriterRules:
 @asynccontextmanager
 async def opened_payload_log(place: PayloadLogPlace) -> AsyncIterator[PayloadLog]:
     """Write a payload log during the block, and what waits at its end."""
-    log = PayloadLog(place, logging.getLogger("dragoman").warning)
+    own = logging.getLogger("dragoman")
+    log = PayloadLog(place, own.warning, own.info)
     try:
         async with background((log.run,)):
             yield log

@@ -173,7 +173,7 @@ async def public_gateway(
         metrics = Metrics()
         metrics.config(table.snapshot.digest)
         own = logging.getLogger("dragoman")
-        lines = LineWriter(outputs.log, own.warning)
+        lines = LineWriter(outputs.log, own.warning, recovered=own.info)
         stack.callback(lines.close)
         transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
@@ -272,7 +272,11 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
 
 def show_table(shown: TableFamilies, table: LoadedTable) -> None:
     """Show a table's names, keys and certificate in the metrics from now on."""
-    names = {name: tuple(each.label for each in targets) for name, targets in targets_of_names(table.snapshot)}
+    served = (
+        (name, tuple(each.label for each in targets if not each.out_of_service))
+        for name, targets in targets_of_names(table.snapshot)
+    )
+    names = {name: labels for name, labels in served if labels}
     keys = (ExpiringKey(key.team.name, key.label, key.ends) for key in table.snapshot.keys.values())
     pair = table.loaded.pair
     shown.use(names, keys, None if pair is None else pair.ends)

@@ -4,12 +4,11 @@ Nothing that observes a request can change its response: each observer is guarde
 with its traceback and counted, and the others run all the same.
 """
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Literal, TypeVar, TypeVarTuple, Unpack
+from typing import Final
 
 from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
@@ -20,26 +19,18 @@ from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, req
 from proxy.telemetry.line_sampling import LineSampling
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import FinishedObserver, ObserverGuard
 from proxy.telemetry.plain_lines import PlainLines
-
-Arguments = TypeVarTuple("Arguments")
-Result = TypeVar("Result")
 
 Observe = Callable[[RequestRecord, float | None], None]
 """Takes a finished request and its cost in USD, `None` if it is unknown."""
-
-ObserverName = Literal["ledger", "metrics", "log", "page", "payload_log", "tracing", "plugins"]
-"""Names of observers, in the metrics and in the log."""
-
-TRACEBACK_EVERY: Final = 1.0
-"""Seconds between two tracebacks of one observer: a fault that every request meets must not fill the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observer:
     """One observer of finished requests."""
 
-    name: ObserverName
+    name: FinishedObserver
     observe: Observe
 
 
@@ -57,57 +48,36 @@ class RequestObserver:
     ) -> None:
         self._metrics = metrics
         self._lines = lines
-        self._clock = clock
+        self._guard = ObserverGuard(metrics, clock)
         self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
         self._line = LINE_WRITERS[log.form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
         self._malformed_line = MALFORMED_LINES[log.form]
-        self._traced: dict[str, float] = {}
-        self._log = logging.getLogger("dragoman")
         own = (Observer("metrics", metrics.observe), Observer("log", self._write_line))
         first = () if ledger is None else (Observer("ledger", lambda record, cost: ledger.append(record)),)
         self._observers: tuple[Observer, ...] = (*first, *own)
 
-    def add(self, name: ObserverName, observe: Observe) -> None:
+    def add(self, name: FinishedObserver, observe: Observe) -> None:
         """Report each finished request to one more observer."""
         self._observers = (*self._observers, Observer(name, observe))
 
     def finished(self, record: RequestRecord) -> None:
         """Report a request that has ended. Raises nothing."""
         request = record.request_id
-        cost = self._guarded("metrics", request, _COST, record)
+        cost = self._guard.call("metrics", request, _COST, record)
         for observer in self._observers:
-            self._guarded(observer.name, request, observer.observe, record, cost)
+            self._guard.call(observer.name, request, observer.observe, record, cost)
 
     def refused(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
         """Report `count` requests that were refused before they were parsed. Raises nothing."""
         refused = surface, status, reason, count
-        self._guarded("metrics", "-", self._metrics.shed_before_parsing, *refused)
-        self._guarded("log", "-", self._write_refusals, *refused)
+        self._guard.call("metrics", "-", self._metrics.shed_before_parsing, *refused)
+        self._guard.call("log", "-", self._write_refusals, *refused)
 
     def malformed(self, counts: Mapping[int, int]) -> None:
         """Report input that was not HTTP, counted by the status of its response. Raises nothing."""
-        self._guarded("metrics", "-", self._count_malformed, counts)
-        self._guarded("log", "-", self._write_malformed, counts)
-
-    def _guarded(
-        self,
-        name: ObserverName,
-        request_id: str,
-        report: Callable[[Unpack[Arguments]], Result],
-        *about: *Arguments,
-    ) -> Result | None:
-        """Call an observer; `None` after a fault, which is logged and counted. Whatever it is, the client gets its
-        response, and the other observers get the request."""
-        try:
-            return report(*about)
-        except Exception:
-            self._metrics.observer_failed(name)
-            now = self._clock()
-            if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
-                self._traced[name] = now
-                self._log.exception("request %s: a fault in %s; the response is not affected", request_id, name)
-            return None
+        self._guard.call("metrics", "-", self._count_malformed, counts)
+        self._guard.call("log", "-", self._write_malformed, counts)
 
     def _write_line(self, record: RequestRecord, cost: float | None) -> None:
         if self._sampling is None or self._sampling.takes(record):

@@ -61,6 +61,7 @@ class Relay:
     are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
     the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
+    `note_end` takes why each choice ended, for a sampled request.
     `_content` says whether content has come since the limits were renewed last.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
@@ -77,6 +78,7 @@ class Relay:
     request: UnifiedRequest
     prompt_tokens: int | None = None
     aside: Aside | None = None
+    note_end: Callable[[str], None] | None = None
     held: bytes = b""
     _expected: int = field(init=False)
     _finished: int = 0
@@ -372,8 +374,8 @@ class Relay:
             self._content = self._content or has_content(event)
             if event.finish_reason is not None:
                 self._finished += 1
-                if self.record.sampled is not None:
-                    self.record.sampled.notes.ended(event.finish_reason)
+                if self.note_end is not None:
+                    self.note_end(event.finish_reason)
             self.size += size_written(event)
             return self.renderer.chunk(event)
         self.record.usage, self._reported_at = event, self.size

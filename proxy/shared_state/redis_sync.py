@@ -45,9 +45,9 @@ return {now, redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')}
 sorted set, by the end of each cooldown in ms."""
 
 _WORDS: Final[Mapping[LinkCondition, str]] = {
-    LinkCondition.UP: "shared state at %s answers again",
-    LinkCondition.FOREIGN: "shared state at %s holds what no gateway wrote, which is ignored",
-    LinkCondition.ALONE: "shared state at %s does not answer; going on alone",
+    LinkCondition.UP: "Redis at %s answers again",
+    LinkCondition.FOREIGN: "Redis at %s holds what no gateway wrote, which is ignored",
+    LinkCondition.ALONE: "Redis at %s does not answer; going on alone",
 }
 
 
@@ -113,7 +113,8 @@ class SharedState:
                 wait = await self._exchange()
                 self.cooldowns.up = self._link.up
                 if news := self._link.news(self._clock()):
-                    self._log.warning(_WORDS[news], _shown(self._address))
+                    level = logging.INFO if news is LinkCondition.UP else logging.WARNING
+                    self._log.log(level, _WORDS[news], _shown(self._address))
                 await self._pause(wait)
         finally:
             await self._lookup.aclose()

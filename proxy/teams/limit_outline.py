@@ -24,7 +24,7 @@ class HeldTo:
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
     """What a request would be held to, and how many tokens it would reserve before any was seen of its team. `targets`
-    are the limits of deployments by their labels: one that is at its limit is passed over. `patience` is how many
+    are the limits of deployments by their labels: one that is at its limit is skipped. `patience` is how many
     seconds it would wait instead of being refused."""
 
     tokens: int

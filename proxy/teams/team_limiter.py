@@ -118,9 +118,9 @@ class Held(Reservation):
 
     def leave_target(self) -> None:
         """See HeldLimits. The request stays counted there: it was sent."""
-        if self._target is not None:
-            self._target.settle(0, 0)
-            self._target = None
+        target, self._target = self._target, None
+        if target is not None:
+            target.settle(0, 0)
 
     def end(self, record: RequestRecord) -> None:
         """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
@@ -132,30 +132,36 @@ class Held(Reservation):
             self.release()
             self.leave_target()
             return
-        self._bill_unanswered(record)
-        usage, tokens, billed = record.counted, 0, None
-        if usage is not None:
-            prompt, answer = usage.prompt_tokens, usage.completion_tokens
-            tokens = prompt + answer
-            tokens = tokens if 0 <= tokens <= MOST_TOKENS else _within(tokens, MOST_TOKENS)
-            if self._bound.priced or (self._target is not None and self._target.priced):
-                paid = record.cost
-                record.paid = usage, paid  # for the metrics and the ledger, which ask next
-                if paid is not None:
-                    nano = round(paid * NANO)
-                    billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
-            if (estimate := self._estimate) is not None and not (usage.estimated or from_cache):
-                ratio, prompt_bytes, most = estimate
-                if ratio is UNKNOWN:
-                    ratio = self._bound.ratio = self._limits.estimates.begin(self._bound.pair)
-                ratio.learn(prompt_bytes, most, prompt, answer)
-        limits = self._limits
-        now = self._ended_at = limits._now()
-        if now >= limits.notes.until:
-            limits.settling()
-        self.settle(tokens, billed)
-        if self._target is not None:
-            self._target.settle(tokens, billed)
+        # If the count of what was used fails, what was reserved counts as used.
+        tokens, billed = self.tokens, self._cost
+        try:
+            self._bill_unanswered(record)
+            if (usage := record.counted) is None:
+                tokens, billed = 0, None
+            else:
+                prompt, answer = usage.prompt_tokens, usage.completion_tokens
+                used = prompt + answer
+                tokens = used if 0 <= used <= MOST_TOKENS else _within(used, MOST_TOKENS)
+                billed = None
+                if self._bound.priced or (self._target is not None and self._target.priced):
+                    paid = record.cost
+                    record.paid = usage, paid  # for the metrics and the ledger, which ask next
+                    if paid is not None:
+                        nano = round(paid * NANO)
+                        billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
+                if (estimate := self._estimate) is not None and not (usage.estimated or from_cache):
+                    ratio, prompt_bytes, most = estimate
+                    if ratio is UNKNOWN:
+                        ratio = self._bound.ratio = self._limits.estimates.begin(self._bound.pair)
+                    ratio.learn(prompt_bytes, most, prompt, answer)
+            limits = self._limits
+            now = self._ended_at = limits._now()
+            if now >= limits.notes.until:
+                limits.settling()
+        finally:
+            self.settle(tokens, billed)
+            if self._target is not None:
+                self._target.settle(tokens, billed)
 
     def _bill_unanswered(self, record: RequestRecord) -> None:
         """Bill calls whose answers were not given. A sum over several says nothing of what such a request takes."""

@@ -12,7 +12,7 @@ def limit_families(
     views: Callable[[], Iterable[LimitView]], alone: Callable[[], bool]
 ) -> Callable[[], Iterator[MetricFamily]]:
     """Return what yields how much of each limit and budget is used. `alone` says whether this process goes on with its
-    share, since whoever counts for all does not answer."""
+    share, since Redis or the coordinator does not answer."""
 
     def families() -> Iterator[MetricFamily]:
         # Budgets that differ in their amounts alone have one name: the one that is used most is shown.

@@ -59,14 +59,22 @@ def no_pause() -> None:
 class LineWriter:
     """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
 
-    `dropped` counts the lines that could not be written; `complain` is called when that begins and when it is over.
+    `dropped` counts the lines that could not be written; `complain` is called when that begins, `recovered` when it is
+    over (`complain` without it).
     The thread calls `pause` before it collects the lines of a batch.
     """
 
-    def __init__(self, sink: ByteSink, complain: Callable[[str], None], pause: Callable[[], None] = collect) -> None:
+    def __init__(
+        self,
+        sink: ByteSink,
+        complain: Callable[[str], None],
+        pause: Callable[[], None] = collect,
+        recovered: Callable[[str], None] | None = None,
+    ) -> None:
         self._sink = sink
         self._pause = pause
         self._complain = complain
+        self._recovered = recovered or complain
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._counting = threading.Lock()
         self._missing = 0
@@ -135,7 +143,7 @@ class LineWriter:
         with self._counting:
             missing, self._missing = self._missing, 0
         if missing:
-            self._complain(f"the access log is written again; {missing} lines of it were dropped")
+            self._recovered(f"the access log is written again; {missing} lines of it were dropped")
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from proxy.telemetry.merged_metrics import Key, MetricFamily
 MOST: Final = 1000
 """Keys whose expiry is shown: those that expire first. A table may have ten thousand teams."""
 
-ASKED_AS_USUAL: Final = 0
+CLOSED: Final = 0
 """The state of a deployment's circuit breaker that lets every request through."""
 
 TARGETS: Final = "dragoman_targets_available"
@@ -58,10 +58,10 @@ class TableFamilies:
 
     def __call__(self) -> Iterator[MetricFamily]:
         """Yield the families as they are now; may be called in another thread."""
-        left_alone = {label for label, state in self._states() if state != ASKED_AS_USUAL}
+        unavailable = {label for label, state in self._states() if state != CLOSED}
         samples = tuple(
-            ((TARGETS, (("model", name),)), float(sum(label not in left_alone for label in labels)))
+            ((TARGETS, (("model", name),)), float(sum(label not in unavailable for label in labels)))
             for name, labels in self._targets.items()
         )
-        yield MetricFamily(TARGETS, "gauge", "Targets of a model or route that are asked as usual.", samples)
+        yield MetricFamily(TARGETS, "gauge", "Targets of a model or route whose circuit is closed.", samples)
         yield from self._expiries

@@ -7,6 +7,7 @@ from typing import Final
 
 from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
+from proxy.telemetry.observer_guard import OneGuard
 from proxy.trace_context import MOST_REASONS, NoteValue, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
 from proxy.upstream.vendor_stream import Stream
@@ -65,18 +66,19 @@ def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
         notes.answer = answer_json(choices)
 
 
-def noted_stream(notes: SpanNotes, stream: Stream) -> Stream:
-    """Return the stream, whose texts are noted as they come where the table allows it. Then each piece is read by
-    itself, which costs the gateway as much again."""
-    return NotedStream(stream, notes) if notes.keeps_content else stream
+def noted_stream(notes: SpanNotes, stream: Stream, guard: OneGuard) -> Stream:
+    """Return the stream, whose texts are noted as they come if the config file allows it. Then each chunk is read by
+    itself, which costs the gateway as much again. `guard` reports a fault in that."""
+    return NotedStream(stream, notes, guard) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
 class NotedStream:
-    """A stream whose texts are noted. See `proxy.upstream.vendor_stream.Stream`."""
+    """A stream whose texts are noted until a fault in that. See `proxy.upstream.vendor_stream.Stream`."""
 
     _stream: Stream
     _notes: SpanNotes
+    _guard: OneGuard
     _texts: GatheredTexts = field(default_factory=GatheredTexts)
 
     @property
@@ -109,12 +111,15 @@ class NotedStream:
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-        texts, notes = self._texts, self._notes
+        texts, guard = self._texts, self._guard
         try:
             for event in events:
                 if not isinstance(event, Usage):
-                    texts.add(event)
+                    guard.call(texts.add, event)
                 yield event
         finally:
-            if texts.fresh:
-                notes.answer = texts.json()
+            guard.call(self._write)
+
+    def _write(self) -> None:
+        if self._texts.fresh:
+            self._notes.answer = self._texts.json()

@@ -13,6 +13,7 @@ from typing import Final
 import aiohttp
 
 from tests.observe.prometheus import RunningPrometheus
+from tests.observe.small_gateway import BROKEN
 from tests.observe.world import GOOD, ControlGroup, Load, ObservedGateway, main_table, side_table
 from tests.support.gateway import FRESH
 from tests.support.redis import RealRedis
@@ -146,6 +147,14 @@ async def little_memory(world: World) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def failing_observer(world: World) -> AsyncIterator[None]:
+    marker = world.group.folder / BROKEN
+    marker.touch()
+    yield
+    marker.unlink()
+
+
+@asynccontextmanager
 async def stuttering(world: World) -> AsyncIterator[None]:
     async def stutter() -> None:
         while True:
@@ -220,7 +229,13 @@ ONE_BY_ONE: Final = (
     Breakage("a key that ends in 3 days", ("DragomanKeyExpiring",), from_the_start),
     Breakage(
         "both targets of a route answer 500",
-        ("DragomanRouteDown", "DragomanBreakerOpen", "DragomanErrorBudgetBurnsFast", "DragomanErrorBudgetBurnsSlowly"),
+        (
+            "DragomanRouteDown",
+            "DragomanModelFailing",
+            "DragomanBreakerOpen",
+            "DragomanErrorBudgetBurnsFast",
+            "DragomanErrorBudgetBurnsSlowly",
+        ),
         lambda world: models(world, one="error-500", two="error-500"),
     ),
     Breakage(
@@ -235,6 +250,7 @@ ONE_BY_ONE: Final = (
     Breakage("a team asks 20 times as often as it may", ("DragomanLimitRefusalsHigh",), greedy_team),
     Breakage("a table with a misspelt key", ("DragomanReloadFailed",), broken_table),
     Breakage("memory.current at 96 % of memory.max", ("DragomanMemoryHigh", "DragomanShedding"), little_memory),
+    Breakage("an observer of requests raises", ("DragomanObserverFailing",), failing_observer),
     Breakage("the process stopped every 0.6 s for 0.35 s", ("DragomanLoopLag",), stuttering),
     Breakage("workers killed", ("DragomanWorkersRestarting",), dying_workers),
     Breakage("a limit on descriptors just above those in use", ("DragomanDescriptorsRunningOut",), few_descriptors),

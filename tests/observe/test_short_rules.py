@@ -16,6 +16,10 @@ def test_a_time_is_divided_and_never_nothing(text: str, short: str) -> None:
     assert shortened_duration(text) == short
 
 
+def without_times(expression: str) -> str:
+    return re.sub(r"\[\w+\]|offset \w+", "", expression)
+
+
 def test_nothing_but_times_is_another() -> None:
     text = RULES.read_text(encoding="utf-8")
     long, short = (
@@ -24,7 +28,7 @@ def test_nothing_but_times_is_another() -> None:
     )
     assert len(long) == len(short)
     for one, other in zip(long, short, strict=True):
-        assert re.sub(r"\[\w+\]", "[]", one["expr"]) == re.sub(r"\[\w+\]", "[]", other["expr"])
+        assert without_times(one["expr"]) == without_times(other["expr"])
         assert {**one, "expr": "", "for": ""} == {**other, "expr": "", "for": ""}
     assert "[5s]" in shortened(text)
     assert not re.search(r"\[\d+[mhd]\]", shortened(text))

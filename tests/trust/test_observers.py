@@ -10,8 +10,9 @@ from typing import Final, get_args
 
 import pytest
 
-from proxy.process.request_observer import Observer, ObserverName, RequestObserver
+from proxy.process.request_observer import Observer, RequestObserver
 from proxy.request_record import RequestRecord
+from proxy.telemetry.observer_guard import FinishedObserver
 from tests.faults.check_answers import good
 from tests.faults.fault_rig import TABLE, Rig, rig
 
@@ -49,8 +50,8 @@ class Observed:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("broken", get_args(ObserverName))
-async def test_a_fault_in_an_observer_changes_no_response(made: Rig, broken: ObserverName, way: str) -> None:
+@pytest.mark.parametrize("broken", get_args(FinishedObserver))
+async def test_a_fault_in_an_observer_changes_no_response(made: Rig, broken: FinishedObserver, way: str) -> None:
     observer: RequestObserver = made.app.front.gateway._emit.__self__  # type: ignore[attr-defined]  # a bound method
     observed = Observed(observer, broken)
     made.stream = WAYS[way]
@@ -63,7 +64,7 @@ async def test_a_fault_in_an_observer_changes_no_response(made: Rig, broken: Obs
     await made.app.front.gateway.idle.wait()
     names = [each.name for each in observer._observers]
     assert observed.calls == Counter({name: REQUESTS * names.count(name) for name in names})
-    assert set(names) == set(get_args(ObserverName))
+    assert set(names) == set(get_args(FinishedObserver))
     assert before == {}
     found = await made.series("observer_failures")
     assert found == {f"observer_failures_total observer={broken}": REQUESTS * names.count(broken)}

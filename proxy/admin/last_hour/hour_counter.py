@@ -22,7 +22,7 @@ from proxy.admin.last_hour.hour_figures import (
     highest_by_minute,
 )
 from proxy.admin.last_hour.spender_counts import SpenderCounts, SpentRing
-from proxy.admin.recent_requests import BOUNDS
+from proxy.admin.recent_requests import BOUNDS, add_to_span
 from proxy.errors import OverloadReason
 from proxy.request_record import RequestRecord
 
@@ -37,7 +37,9 @@ _DURATION: Final = len(OUTCOMES)
 _FIRST: Final = _DURATION + _CLASSES
 _PROMPT: Final = _FIRST + _CLASSES
 _CACHED: Final = _PROMPT + 1
-_NO_COUNTS: Final = bytes(8 * (_CACHED + 1))
+_DURATION_SPAN: Final = _CACHED + 1
+_FIRST_SPAN: Final = _DURATION_SPAN + 2
+_NO_COUNTS: Final = bytes(8 * (_FIRST_SPAN + 2))
 _SHED: Final = PLACES["shed"]
 
 
@@ -92,9 +94,13 @@ class HourCounter:
             return
         if outcome == "ok":
             started, first = record.started, record.first_content
-            row[_DURATION + bisect_left(BOUNDS, record.finished - started)] += 1
+            seconds = record.finished - started
+            row[_DURATION + bisect_left(BOUNDS, seconds)] += 1
+            add_to_span(row, _DURATION_SPAN, seconds)
             if first is not None:
-                row[_FIRST + bisect_left(BOUNDS, first - started)] += 1
+                seconds = first - started
+                row[_FIRST + bisect_left(BOUNDS, seconds)] += 1
+                add_to_span(row, _FIRST_SPAN, seconds)
         spent = self._sums.get((record.team, record.key_label, record.model)) or self._sum_of(record)
         spent[0] += 1
         if (usage := record.billed or record.usage) is None:
@@ -182,7 +188,8 @@ def _cost_of(pair: tuple[tuple[str, str, str], list[float]]) -> float:
 def _minute(minute: int, row: "array[float]") -> MinuteFigures:
     counts = [int(count) for count in row]
     times = _trimmed(counts[_DURATION:_FIRST]), _trimmed(counts[_FIRST:_PROMPT])
-    return MinuteFigures(minute, tuple(counts[:_DURATION]), *times, counts[_PROMPT], counts[_CACHED])
+    spans = ((row[at], row[at + 1]) for at in (_DURATION_SPAN, _FIRST_SPAN))
+    return MinuteFigures(minute, tuple(counts[:_DURATION]), *times, counts[_PROMPT], counts[_CACHED], *spans)
 
 
 def _trimmed(counts: list[int]) -> tuple[int, ...]:

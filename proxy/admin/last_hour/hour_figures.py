@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, get_args
 
-from proxy.admin.recent_requests import FAILED, REFUSED
+from proxy.admin.recent_requests import FAILED, REFUSED, UNMEASURED, Span, quantile, span_of
 from proxy.request_record import OTHER, Outcome
 
 MINUTES: Final = 60
@@ -30,7 +30,8 @@ GROUPS: Final[Mapping[str, frozenset[Outcome]]] = {
 class MinuteFigures:
     """The requests that ended in one minute. `minute` counts minutes of unix time; `outcomes` are requests in the order
     of OUTCOMES. `durations` and `firsts` are those that succeeded, in the classes of `recent_requests.BOUNDS`,
-    without empty ones at the end; `prompt` are tokens of prompts, of which `cached` came from vendors' caches."""
+    without empty ones at the end, with their spans; `prompt` are tokens of prompts, of which `cached` came from
+    vendors' caches."""
 
     minute: int
     outcomes: tuple[int, ...] = ()
@@ -38,6 +39,16 @@ class MinuteFigures:
     firsts: tuple[int, ...] = ()
     prompt: int = 0
     cached: int = 0
+    duration_span: Span = UNMEASURED
+    first_span: Span = UNMEASURED
+
+    def duration(self, share: float) -> float | None:
+        """Return a quantile of the durations in seconds."""
+        return quantile(self.durations, share, self.duration_span)
+
+    def first(self, share: float) -> float | None:
+        """Return a quantile of the times to the first content in seconds."""
+        return quantile(self.firsts, share, self.first_span)
 
     @property
     def requests(self) -> int:
@@ -105,6 +116,8 @@ def sum_of_minutes(minute: int, parts: Iterable[MinuteFigures]) -> MinuteFigures
         _added(part.firsts for part in every),
         sum(part.prompt for part in every),
         sum(part.cached for part in every),
+        span_of(part.duration_span for part in every),
+        span_of(part.first_span for part in every),
     )
 
 

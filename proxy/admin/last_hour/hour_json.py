@@ -12,7 +12,6 @@ from proxy.admin.last_hour.hour_figures import (
     highest_by_minute,
     spent_of,
 )
-from proxy.admin.recent_requests import quantile
 from proxy.telemetry.log_format import timestamp
 
 MOST_NAMES: Final = 20
@@ -33,18 +32,17 @@ def _minute(each: MinuteFigures) -> dict[str, object]:
     return {
         "start": timestamp(60 * each.minute),
         "outcomes": {outcome: count for outcome, count in zip(OUTCOMES, each.outcomes, strict=False) if count},
-        "first_token_p50_s": _seconds(each.firsts, 0.5),
-        "first_token_p95_s": _seconds(each.firsts, 0.95),
-        "duration_p50_s": _seconds(each.durations, 0.5),
-        "duration_p95_s": _seconds(each.durations, 0.95),
+        "first_token_p50_s": _seconds(each.first(0.5)),
+        "first_token_p95_s": _seconds(each.first(0.95)),
+        "duration_p50_s": _seconds(each.duration(0.5)),
+        "duration_p95_s": _seconds(each.duration(0.95)),
         "prompt_tokens": each.prompt,
         "cached_tokens": each.cached,
     }
 
 
-def _seconds(counts: tuple[int, ...], share: float) -> float | None:
-    found = quantile(counts, share)
-    return None if found is None else round(found, 3)
+def _seconds(found: float | None) -> float | None:
+    return None if found is None else round(found, 4)
 
 
 def _spent(name: str, spent: Spent) -> dict[str, object]:

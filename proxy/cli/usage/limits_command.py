@@ -96,7 +96,7 @@ _NUMBERS: Final = frozenset({"USED", "LEFT", ""})
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a table for people, what is used most first."""
     if found.get("alone"):
-        print(paint("This gateway counts alone now: whoever counts for all does not answer.", Ink.YELLOW))
+        print(paint("This gateway counts alone now: Redis or the coordinator does not answer.", Ink.YELLOW))
     if isinstance(evicted := found.get("evicted"), str):
         print(paint(f"{shown(evicted)}.", Ink.YELLOW))
     if not found["limits"]:
@@ -157,7 +157,7 @@ def _number(value: float) -> str:
     """Return a number with separators; of USD, to the cent, or to the first digits of less."""
     if isinstance(value, int):
         return f"{value:,}"
-    text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.6f}"
+    text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.{6 if value >= 1e-6 else 9}f}"
     return re.sub(r"\.00$", "", text)
 
 

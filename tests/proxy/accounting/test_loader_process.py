@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -85,6 +86,7 @@ async def test_what_was_written_is_in_the_ledger_at_the_end_and_counted_and_noth
 
 
 async def test_one_that_is_killed_is_replaced_and_counts_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dragoman")
     settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(2)
     async with loading(settings, state, "json", starts):
         written(settings, 3)
@@ -100,6 +102,7 @@ async def test_one_that_is_killed_is_replaced_and_counts_on(tmp_path: Path, capl
     assert ["ended on SIGKILL" in message for message in troubles] == [True, False]
     assert all(message.endswith(f"requests are kept in {settings.journals} meanwhile") for message in troubles)
     assert again.startswith("the ledger is loaded again, by process ")
+    assert caplog.records[-1].levelname == "INFO"
 
 
 async def test_a_machine_that_cannot_start_it_says_so_once_and_falls_behind(

@@ -58,7 +58,7 @@ def status(text: str = "it broke") -> ProcessStatus:
         states={
             "v/m/a": DeploymentState.OPEN,
             "v/m/b": DeploymentState.COOLING,
-            "v/m/c": DeploymentState.TRIAL,
+            "v/m/c": DeploymentState.HALF_OPEN,
         },
         recent=RecentUses(300.0, USE, {"v/m/a": USE}),
         failed=(failed(1, text), failed(2, text)),

@@ -78,7 +78,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "deployments": ["mock/*/default", "mock/echo/default"],
         "out_of_service": [],
         "shared": "off",
-        "left_alone": [],
+        "unavailable": [],
         "last_failures": [],
         "limited": [],
         "model_lists": [],
@@ -86,13 +86,17 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "limits_alone": False,
         "limits_evicted": "",
         "states": {},
+        "state": "well",
+        "state_reasons": [],
+        "failing_names": [],
+        "config_refused": [],
         "route_targets": [
             {
-                **{"route": "fast", "team": None, "policy": "priority", "more": 0, "fallbacks": []},
+                **{"route": "fast", "team": None, "policy": "priority", "state": "up", "more": 0, "fallbacks": []},
                 "targets": [
                     {
                         **{"name": "mock/echo", "share": None, "state": "up", "deployments": 1},
-                        **{"asked": 1, "passed_over": None},
+                        **{"available": 1, "skipped": None},
                     }
                 ],
             }
@@ -104,13 +108,13 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
     }
 
 
-async def test_the_status_names_who_is_left_alone_and_for_how_long(operator: Operator) -> None:
+async def test_the_status_names_who_is_unavailable_and_for_how_long(operator: Operator) -> None:
     breakers = operator.app.front.dispatcher.deployments.breakers
     (target, *_) = operator.app.reloader._table.snapshot.targets()
     now = operator.app.front.dispatcher.now()
     limited = Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
     breakers.of(target).begin(now, health.AnswerKind.WHOLE).failed(now, limited)
-    told = (await operator.ask("GET", "/status")).json()["left_alone"]
+    told = (await operator.ask("GET", "/status")).json()["unavailable"]
     assert isinstance(told, list)
     assert re.fullmatch(rf"{re.escape(target.label)}, (50\.0|49\.\d) s", str(told[0]))
 
@@ -156,7 +160,11 @@ async def test_a_bad_table_is_refused_with_its_places_and_the_old_one_stays(oper
         "API write profile: openai_compatible"
     ]
     assert answer.json()["digest"] == before
-    assert (await operator.ask("GET", "/status")).json()["table"] == before
+    status = (await operator.ask("GET", "/status")).json()
+    assert (status["table"], status["state"]) == (before, "troubled")
+    assert status["config_refused"] == answer.json()["problems"]
+    page = (await operator.ask("GET", "/")).body.decode()
+    assert "▲ Ready, but the config file on disk is refused: a restart would fail." in page
     scrape = (await operator.ask("GET", "/metrics")).body.decode()
     assert 'dragoman_config_reloads_total{result="failure"} 1.0' in scrape
     assert "dragoman_config_last_reload_successful 0.0" in scrape

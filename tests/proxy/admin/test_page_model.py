@@ -6,7 +6,7 @@ import pytest
 
 from proxy.admin.page_model import MOST_LIMITS, MOST_QUERY, MOST_ROWS, PageQuery, Traffic, status_page
 from proxy.admin.recent_requests import NO_USE, RecentUse, RecentUses
-from proxy.admin.route_states import Health
+from proxy.admin.route_states import Health, Level
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.limits.limit_views import LimitView
 from tests.proxy.admin.kit import NOW, USE, page, status, view
@@ -19,7 +19,7 @@ def test_the_worst_deployments_come_first_with_their_state_reason_and_next_probe
     assert [(each.name, each.health) for each in shown.rows] == [
         ("v/m/a", Health.OPEN),
         ("v/m/b", Health.COOLING),
-        ("v/m/c", Health.TRIAL),
+        ("v/m/c", Health.HALF_OPEN),
         ("v/m/d", Health.LIMITED),
         ("mock/echo/default", Health.UP),
     ]
@@ -28,7 +28,7 @@ def test_the_worst_deployments_come_first_with_their_state_reason_and_next_probe
     assert (worst.reason, worst.failed) == ("server, status 500: it broke", NOW - 60)
     assert (well.reason, well.failed) == ("", None)
     assert limited.limit == "4 at once (operator), 4 in flight, 2 waiting"
-    assert (shown.deployments, shown.troubled, shown.found) == (5, 4, 5)
+    assert (shown.deployments, shown.state.level, shown.found) == (5, Level.TROUBLED, 5)
 
 
 def test_of_deployments_in_one_state_those_with_the_largest_share_of_errors_come_first() -> None:

@@ -110,8 +110,8 @@ async def test_the_page_names_a_deployment_whose_breaker_is_open(operator: Opera
     states = said(await operator.ask("GET", "/status"))["states"]
     assert states == {one.label: "open", other.label: "cooling"}
     page = (await operator.ask("GET", "/")).body.decode()
-    assert "✕ breaker open" in page
-    assert "■ cooling down" in page
+    assert "✕ circuit open" in page
+    assert "■ cooldown" in page
 
 
 @pytest.mark.parametrize("user", ["", "operator"])

@@ -6,10 +6,14 @@ from dataclasses import replace
 import pytest
 
 from proxy.admin import page_sections as sections
-from proxy.admin.page_model import PageQuery
-from tests.proxy.admin.kit import TABLE, failed, page, status
+from proxy.admin.page_model import PageQuery, status_page
+from proxy.admin.recent_requests import NO_USES
+from proxy.limits.limit import Period, Unit
+from proxy.limits.limit_views import LimitKind, LimitView
+from tests.proxy.admin.kit import RELOADS, TABLE, failed, page, status, view
 from tests.proxy.admin.markup.test_html import read
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 
 def said(markup: str) -> str:
@@ -19,11 +23,17 @@ def said(markup: str) -> str:
 
 
 def test_the_headline_says_whether_all_is_well() -> None:
-    assert "Ready, but 4 of 5 deployments not as usual" in sections.headline(page())
-    well = replace(status(), states={}, limited={})
-    assert "Ready, and 5 deployments up" in sections.headline(page(status=well))
-    assert "Not ready" in sections.headline(page(status=replace(well, ready=False)))
-    assert 'role="status"' in sections.headline(page())
+    shown = sections.headline(page())
+    assert "▲ Ready, but the config file on disk is refused: a restart would fail; 4 of 5 deployments not up." in shown
+    assert "headline warn" in shown
+    assert 'role="status"' in shown
+    well = replace(status(), states={}, limited={}, recent=NO_USES)
+    refused = sections.headline(page(status=well))
+    assert ("headline warn" in refused, "deployments" in refused) == (True, False)
+    taken = status_page(view(status=well), RELOADS[1:], (), PageQuery())
+    assert "✓ Ready, and 5 deployments up." in sections.headline(taken)
+    assert "headline good" in sections.headline(taken)
+    assert "Not ready: it takes no requests now" in sections.headline(page(status=replace(well, ready=False)))
 
 
 def test_the_overview_has_the_figures_of_the_whole() -> None:
@@ -37,11 +47,11 @@ def test_the_overview_has_the_figures_of_the_whole() -> None:
 
 def test_a_deployment_tells_its_state_probe_reason_and_figures() -> None:
     text = said(sections.deployments(page()))
-    assert "Deployments: 1 breaker open, 1 cooling down, 1 on trial, 1 limited" in text
+    assert "Deployments: 1 circuit open, 1 cooldown, 1 half-open, 1 limited" in text
     failed = "server, status 500: it broke 2026-09-21 14:12:20"
-    assert f"v/m/a ✕ breaker open next probe in 12.0 s {failed} 20 5 (25.0%)" in text
-    assert "■ cooling down next probe in 70.0 s" in text
-    assert "◐ on trial next request is a probe" in text
+    assert f"v/m/a ✕ circuit open next probe in 12.0 s {failed} 20 5 (25.0%)" in text
+    assert "■ cooldown next probe in 70.0 s" in text
+    assert "◐ half-open next request is a probe" in text
     assert "▲ limited 4 at once (operator), 4 in flight, 2 waiting" in text
 
 
@@ -96,10 +106,25 @@ def test_limits_show_what_is_used_and_which_is_reached() -> None:
     assert sections.limits(page(status=replace(status(), limits=()))) == ""
 
 
+@looped(
+    ("limit", "used", "words"),
+    [
+        (10**7, 41 * 10**5, ("0.010 USD per month", "0.0041 USD", "41%")),
+        (10**9, 5, ("1.00 USD per month", "0.0000000050 USD", "0%")),
+        (5 * 10**11, 10**10, ("500.00 USD per month", "10.00 USD", "2%")),
+    ],
+)
+def test_what_is_used_agrees_with_its_share(limit: int, used: int, words: tuple[str, ...]) -> None:
+    view = LimitView("team search", LimitKind.BUDGET, Unit.USD, Period.MONTH, limit, used)
+    text = said(sections.limits(page(status=replace(status(), limits=(view,)))))
+    for each in words:
+        assert each in text
+
+
 def test_workers_on_another_table_are_told_apart() -> None:
     text = said(sections.workers(page()))
     assert "worker 1 (process 7)" in text
-    assert text.count("not the one in force") == 1
+    assert text.count("not the current one") == 1
     assert sections.workers(page(workers=None)) == ""
 
 
@@ -134,20 +159,20 @@ def test_older_failures_are_folded_and_each_has_an_id_of_its_own() -> None:
     assert len(ids) == len(set(ids)) == 100
 
 
-def test_a_route_tells_its_strategy_and_its_targets_with_their_shares_and_why_one_is_passed_over() -> None:
+def test_a_route_tells_its_strategy_and_its_targets_with_their_shares_and_why_one_is_skipped() -> None:
     text = said(sections.routes(page()))
     assert "Route Of Strategy State Targets fast all priority ✓ up" in text
-    assert "mock/echo ✓ up v/m ▲ limited 2 of 4 deployments asked" in text
+    assert "mock/echo ✓ up v/m ▲ limited 2 of 4 deployments available" in text
     split = "{policy: weighted, targets: TARGETS, fallbacks: {context_window: [mock/echo]}}"
     targets = "[{target: v/m/a, weight: 3}, mock/echo, {target: v/m/b, weight: 0}]"
     routed = TABLE.partition("routes:")[0] + f"routes: {{split: {split.replace('TARGETS', targets)}}}\n"
     weighted = snapshot(routed)
     text = said(sections.routes(page(snapshot=weighted)))
-    assert "split all weighted ▲ in part 2 of 3 targets passed over" in text
+    assert "split all weighted ▲ in part 2 of 3 targets skipped" in text
     assert (
-        "v/m/a, 75% ✕ breaker open passed over: breaker open after server, status 500: it broke, next probe in 12 s"
+        "v/m/a, 75% ✕ circuit open skipped: circuit open after server, status 500: it broke, next probe in 12 s"
     ) in text
     assert "mock/echo, 25% ✓ up" in text
-    assert "v/m/b, 0% ■ cooling down passed over: weight 0: out of service" in text
+    assert "v/m/b, 0% ■ cooldown skipped: weight 0: out of service" in text
     assert "on context_window: mock/echo" in text
     assert sections.routes(page(snapshot=snapshot("vendors: {mock: {}}\nmodels: {mock/a: {}}\n"))) == ""

@@ -22,7 +22,16 @@ from tests.support.looped import looped
 
 @looped(
     ("seconds", "words"),
-    [(None, "–"), (0.0, "0 ms"), (0.0123, "12 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s"), (300.4, "300 s")],
+    [
+        (None, "–"),
+        (0.0, "0 ms"),
+        (0.0022, "2.2 ms"),
+        (0.00996, "10 ms"),
+        (0.0123, "12 ms"),
+        (0.9999, "1.0 s"),
+        (12.34, "12.3 s"),
+        (300.4, "300 s"),
+    ],
 )
 def test_a_time_is_short(seconds: float | None, words: str) -> None:
     assert span(seconds) == words
@@ -57,7 +66,7 @@ def test_counts_have_their_noun_and_parts_their_share() -> None:
 def test_every_state_has_words_of_its_own_beside_its_colour() -> None:
     assert STATES.keys() == set(Health)
     assert len({words for words, _ in STATES.values()}) == len(Health)
-    assert state(Health.OPEN) == '<span class="state bad">✕ breaker open</span>'
+    assert state(Health.OPEN) == '<span class="state bad">✕ circuit open</span>'
 
 
 def test_a_table_names_its_columns_and_rows_for_screen_readers() -> None:

@@ -53,9 +53,9 @@ def test_a_request_counts_for_the_whole_and_each_attempt_for_its_deployment() ->
     assert (failed.requests, failed.errors, failed.tokens, failed.durations) == (1, 1, 0, ())
     assert (answered.requests, answered.errors, answered.tokens) == (1, 0, 30)
     # Of the request as a whole, and of the call that answered it.
-    assert quantile(uses.whole.durations, 0.5) == pytest.approx(2.0, rel=0.2)
-    assert quantile(answered.durations, 0.5) == pytest.approx(1.0, rel=0.2)
-    assert quantile(uses.whole.firsts, 0.5) == pytest.approx(0.5, rel=0.2)
+    assert uses.whole.duration(0.5) == pytest.approx(2.0)
+    assert answered.duration(0.5) == pytest.approx(1.0)
+    assert uses.whole.first(0.5) == pytest.approx(0.5)
 
 
 @looped(
@@ -127,9 +127,10 @@ def test_a_ring_keeps_as_many_arrays_whatever_it_counts() -> None:
 
 
 def test_the_counts_of_several_processes_are_added_up() -> None:
-    one = RecentUses(60.0, RecentUse(2, 1, 0, 7, (1, 1)), {"a": RecentUse(2, 1)})
-    other = RecentUses(90.0, RecentUse(3, 0, 1, 5, (0, 0, 3), (1,)), {"a": RecentUse(1), "b": RecentUse(2)})
-    both = RecentUse(5, 1, 1, 12, (1, 1, 3), (1,))
+    one = RecentUses(60.0, RecentUse(2, 1, 0, 7, (1, 1), (), (0.004, 0.012)), {"a": RecentUse(2, 1)})
+    use = RecentUse(3, 0, 1, 5, (0, 0, 3), (1,), (0.015, 0.018), (0.002, 0.002))
+    other = RecentUses(90.0, use, {"a": RecentUse(1), "b": RecentUse(2)})
+    both = RecentUse(5, 1, 1, 12, (1, 1, 3), (1,), (0.004, 0.018), (0.002, 0.002))
     assert summed([one, other]) == RecentUses(90.0, both, {"a": RecentUse(3, 1), "b": RecentUse(2)})
     assert summed([]) == RecentUses()
     assert sum_of([]) == NO_USE
@@ -149,3 +150,23 @@ def test_the_counts_of_several_processes_are_added_up() -> None:
 )
 def test_a_quantile_is_interpolated_in_its_class(counts: tuple[int, ...], share: float, seconds: float | None) -> None:
     assert quantile(counts, share) == (None if seconds is None else pytest.approx(seconds))
+
+
+@looped(
+    "seconds",
+    [(0.0022,), (0.0022, 0.0031), (0.0, 0.004), (0.005, 2.0, 2.1), (3.0, 0.011, 0.0111), (0.003,) * 40, (900.0,)],
+)
+def test_no_quantile_is_outside_of_what_was_measured(seconds: tuple[float, ...]) -> None:
+    requests = RecentRequests(Clock(0.0))
+    for each in seconds:
+        made = record(30.0, call(30.0))
+        made.started, made.finished = 0.0, each
+        made.first_content = each
+        made.attempts = [Attempt("v/m/a", 0.0, each)]
+        requests.add(made, None)
+    least, most = min(*seconds, BOUNDS[-1]), min(max(seconds), BOUNDS[-1])
+    for use in (requests.uses().whole, requests.uses().deployments["v/m/a"]):
+        for share in (0.0, 0.5, 0.95, 1.0):
+            for found in (use.duration(share), use.first(share)):
+                assert found is not None
+                assert least <= found <= most

@@ -1,11 +1,26 @@
-"""Routes as they stand: which targets are passed over, why, and which routes come first."""
+"""Routes as they stand: which targets are skipped, why, and which routes come first."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from proxy.admin.route_states import MOST_TARGETS, Health, route_rows
-from proxy.admin.status import DeploymentState
-from tests.proxy.admin.kit import TABLE, status, table
+from proxy.admin.recent_requests import NO_USES, RecentUse, RecentUses
+from proxy.admin.reload_history import PastReload
+from proxy.admin.route_states import (
+    MOST_TARGETS,
+    GatewayState,
+    Health,
+    Level,
+    RouteState,
+    failing_names,
+    gateway_state,
+    health_of,
+    route_rows,
+)
+from proxy.admin.status import DeploymentState, ProcessStatus
+from tests.proxy.admin.kit import NOW, RELOADS, TABLE, status, table, view
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 ROUTES = (
     TABLE.replace("routes: {fast: {targets: [mock/echo, v/m]}}\n", "")
@@ -22,16 +37,61 @@ teams:
 )
 
 
-def test_those_of_which_nothing_is_asked_come_first_and_then_those_in_part() -> None:
+def test_the_worst_come_first() -> None:
     rows = route_rows(snapshot(ROUTES), status())
-    assert [(row.name, row.team, row.passed, row.down) for row in rows] == [
-        ("down", "", 2, True),
-        ("well", "search", 1, True),
-        ("part", "", 1, False),
-        ("round", "", 1, False),
-        ("inner", "", 0, False),
-        ("well", "", 0, False),
+    assert [(row.name, row.team, row.skipped, row.up, row.state) for row in rows] == [
+        ("down", "", 2, 0, RouteState.DOWN),
+        ("well", "search", 1, 0, RouteState.DOWN),
+        ("inner", "", 0, 1, RouteState.IN_PART),
+        ("part", "", 1, 1, RouteState.IN_PART),
+        ("round", "", 1, 1, RouteState.IN_PART),
+        ("well", "", 0, 1, RouteState.UP),
     ]
+
+
+FAILING = RecentUse(10, 6)
+STATES = {
+    "half-open": {"states": dict.fromkeys(("v/m/a", "v/m/b"), DeploymentState.HALF_OPEN)},
+    "half-open and open": {"states": {"v/m/a": DeploymentState.HALF_OPEN, "v/m/b": DeploymentState.OPEN}},
+    "mostly failing": {"recent": RecentUses(300, FAILING, {"v/m/a": FAILING, "v/m/b": FAILING})},
+    "mostly failing and in cooldown": {
+        "states": {"v/m/b": DeploymentState.COOLING},
+        "recent": RecentUses(300, FAILING, {"v/m/a": FAILING}),
+    },
+}
+
+
+@looped("targets", STATES.values(), ids=STATES)
+def test_a_route_without_a_target_that_is_up_is_not_up(targets: Mapping[str, Any]) -> None:
+    made, now = snapshot(ROUTES), replace(ProcessStatus(True, 0, 0, {}), **targets)
+    rows = {(row.name, row.team): row for row in route_rows(made, now)}
+    assert rows["down", ""].state is RouteState.FAILING
+    assert rows["part", ""].state is RouteState.IN_PART
+    assert "down" in failing_names(made, now, rows.values())
+    assert "part" not in failing_names(made, now, rows.values())
+
+
+def test_a_model_without_a_deployment_that_is_up_fails_under_its_name() -> None:
+    made, every = snapshot(ROUTES), dict.fromkeys(("v/m/a", "v/m/b", "v/m/c", "v/m/d"), DeploymentState.HALF_OPEN)
+    now = replace(status(), states=every, limited={})
+    assert failing_names(made, now, route_rows(made, now)) == ["down", "v/m", "well of team search"]
+    assert failing_names(made, replace(now, states={}, limited={}), route_rows(made, replace(now, states={}))) == []
+
+
+@looped(
+    ("use", "health"),
+    [
+        (RecentUse(4, 4), Health.UP),
+        (RecentUse(5, 3), Health.FAILING),
+        (RecentUse(10, 5), Health.UP),
+        (RecentUse(10, 0, 10), Health.UP),
+    ],
+)
+def test_a_deployment_fails_mostly_if_more_than_half_of_enough_calls_failed(use: RecentUse, health: Health) -> None:
+    made = snapshot(ROUTES)
+    now = replace(ProcessStatus(True, 0, 0, {}), recent=RecentUses(300, use, {"mock/echo/default": use}))
+    (target,) = made.models["mock/echo"].targets
+    assert health_of(now, target) is health
 
 
 def test_a_target_is_as_well_as_the_best_of_its_deployments() -> None:
@@ -39,19 +99,19 @@ def test_a_target_is_as_well_as_the_best_of_its_deployments() -> None:
     inner = rows["inner", ""].targets
     assert [(each.health, each.up, each.deployments, each.why) for each in inner] == [
         (Health.UP, 1, 2, ""),
-        (Health.TRIAL, 1, 1, ""),
+        (Health.HALF_OPEN, 1, 1, ""),
     ]
     first, second = rows["down", ""].targets
-    assert first.why == "breaker open after server, status 500: it broke, next probe in 12 s"
-    assert second.why == "cooling down, next probe in 70 s"
+    assert first.why == "circuit open after server, status 500: it broke, next probe in 12 s"
+    assert second.why == "cooldown, next probe in 70 s"
     assert rows["round", ""].targets[1].why == "weight 0: out of service"
 
 
-def test_the_reasons_of_a_few_deployments_are_told() -> None:
+def test_the_reasons_of_a_few_deployments_are_shown() -> None:
     states = dict.fromkeys(("v/m/a", "v/m/b", "v/m/c", "v/m/d", "mock/echo/default"), DeploymentState.OPEN)
     (row,) = route_rows(table(), replace(status(), states=states))
-    assert row.down
-    assert row.targets[1].why.count("breaker open") == 3
+    assert row.state is RouteState.DOWN
+    assert row.targets[1].why.count("circuit open") == 3
     assert row.targets[1].why.endswith("; and 1 more")
 
 
@@ -74,7 +134,7 @@ def test_of_a_long_route_the_first_targets_are_shown_and_all_counted() -> None:
     made = snapshot(f"vendors: {{mock: {{}}}}\nmodels:\n{models}routes: {{all: {{targets: [{', '.join(names)}]}}}}\n")
     last = replace(status(), states={f"{names[-1]}/default": DeploymentState.OPEN})
     (row,) = route_rows(made, last)
-    assert (len(row.targets), row.more, row.passed, row.down) == (MOST_TARGETS, 5, 1, False)
+    assert (len(row.targets), row.more, row.skipped, row.state) == (MOST_TARGETS, 5, 1, RouteState.IN_PART)
 
 
 def test_a_deployment_out_of_service_is_told_as_such_whatever_its_state() -> None:
@@ -83,4 +143,46 @@ def test_a_deployment_out_of_service_is_told_as_such_whatever_its_state() -> Non
     assert [(each.health, each.why) for each in rows["down", ""].targets] == [
         (Health.OUT_OF_SERVICE, "out of service")
     ] * 2
-    assert rows["down", ""].down
+    assert rows["down", ""].state is RouteState.DOWN
+
+
+WELL = replace(status(), states={}, limited={}, recent=NO_USES)
+EVERY = ("mock/echo/default", "v/m/a", "v/m/b", "v/m/c", "v/m/d")
+
+
+def state_of(now: ProcessStatus, reloads: tuple[PastReload, ...] = ()) -> GatewayState:
+    made = view(status=now)
+    health = {target.label: health_of(now, target) for target in made.snapshot.targets()}
+    return gateway_state(made, health, route_rows(made.snapshot, now), reloads)
+
+
+def test_a_gateway_without_trouble_is_well() -> None:
+    for reloads in ((), RELOADS[1:]):
+        assert state_of(WELL, reloads) == GatewayState(Level.WELL, [], [], ())
+
+
+def test_a_refused_config_file_is_trouble_until_a_reload_takes_one() -> None:
+    refused = state_of(WELL, RELOADS)
+    assert (refused.level, refused.reasons) == (
+        Level.TROUBLED,
+        ["the config file on disk is refused: a restart would fail"],
+    )
+    assert refused.refused == ("t.yaml:2:3 models: no vendor named v",)
+    assert state_of(WELL, (PastReload(NOW, "abc"), *RELOADS)).level is Level.WELL
+
+
+@looped("state", [*DeploymentState])
+def test_a_name_without_a_target_that_is_up_is_trouble(state: DeploymentState) -> None:
+    found = state_of(replace(WELL, states=dict.fromkeys(EVERY, state)))
+    assert found.level is Level.TROUBLED
+    assert found.failing == ["fast", "mock/echo", "v/m"]
+    assert found.reasons == ["no target is up of fast, mock/echo, v/m", "5 of 5 deployments not up"]
+
+
+def test_a_gateway_that_takes_no_requests_says_what_else_is_wrong() -> None:
+    found = state_of(replace(WELL, ready=False), RELOADS)
+    assert found.level is Level.NOT_READY
+    assert [reason.partition(":")[0] for reason in found.reasons] == [
+        "it takes no requests now",
+        "the config file on disk is refused",
+    ]

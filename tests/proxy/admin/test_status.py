@@ -39,13 +39,13 @@ def test_none_at_all_are_not_ready() -> None:
     assert combined([]) == ProcessStatus(False, 0, 0, {})
 
 
-def test_who_is_left_alone_is_told_by_name_with_the_time() -> None:
+def test_a_deployment_that_is_unavailable_is_named_with_the_time() -> None:
     snapshot = Source(None, {}).load().snapshot
     failures = {"v/m/a": Noted("v/m/a", 1_790_000_000.25, "connect: The upstream refused the connection (h:1).")}
     facts = status_facts(snapshot, ProcessStatus(True, 1, 0, {"v/m/b": 2.04, "v/m/a": 10}, last_failures=failures))
     refused = "2026-09-21T14:13:20.250Z v/m/a: connect: The upstream refused the connection (h:1)."
     assert facts["last_failures"] == [refused]
-    assert facts["left_alone"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
+    assert facts["unavailable"] == ["v/m/a, 10.0 s", "v/m/b, 2.0 s"]
     assert facts["limited"] == []
     assert (facts["table"], facts["ready"], facts["in_flight"]) == (snapshot.digest, True, 1)
 

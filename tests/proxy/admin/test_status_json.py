@@ -12,7 +12,7 @@ def test_the_facts_of_the_page_are_there_as_values() -> None:
     facts = orjson.loads(orjson.dumps(status_json(view(), RELOADS, [Problem("t.yaml", 1, 2, "teams", "careful")])))
     assert facts["uptime_s"] == 90_061
     assert facts["ledger_rows_waiting"] == 3
-    assert facts["states"] == {"v/m/a": "open", "v/m/b": "cooling", "v/m/c": "trial"}
+    assert facts["states"] == {"v/m/a": "open", "v/m/b": "cooling", "v/m/c": "half_open"}
     assert facts["recent"]["seconds"] == 300
     assert facts["recent"]["whole"]["requests"] == facts["recent"]["deployments"]["v/m/a"]["requests"] == 20
     assert facts["recent"]["whole"]["tokens_per_second"] == 2.0
@@ -27,10 +27,15 @@ def test_the_facts_of_the_page_are_there_as_values() -> None:
     }
     assert [each["result"] for each in facts["reloads"]] == ["refused", "taken"]
     assert facts["warnings"] == ["t.yaml:1:2 teams: careful"]
+    assert facts["state"] == "troubled"
+    assert facts["config_refused"] == ["t.yaml:2:3 models: no vendor named v"]
+    assert facts["failing_names"] == []
+    assert facts["state_reasons"][0] == "the config file on disk is refused: a restart would fail"
     (route,) = facts["route_targets"]
+    assert route["state"] == "up"
     assert (route["route"], route["team"], route["policy"], route["more"]) == ("fast", None, "priority", 0)
     assert route["targets"][1] == {
-        **{"name": "v/m", "share": None, "state": "limited", "deployments": 4, "asked": 2, "passed_over": None}
+        **{"name": "v/m", "share": None, "state": "limited", "deployments": 4, "available": 2, "skipped": None}
     }
     assert len(facts["workers"]) == 2
     assert "workers" not in status_json(view(workers=None), (), ())

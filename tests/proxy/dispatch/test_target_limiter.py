@@ -1,5 +1,7 @@
 """Limits of deployments: taken before a call, moved with the request, never waited for."""
 
+from unittest.mock import patch
+
 import pytest
 
 from providers.completion import Usage
@@ -8,11 +10,13 @@ from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import upstream_failed
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
-from proxy.limits.reservation import NOTHING
+from proxy.limits.reservation import NOTHING, Reservation
 from proxy.limits.token_estimate import UNKNOWN
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.team_limiter import BoundScopes, Held, TeamLimiter
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
 
@@ -35,7 +39,9 @@ class Door:
         self.book = LimitBook(lambda: 0.0, lambda: WALL)
         self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
-        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, draw=lambda: 0.0)
+        self.metrics = Metrics()
+        guard = ObserverGuard(self.metrics)
+        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, guard, draw=lambda: 0.0)
         self.limiter.use(self.table)
 
     def record(self, tokens: int = 10) -> RequestRecord:
@@ -84,6 +90,16 @@ async def test_a_deployment_without_limits_holds_nothing_of_the_one_before() -> 
     await door.hold(record, "v/m/us")
     await door.hold(record, "w/m/default")
     assert (door.used()["vendor v: requests concurrent"], door.used()["vendor v: tokens day"]) == (0, 0)
+
+
+async def test_a_fault_in_giving_back_hinders_no_call() -> None:
+    door = Door(TABLE.replace("concurrent: 1,", "concurrent: 9,"))
+    record = door.record()
+    await door.hold(record, "v/m/eu")
+    with patch.object(Reservation, "settle", side_effect=TypeError):
+        await door.hold(record, "v/m/us")
+    assert door.used()["model v/m: requests hour"] == 2
+    assert b'dragoman_observer_failures_total{observer="limits"} 1.0' in door.metrics.render()
 
 
 async def test_a_deployment_at_its_limit_is_a_failure_that_was_no_attempt() -> None:

@@ -6,6 +6,7 @@ from proxy.errors import OverloadReason
 from proxy.gateway.client_call import BUFFERED_BYTES, ClientCalls
 from proxy.request_record import RequestRecord
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard
 from tests.proxy.kit.gateway_rig import Rig, ask
 from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import completion
@@ -14,7 +15,8 @@ pytestmark = pytest.mark.smoke
 
 
 def calls() -> ClientCalls:
-    return ClientCalls(Metrics(), lambda: 0.0)
+    metrics = Metrics()
+    return ClientCalls(metrics, lambda: 0.0, ObserverGuard(metrics))
 
 
 def record() -> RequestRecord:

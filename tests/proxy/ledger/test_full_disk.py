@@ -2,6 +2,7 @@
 what finds no room on the disk goes to the spare folder, in order."""
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -138,6 +139,7 @@ def test_rows_in_memory_go_to_the_loader_at_the_end(rig: Rig, held: int) -> None
 
 
 def test_the_log_names_the_place_in_memory_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dragoman")
     rig.disk.held = rig.disk.capacity
     rig.tick(1, 300)
     said = [each for each in caplog.messages if "in memory" in each and "are written to" in each]
@@ -145,6 +147,7 @@ def test_the_log_names_the_place_in_memory_once(rig: Rig, caplog: pytest.LogCapt
     rig.disk.held = 0
     rig.tick(1, 200)
     assert "is written again" in caplog.messages[-1]
+    assert caplog.records[-1].levelname == "INFO"
 
 
 def test_a_file_is_left_on_a_full_disk_once_a_second_at_most(rig: Rig) -> None:

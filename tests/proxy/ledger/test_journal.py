@@ -1,6 +1,7 @@
 """The journal of a process: every row on disk within a tick, and what a disk that fails costs."""
 
 import errno
+import logging
 import os
 import subprocess
 import sys
@@ -184,6 +185,7 @@ def test_a_disk_that_writes_nothing_and_says_nothing_is_given_up_for_the_tick(
 def test_without_a_disk_memory_is_bounded_and_every_lost_row_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "dragoman")
     monkeypatch.setattr(journal_module, "MOST_ROWS", 100)
     place = tmp_path / "taken"
     place.write_bytes(b"")
@@ -199,6 +201,7 @@ def test_without_a_disk_memory_is_bounded_and_every_lost_row_counted(
     place.unlink()
     journal.write()
     assert "is written again" in caplog.messages[3]
+    assert caplog.records[3].levelname == "INFO"
     journal.close()
     assert numbers(place) == list(range(31, 131))
     assert MOST_ROWS == 65_536

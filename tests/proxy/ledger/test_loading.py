@@ -1,5 +1,6 @@
 """The thread that loads: who leads, what happens while the database is away, and at the end."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -83,6 +84,7 @@ async def test_one_process_of_a_folder_loads_and_another_follows_when_it_ends(se
 async def test_a_database_that_is_away_is_said_once_and_loses_nothing(
     postgres: RealPostgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "dragoman")
     settings = ledger_at(postgres.fresh_database(), 400 * 86400.0, "UTC", tmp_path)
     journal, loading = Journal(settings.journals), LedgerLoading(settings)
     loading.start()
@@ -104,6 +106,7 @@ async def test_a_database_that_is_away_is_said_once_and_loses_nothing(
     loading.stop()
     assert rows_in(settings) == 31
     assert "can be used again" in caplog.messages[-1]
+    assert caplog.records[-1].levelname == "INFO"
     assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 1
     assert "canary-postgres-password" not in caplog.text
 

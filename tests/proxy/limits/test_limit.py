@@ -44,7 +44,7 @@ def test_no_limit_is_false() -> None:
         (Unit.USD, 1_234_567 * NANO, "1234567.00 USD"),
         (Unit.USD, 39_996_000_000, "40.00 USD"),
         (Unit.USD, 1_250_000, "0.001250 USD"),
-        (Unit.USD, 1, "0.000000 USD"),
+        (Unit.USD, 1, "0.000000001 USD"),
         (Unit.TOKENS, 1000, "1000 tokens"),
         (Unit.TOKENS, 1, "1 token"),
         (Unit.REQUESTS, 1, "1 request"),

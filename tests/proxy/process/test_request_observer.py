@@ -14,11 +14,12 @@ from providers.completion import Usage
 from providers.pricing import Price
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
-from proxy.process.request_observer import LINE_WRITERS, Observer, ObserverName, RequestObserver
+from proxy.process.request_observer import LINE_WRITERS, Observer, RequestObserver
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import FinishedObserver
 from tests.support.looped import looped
 
 
@@ -126,8 +127,8 @@ class Observed:
         return [line for line in text.splitlines() if line.startswith("dragoman_observer_failures_total{")]
 
 
-OTHERS: Final[tuple[ObserverName, ...]] = ("page", "payload_log", "tracing", "plugins")
-ALL: Final[tuple[ObserverName, ...]] = ("ledger", "metrics", "log", *OTHERS)
+OTHERS: Final[tuple[FinishedObserver, ...]] = ("page", "payload_log", "tracing", "plugins")
+ALL: Final[tuple[FinishedObserver, ...]] = ("ledger", "metrics", "log", *OTHERS)
 
 
 @looped("broken", ALL)
@@ -140,7 +141,7 @@ def test_a_fault_in_one_observer_is_counted_and_the_others_run(broken: str) -> N
 
 
 def test_every_name_of_an_observer_is_tested() -> None:
-    assert set(ALL) == set(get_args(ObserverName))
+    assert set(ALL) == set(get_args(FinishedObserver))
 
 
 def test_the_ledger_is_the_first_observer() -> None:

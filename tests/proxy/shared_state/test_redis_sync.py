@@ -155,7 +155,7 @@ async def test_a_password_goes_to_the_server_and_to_no_log(tmp_path: Path, told:
             await until(lambda: one.state.up and two.state.up)
             await until(lambda: "going on alone" in told.text)
             assert not wrong.state.up
-    assert told.messages == [f"shared state at 127.0.0.1:{server.port} does not answer; going on alone"]
+    assert told.messages == [f"Redis at 127.0.0.1:{server.port} does not answer; going on alone"]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -189,16 +189,17 @@ async def test_one_that_freezes_and_one_that_is_started_anew_are_found_again(
             await until(lambda: one.state.up and two.state.up)
             while not two.wait(each):  # noqa: ASYNC110 - see `until`
                 await asyncio.sleep(0.005)
-    place = f"shared state at 127.0.0.1:{redis.port}"
+    place = f"Redis at 127.0.0.1:{redis.port}"
     lost, found = f"{place} does not answer; going on alone", f"{place} answers again"
     assert Counter(told.messages) == {lost: 4, found: 4}
+    assert {record.levelname for record in told.records if record.message == found} == {"INFO"}
 
 
 async def test_a_key_of_another_program_is_a_lost_server(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
     redis.command("SET", "dragoman:told:1", "x")
     async with process(redis.url):
         await until(lambda: bool(told.messages))
-    assert told.messages == [f"shared state at 127.0.0.1:{redis.port} does not answer; going on alone"]
+    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} does not answer; going on alone"]
 
 
 async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
@@ -210,9 +211,7 @@ async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, to
         await until(lambda: two.wait(A) > 0)
         await asyncio.sleep(0.3)
         assert one.state.up
-    assert (
-        told.messages == [f"shared state at 127.0.0.1:{redis.port} holds what no gateway wrote, which is ignored"] * 2
-    )
+    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} holds what no gateway wrote, which is ignored"] * 2
 
 
 # One that is lost, or lies -------------------------------------------------------------------------------------------
@@ -342,7 +341,7 @@ async def test_a_lookup_that_hangs_is_waited_for_and_not_begun_again(told: pytes
         async with process("redis://cache.example"):
             await until(lambda: bool(told.messages))
     assert begun == ["cache.example"]
-    assert told.messages == ["shared state at cache.example does not answer; going on alone"]
+    assert told.messages == ["Redis at cache.example does not answer; going on alone"]
 
 
 async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:

@@ -1,6 +1,7 @@
 """Admission by the limits of teams and keys: what is asked for, held, settled and said."""
 
 from collections.abc import Mapping
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import RequestSize
+from proxy.teams.team_limiter import Held, RequestSize
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
@@ -351,3 +352,14 @@ def test_a_refused_request_notes_whose_budget_refused_it(place: str, scope: str)
         desk.later(record)
     assert record.limit is not None
     assert record.limit.words == f"budget of {scope}: 1000 tokens per day"
+
+
+def test_if_the_count_of_what_was_used_fails_the_reserved_counts_and_the_slot_is_free() -> None:
+    desk = Desk("limits: {concurrent: 1, tokens_per_day: 1M}")
+    for _ in range(2):
+        record = desk.ask()
+        before = desk.used()["team t: tokens day"]
+        with patch.object(Held, "_bill_unanswered", side_effect=TypeError), pytest.raises(TypeError):
+            ended(record, Usage(1, 1))
+        assert desk.used() == {"team t: requests concurrent": 0, "team t: tokens day": before}
+        assert before >= tokens_of(record) > 2

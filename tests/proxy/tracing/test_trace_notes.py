@@ -1,13 +1,23 @@
 """What is noted of a request besides its record, and that its texts are noted where they are wanted."""
 
+from unittest.mock import patch
+
 from providers.completion import Choice, Chunk, StreamEvent, Usage
 from providers.unified_request import Operation, Params, TextPrompt, UnifiedRequest
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.observer_guard import ObserverGuard, OneGuard
 from proxy.trace_context import MOST_REASONS, SpanNotes
+from proxy.tracing.content_messages import GatheredTexts
 from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
+from tests.support.looped import looped
 
 PARAMS: Params = {"max_tokens": 7, "temperature": 0.5, "n": 2, "reasoning_effort": "x" * 100, "seed": 2**70}
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("canary",)), {**PARAMS, "stop": ("canary",)})
 CHOICE = Choice(0, "canary", "stop")
+
+
+def guard(metrics: Metrics) -> OneGuard:
+    return ObserverGuard(metrics).of("tracing", "req-1")
 
 
 class Pieces:
@@ -65,13 +75,13 @@ def test_texts_are_noted_where_the_table_allows_them() -> None:
 
 def test_a_stream_whose_texts_are_not_wanted_is_left_as_it_is() -> None:
     stream = Pieces()
-    assert noted_stream(SpanNotes(), stream) is stream  # type: ignore[arg-type, comparison-overlap]
+    assert noted_stream(SpanNotes(), stream, guard(Metrics())) is stream  # type: ignore[arg-type, comparison-overlap]
 
 
 async def test_a_stream_is_passed_on_unchanged_and_its_texts_noted() -> None:
     kept, events = SpanNotes(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop"), Usage(1, 2))
     pieces = Pieces(*events)
-    stream = noted_stream(kept, pieces)  # type: ignore[arg-type]
+    stream = noted_stream(kept, pieces, guard(Metrics()))  # type: ignore[arg-type]
     assert (*stream.first(),) == events[:1]
     await stream.wait()
     assert (*stream.take(), *stream.conclude()) == events[1:]
@@ -79,3 +89,13 @@ async def test_a_stream_is_passed_on_unchanged_and_its_texts_noted() -> None:
     stream.close()
     assert (stream.over, pieces.waited, pieces.finished, pieces.closed) == (False, 1, 1, 1)
     assert '"content":"canary"' in kept.answer
+
+
+@looped("broken", ["add", "json"])
+def test_after_a_fault_a_stream_is_passed_on_and_its_texts_are_noted_no_more(broken: str) -> None:
+    kept, events, metrics = SpanNotes(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop")), Metrics()
+    stream = noted_stream(kept, Pieces(*events), guard(metrics))  # type: ignore[arg-type]
+    with patch.object(GatheredTexts, broken, side_effect=TypeError):
+        assert (*stream.first(), *stream.take()) == events
+    assert b'observer_failures_total{observer="tracing"} 1.0' in metrics.render()
+    assert kept.answer == ""

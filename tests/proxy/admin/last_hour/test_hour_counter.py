@@ -8,7 +8,6 @@ from providers.completion import Usage
 from proxy.admin.last_hour import hour_counter
 from proxy.admin.last_hour.hour_counter import HourCounter
 from proxy.admin.last_hour.hour_figures import MINUTES, OUTCOMES, HourFigures, Spent
-from proxy.admin.recent_requests import quantile
 from proxy.errors import OverloadReason
 from proxy.request_record import OTHER, Outcome
 from tests.proxy.admin.last_hour.kit import NEWEST, Clocks
@@ -29,8 +28,8 @@ def test_a_request_counts_in_its_minute_with_times_tokens_and_cost() -> None:
     first, second = hour.minutes
     assert (hour.newest, first.minute, second.minute) == (NEWEST + 1, NEWEST, NEWEST + 1)
     assert (first.requests, first.prompt, first.cached, second.prompt, second.cached) == (1, 100, 60, 10, 0)
-    assert quantile(first.durations, 0.5) == pytest.approx(2.0, rel=0.2)
-    assert quantile(first.firsts, 0.5) == pytest.approx(0.5, rel=0.2)
+    assert first.duration(0.5) == pytest.approx(2.0)
+    assert first.first(0.5) == pytest.approx(0.5)
     assert hour.teams == {"search": {NEWEST: Spent(1, 120, 0.25), NEWEST + 1: Spent(1, 12, 0.0, 1)}}
     assert hour.keys == {"search/ci": Spent(2, 132, 0.25, 1)}
     assert hour.models == {"v/m": Spent(2, 132, 0.25, 1)}

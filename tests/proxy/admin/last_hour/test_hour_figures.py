@@ -56,6 +56,8 @@ def test_minutes_and_spending_add_up() -> None:
     whole = sum_of_minutes(5, [minute(1), minute(2, 1, firsts=(1, 1, 1))])
     assert (whole.minute, whole.requests, whole.firsts) == (5, 5 + 2 * (len(OUTCOMES) - 1), (1, 5, 1))
     assert sum_of_minutes(5, []) == MinuteFigures(5)
+    spans = sum_of_minutes(5, [minute(1), minute(2, duration_span=(0.1, 0.3)), minute(3, duration_span=(0.2, 0.4))])
+    assert (spans.duration_span, spans.first_span) == ((0.1, 0.4), (0.0, 0.0))
     assert MinuteFigures(5).of({"ok"}) == 0
     assert spent_of([]) == NOTHING
 

@@ -1,0 +1,83 @@
+"""Guard what observes requests, while they run and once they have ended, so that no fault in it changes a response.
+
+A fault is counted, and logged with its traceback; the request goes on, and so do its other observers.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, Literal, TypeVar, TypeVarTuple, Unpack
+
+from proxy.telemetry.metrics import Metrics
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
+
+FinishedObserver = Literal["ledger", "metrics", "log", "page", "payload_log", "tracing", "plugins"]
+"""Names of what observes finished requests, in the metrics and in the log."""
+
+RunningObserver = Literal["payload_log", "tracing", "limits", "watchdog"]
+"""Names of what observes requests while they run; `limits` gives back what a request held of its limits."""
+
+ObserverName = FinishedObserver | RunningObserver
+
+TRACEBACK_EVERY: Final = 1.0
+"""Seconds between two tracebacks of one observer: a fault that every request meets must not fill the disk."""
+
+
+class ObserverGuard:
+    """Calls observers and survives their faults. `clock` counts seconds."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._traced: dict[str, float] = {}
+        self._log = logging.getLogger("dragoman")
+
+    def call(
+        self,
+        name: ObserverName,
+        request_id: str,
+        report: Callable[[Unpack[Arguments]], Result],
+        *about: *Arguments,
+    ) -> Result | None:
+        """Call an observer; `None` after a fault, which is logged and counted."""
+        try:
+            return report(*about)
+        except Exception:
+            self._failed(name, request_id)
+            return None
+
+    def of(self, name: ObserverName, request_id: str) -> "OneGuard":
+        """Return the guard of one observer of a request."""
+        return OneGuard(self, name, request_id)
+
+    def _failed(self, name: ObserverName, request_id: str) -> None:
+        """Count the fault that is being handled, and log it unless one of this observer was logged just now."""
+        self._metrics.observer_failed(name)
+        now = self._clock()
+        if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
+            self._traced[name] = now
+            self._log.exception("request %s: a fault in %s; the response is not affected", request_id, name)
+
+
+class OneGuard:
+    """Calls one observer of one request until its first fault: what it has gathered then is not complete."""
+
+    __slots__ = ("_guard", "_name", "_request_id", "works")
+
+    def __init__(self, guard: ObserverGuard, name: ObserverName, request_id: str) -> None:
+        self._guard = guard
+        self._name = name
+        self._request_id = request_id
+        self.works = True
+
+    def call(self, report: Callable[[Unpack[Arguments]], None], *about: *Arguments) -> None:
+        """Call the observer unless it has failed."""
+        if self.works:
+            self.works = self._guard.call(self._name, self._request_id, _done, report, about) is True
+
+
+def _done(report: Callable[..., None], about: tuple[object, ...]) -> Literal[True]:
+    report(*about)
+    return True
