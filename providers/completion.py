@@ -5,7 +5,7 @@ reasoning.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from providers.frozen_record import record
@@ -24,7 +24,8 @@ class Usage:
 
     `estimated` says that at least one number is the gateway's estimate, because the vendor reported none. `extra` holds
     the vendor's own members, such as what the answer cost, under its names. `tier` is the service tier that the vendor
-    billed, `None` for the standard one (see `billed_tier`). `calls` are the usages that a sum is made of.
+    billed, `None` for the standard one (see `billed_tier`). `calls` are the usages that a sum is made of;
+    sums of the same counts are equal.
     """
 
     prompt_tokens: int
@@ -34,7 +35,7 @@ class Usage:
     estimated: bool = False
     extra: Mapping[str, JsonValue] | None = None
     tier: str | None = None
-    calls: "tuple[Usage, ...]" = ()
+    calls: "tuple[Usage, ...]" = field(default=(), compare=False)
 
     @property
     def total_tokens(self) -> int:

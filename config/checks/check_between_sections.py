@@ -13,8 +13,8 @@ from config.addresses import address_fault, listens_on_loopback
 from config.checks.misshapen_routes import written_names
 from config.problem import Path, Problem, did_you_mean, shown
 from config.reading.yaml_tree import MapNode, Node, find, key_position, value_position
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.sections.log_section import EVERY_TEAM
-from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.sections.route_section import RouteSection, RouteTarget
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.table.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig

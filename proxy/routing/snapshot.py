@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
-from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -395,19 +394,3 @@ def _route(name: str, route: RouteSection, config: GatewayConfig) -> Route:
     names, weights = [member.name for member in members], [member.weight for member in members]
     group = member_group(name, route.policy, names, weights)
     return Route(name, route.policy, members, settings, route.listed, placing, group)
-
-
-@lru_cache(maxsize=4096)
-def expand(model: Model, name: str) -> Model:
-    """Return a `vendor/*` entry as the model `name` (without the vendor).
-
-    Cached, because dialects compile each target once; bounded, because clients choose the names.
-    """
-    targets = tuple(_named(target, name) for target in model.targets)
-    return replace(model, name=f"{model.targets[0].vendor}/{name}", targets=targets)
-
-
-def _named(target: Target, name: str) -> Target:
-    """Return a deployment of any model as one of the model `name`, at its list price if it takes list prices."""
-    price = target.price if target.list_price is None else target.list_price(name)
-    return replace(target, model=name, upstream_model=name, price=price)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from config.problem import shown
-from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from config.sections.server_section import AllowedOrigin
 from config.sections.value_types import HeaderName, HeaderValue, Text, Tokens, UrlParam
 from proxy.cli.imports.foreign_section import ForeignSection

@@ -15,7 +15,7 @@ from proxy.limits.limit import UNLIMITED
 from proxy.routing.compile_limits import NO_LIMITS
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan, visible
-from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Snapshot, Team, build_snapshot, expand
+from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Snapshot, Team, build_snapshot
 from tests.proxy.kit.tables import digest_of, loaded, snapshot
 from tests.support.looped import looped
 
@@ -128,23 +128,6 @@ models:
         "server that speaks OpenAI's API write profile: openai_compatible",
         "table.yaml:5:11 vendors.openai: the profile 'openai' needs an api_key",
     ]
-
-
-def test_a_wildcard_row_becomes_a_model_that_is_made_once() -> None:
-    row = TABLE.wildcards["fw"]
-    model = expand(row, "accounts/x")
-    assert (model.name, model.policy) == ("fw/accounts/x", "priority")
-    assert [target.name for target in model.targets] == ["fw/accounts/x/default"]
-    assert [target.upstream_model for target in model.targets] == ["accounts/x"]
-    assert expand(row, "accounts/x") is model
-    assert expand(snapshot(TEXT).wildcards["fw"], "accounts/x") is not model
-
-
-def test_names_that_clients_make_up_are_not_kept_for_ever() -> None:
-    row = TABLE.wildcards["fw"]
-    for number in range(5000):
-        expand(row, f"made-up-{number}")
-    assert expand.cache_info().currsize < 5000
 
 
 def test_the_embedded_table_is_the_mock_for_anyone() -> None:

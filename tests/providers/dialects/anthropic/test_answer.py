@@ -91,6 +91,7 @@ def test_blocks_of_unknown_types_are_passed_on() -> None:
                     "ephemeral_5m_input_tokens": 200,
                     "ephemeral_1h_input_tokens": 0,
                 },
+                tier="priority",
             ),
         ),
         ("thinking", Usage(21, 30, {"cached_tokens": 0, "cache_write_tokens": 0}, {"reasoning_tokens": 24})),

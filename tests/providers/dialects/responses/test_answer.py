@@ -56,7 +56,7 @@ def test_the_parts_of_an_answer() -> None:
         ToolCall("c2", "patch", "*** Begin", "custom"),
     )
     counted = {"cached_tokens": 5, "cache_write_tokens": 1}
-    assert completion.usage == Usage(75, 30, counted, {"reasoning_tokens": 20})
+    assert completion.usage == Usage(75, 30, counted, {"reasoning_tokens": 20}, tier="flex")
     assert completion.service_tier == "flex"
 
 

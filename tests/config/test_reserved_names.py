@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from proxy.request_record import NO_TEAM, OTHER, UNKNOWN_TEAM, RequestRecord
 from proxy.telemetry.request_counts import NOBODY
 from tests.config.tables import BASE, complaints
