@@ -41,14 +41,22 @@ def fit_beside_thinking(
         return request, ()
     if asked and not facts.thinking_choice and _forces_call(request.params):
         return _without(request, asked), asked
+    unasked = "" if asked else "; it thinks unless 'reasoning_effort' is 'none'"
+    if "logprobs" in facts.thinking_refuses and _ranks(request.params):
+        ranked = "candidates are ranked by log probabilities, which do not go with thinking"
+        raise Refusal("best_of", f"'best_of' is not supported by {target.name}: {ranked}{unasked}.")
     for name in (*facts.thinking, *facts.thinking_refuses):
         if (why := why_not_thinking(name, request.params.get(name), facts)) is None:
             continue
         if name not in request.injected:
-            unasked = "" if asked else "; it thinks unless 'reasoning_effort' is 'none'"
             raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}{unasked}.")
         request = request.without({name})
     return request, ()
+
+
+def _ranks(params: Params) -> bool:
+    """Return whether the client wants the best of more candidates than it gets."""
+    return (params.get("best_of") or 1) > (params.get("n") or 1)
 
 
 def _asking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:

@@ -176,7 +176,10 @@ UNSAMPLED: Final = frozenset({"o3", "gpt-5", "gpt-5.1-codex", "openai/o3"})
 
 _REASONS_UNASKED: Final = frozenset({"gpt-5.6", "openai/gpt-5.6"})
 _BESIDE_REASONING: Final = frozenset(
-    {"temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "logit_bias", "echo.logprobs"}
+    {
+        *("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias"),
+        *("logprobs", "echo.logprobs", "best_of"),
+    }
 )
 """OpenAI's models that reason unless the effort is `none`, and what they take only then ("Using GPT-5.6" page)."""
 

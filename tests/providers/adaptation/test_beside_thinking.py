@@ -110,3 +110,24 @@ def test_a_default_of_the_surface_gives_way_to_thinking() -> None:
     object.__setattr__(request, "injected", frozenset({"temperature"}))
     plan = planned(request, "openrouter", "anthropic/claude-sonnet-4.5")
     assert (found(sent(plan), "temperature"), plan.dropped) == (None, ())
+
+
+@looped(
+    ("model", "params", "refused"),
+    [
+        ("gpt-5.6", {"best_of": 2}, True),
+        ("gpt-5.6", {"best_of": 2, "reasoning_effort": "none"}, False),
+        ("gpt-5.1", {"best_of": 2}, False),
+        ("gpt-5.1", {"best_of": 2, "reasoning_effort": "low"}, True),
+    ],
+)
+def test_candidates_are_not_ranked_by_log_probabilities_that_reasoning_excludes(
+    model: str, params: dict[str, object], refused: bool
+) -> None:
+    request = chat_request(max_tokens=9000, **params)
+    if refused:
+        with pytest.raises(Refusal, match="ranked by log probabilities") as caught:
+            planned(request, "openai", model)
+        assert caught.value.param == "best_of"
+    else:
+        planned(request, "openai", model)
