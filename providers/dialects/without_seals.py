@@ -25,6 +25,9 @@ _SEALED: Final = "encrypted_content"
 _DETAILS: Final = frozenset({"reasoning_details", "thinking_blocks", "reasoning_signature"})
 """Fields of a chat's message that hold sealed reasoning."""
 
+_REASONING: Final = _DETAILS | {"reasoning", "reasoning_content", "thinking"}
+"""Fields of a chat's message that hold reasoning, sealed or not."""
+
 _GOOGLE: Final = "extra_content"
 """The field in which Google's API of OpenAI's form has the signature of a text or a call."""
 
@@ -50,6 +53,18 @@ def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | 
     if messages is None:
         return None
     return Unsealed(replace(request, prompt=replace(request.prompt, messages=messages)), (_THINKING,))
+
+
+def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
+    """Return the request that was sent as `sent` without the reasoning of earlier turns, for a model that takes none;
+    `None` if it has none. A client's own body loses its seals alone."""
+    if sent.native or not isinstance(request.prompt, ChatPrompt):
+        return without_seals(request, sent)
+    given = request.prompt.messages
+    changed = tuple([_unreasoned(message) for message in given])
+    if all([before is after for before, after in zip(given, changed, strict=True)]):
+        return None
+    return Unsealed(replace(request, prompt=replace(request.prompt, messages=changed)), (_THINKING,))
 
 
 # Chats ----------------------------------------------------------------------------------------------------------------
@@ -99,6 +114,19 @@ def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
     if isinstance(answered, str):
         kept["tool_call_id"] = ids.of(answered)
     return message if kept == message else kept
+
+
+def _unreasoned(message: JsonObject) -> JsonObject:
+    """Return the message itself if it has no reasoning."""
+    kept = {name: value for name, value in message.items() if name not in _REASONING}
+    content = kept.get("content")
+    if isinstance(content, list) and any(map(_is_reasoning_block, content)):
+        kept["content"] = [part for part in content if not _is_reasoning_block(part)] or ""
+    return message if kept == message else kept
+
+
+def _is_reasoning_block(block: JsonValue) -> bool:
+    return isinstance(block, dict) and block.get("type") in ("thinking", "redacted_thinking")
 
 
 def _unsealed_call(call: JsonValue, ids: _Ids) -> JsonValue:

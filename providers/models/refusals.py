@@ -44,6 +44,23 @@ _ABOUT_EFFORT: Final = re.compile(
 )
 
 
+_ABOUT_EARLIER_REASONING: Final = re.compile(
+    r"\breasoning input is not enabled\b"
+    r"|\bmessages\W{0,3}\d+\S{0,40}\b(?:reasoning\w*|thinking)\b.{0,80}\bnot (?:supported|permitted|allowed)\b"
+    r"|\bmessages\W{0,3}\d+\S{0,40}\b(?:reasoning\w*|thinking)\b.{0,80}\b(?:unsupported|unknown|extra inputs)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words by which vendors refuse the reasoning of earlier turns, as public issue threads quote them, November 2026:
+Mistral ("Reasoning input is not enabled for this model", mistralai/mistral-vibe 758), Groq ("messages[1].reasoning:
+reasoning is not supported with this model", vercel/ai 8057)."""
+
+
+def refuses_earlier_reasoning(failure: Failure) -> bool:
+    """Return whether a vendor refuses a request because of the reasoning in its earlier turns."""
+    about_request = failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED)
+    return about_request and _ABOUT_EARLIER_REASONING.search(f"{failure.message}\n{failure.said}") is not None
+
+
 def refuses_effort(failure: Failure) -> bool:
     """Return whether a vendor refuses a request because its model does not think."""
     about_request = failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED) and failure.overflow is None

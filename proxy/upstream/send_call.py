@@ -6,13 +6,14 @@ runs within the time of its attempt.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from providers.dialect import UpstreamRequest, encode_again
-from providers.dialects.without_seals import without_seals
+from providers.dialects.without_seals import Unsealed, without_reasoning, without_seals
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import Failure, Refusal, UpstreamError
-from providers.models.refusals import refuses_effort
+from providers.models.refusals import refuses_earlier_reasoning, refuses_effort
+from providers.unified_request import UnifiedRequest
 from providers.vendor_text.attribute_failure import attribute
 from providers.vendor_text.refused_seals import refuses_seal
 from proxy.off_loop.request_threads import RequestThreads
@@ -26,6 +27,8 @@ from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Tran
 from proxy.upstream.vendor_headers import request_id_in_body
 
 T = TypeVar("T")
+
+Without: TypeAlias = Callable[[UnifiedRequest, UpstreamRequest], Unsealed | None]
 
 
 def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
@@ -81,8 +84,8 @@ class CallSender:
         self, call: PlannedCall, failure: Failure, repeats: Repeats, record: RequestRecord
     ) -> tuple[RepeatCause, PlannedCall] | None:
         """Return why and as which call a refused call is made again; `None` if it is not."""
-        if RepeatCause.REASONING_REFUSED not in repeats and refuses_seal(failure):
-            bare = await self._unsealed(call, record)
+        if RepeatCause.REASONING_REFUSED not in repeats and (without := _what_leaves_out(failure)) is not None:
+            bare = await self._bare(call, without, record)
             return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
         if call.yielding and RepeatCause.EFFORT_REFUSED not in repeats and refuses_effort(failure):
             return RepeatCause.EFFORT_REFUSED, _without_effort(call, record)
@@ -90,12 +93,12 @@ class CallSender:
         smaller = await self.fitting.smaller(call, failure, calls, record)
         return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
 
-    async def _unsealed(self, call: PlannedCall, record: RequestRecord) -> PlannedCall | None:
-        """Return the call without the reasoning that its vendor cannot read, and record what it lost."""
+    async def _bare(self, call: PlannedCall, without: Without, record: RequestRecord) -> PlannedCall | None:
+        """Return the call without the reasoning that its vendor does not take, and record what it lost."""
         if self._threads is None or not is_heavy(call.sent.body):
-            made = _without_seals(call)
+            made = _left_out(call, without)
         else:
-            made = await self._threads.run(record.owner, lambda: _without_seals(call))
+            made = await self._threads.run(record.owner, lambda: _left_out(call, without))
         if made is None:
             return None
         bare, dropped = made
@@ -163,15 +166,24 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
     return UpstreamError(attribute(failure, sent, response.status, body))
 
 
-def _without_seals(call: PlannedCall) -> tuple[PlannedCall, tuple[str, ...]] | None:
-    """Return the call without the reasoning that its vendor cannot read, and the fields that it lost; `None` if it has
-    no such reasoning, or cannot be made without it."""
-    found = without_seals(call.request, call.sent)
+def _what_leaves_out(failure: Failure) -> Without | None:
+    """Return what leaves out of a request the reasoning that its vendor has refused; `None` if it refused none."""
+    if refuses_seal(failure):
+        return without_seals
+    return without_reasoning if refuses_earlier_reasoning(failure) else None
+
+
+def _left_out(call: PlannedCall, without: Without) -> tuple[PlannedCall, tuple[str, ...]] | None:
+    """Return the call without the reasoning that its vendor does not take, and the fields that it lost; `None` if it
+    has no such reasoning, or cannot be made without it."""
+    found = without(call.request, call.sent)
     if found is None:
         return None
     try:
         sent = encode_again(call.sent, found.request)
     except Refusal:
+        return None
+    if sent.body == call.sent.body:
         return None
     return replace(call, request=found.request, sent=sent), (*found.dropped, *sent.dropped)
 

@@ -257,7 +257,7 @@ def unwrap_answer(text: str) -> str:
     try:
         return unwrap_choice(text)
     except ValueError:
-        raise malformed("does not hold the choice that was asked for") from None
+        raise malformed("is not the object that the request's constraint was wrapped in") from None
 
 
 _EMPTY: Collection[JsonValue] = (None, "", [], {})

@@ -174,7 +174,8 @@ def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:
     if not found.unpriced or (rejects and not found.priced):
         return ""
     what = "requests for them are refused (unpriced: reject)" if rejects else "what they cost counts as nothing"
-    return f"no price is known for {_listed(loaded, found)}: {what}; write `price`, or `base_model` for its list price"
+    known = "write `price`, or `price: auto` and `base_model` for a list price"
+    return f"no price is known for {_listed(loaded, found)}: {what}; {known}"
 
 
 def _listed(loaded: Loaded, prices: ModelPrices) -> str:

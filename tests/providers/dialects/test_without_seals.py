@@ -7,7 +7,7 @@ import orjson
 
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.thought_signatures import pack_call_id
-from providers.dialects.without_seals import Unsealed, without_seals
+from providers.dialects.without_seals import Unsealed, without_reasoning, without_seals
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt
 from tests.providers.dialects.kit import chat_request, target_of
@@ -144,3 +144,22 @@ def test_a_messages_body_loses_its_seals_alone(
 @looped("content", [[thinking(), TEXT], "a", [{"type": "compaction", "content": "so far"}]])
 def test_a_messages_body_without_seals_has_no_other_form(content: JsonValue) -> None:
     assert of_body(NativeApi.MESSAGES, {"messages": [USER, {"role": "assistant", "content": content}]}) is None
+
+
+def test_without_reasoning_a_chat_loses_its_texts_of_reasoning_too() -> None:
+    thought: JsonObject = {"type": "thinking", "thinking": "hm"}
+    text: JsonObject = {"type": "text", "text": "a"}
+    turns = (said(reasoning="hm", reasoning_content="hm"), said(content=[thought, text]), said(content=[thought]))
+    request = replace(chat_request(), prompt=ChatPrompt((USER, *turns, USER)))
+    made = without_reasoning(request, sent())
+    assert made is not None
+    left = (USER, said(), said(content=[text]), said(content=""), USER)
+    assert (made.request.prompt, made.dropped) == (ChatPrompt(left), ("thinking",))
+    assert without_reasoning(made.request, sent()) is None
+
+
+def test_without_reasoning_a_clients_own_body_loses_its_seals_alone() -> None:
+    sealed: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    body: JsonObject = {"messages": [USER, {"role": "assistant", "content": [sealed, {"type": "text", "text": "a"}]}]}
+    request = replace(chat_request(), native=NativeRequest(NativeApi.MESSAGES, body))
+    assert without_reasoning(request, sent(native=True)) == without_seals(request, sent(native=True))

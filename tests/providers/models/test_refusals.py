@@ -2,7 +2,7 @@
 
 from providers.context_overflow import Overflow
 from providers.failure import Failure, FailureKind
-from providers.models.refusals import if_model_refuses, refuses_effort
+from providers.models.refusals import if_model_refuses, refuses_earlier_reasoning, refuses_effort
 from tests.support.looped import looped
 
 KIND = FailureKind.INVALID_REQUEST
@@ -78,3 +78,20 @@ def test_a_refusal_of_thinking_is_told_from_others(message: str, refused: bool) 
     assert refuses_effort(Failure(KIND, message, 400)) == refused
     assert refuses_effort(Failure(FailureKind.UNSUPPORTED, message, 400)) == refused
     assert not refuses_effort(Failure(FailureKind.SERVER, message, 500))
+
+
+@looped(
+    ("message", "refused"),
+    [
+        ("Reasoning input is not enabled for this model", True),
+        ("messages[1].reasoning: reasoning is not supported with this model", True),
+        ("body.messages.1.assistant.reasoning_content: property 'reasoning_content' is unsupported", True),
+        ("messages.1.content.0.thinking: Extra inputs are not permitted", True),
+        ("messages[1].content is not supported with this model", False),
+        ("reasoning_effort is not supported with this model", False),
+    ],
+)
+def test_a_refusal_of_the_reasoning_in_earlier_turns_is_told_from_others(message: str, refused: bool) -> None:
+    for kind in (KIND, FailureKind.UNSUPPORTED):
+        assert refuses_earlier_reasoning(Failure(kind, message, 400)) is refused
+    assert not refuses_earlier_reasoning(Failure(FailureKind.SERVER, message, 500))

@@ -146,3 +146,33 @@ async def test_an_effort_that_gave_way_is_named(served: Rig) -> None:
     answer = await served.post("/v1/messages", {**asked, "messages": [{"role": "user", "content": "hi"}]})
     assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "reasoning_effort")
     assert [each.outcome for each in served.records[-1].attempts] == ["ok"]
+
+
+@BOTH
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"message": "Reasoning input is not enabled for this model", "type": "invalid_request_invalid_args"},
+        {"message": "messages[1].reasoning: reasoning is not supported with this model"},
+        {"message": "body.messages.1.assistant.reasoning: property 'reasoning' is unsupported"},
+    ],
+)
+async def test_a_model_that_refuses_the_reasoning_of_earlier_turns_is_called_again_without_it(
+    served: Rig, stream: bool, path: str, said: JsonObject
+) -> None:
+    served.vendor.answer(json_answer(400, {"error": said}), json_answer(400, {"error": {"message": "no"}}))
+    turn: JsonObject = {"role": "assistant", "content": "yes", "reasoning_content": "hm"}
+    if path != CHAT:
+        blocks: list[JsonValue] = [
+            {"type": "thinking", "thinking": "hm", "signature": ""},
+            {"type": "text", "text": "yes"},
+        ]
+        turn = {"role": "assistant", "content": blocks}
+    asked: JsonObject = {"model": "ollama/b", "max_tokens": 9, "stream": stream}
+    answer = await served.post(path, {**asked, "messages": [*HELLO, turn, *HELLO]})
+    assert answer.error()["message"] == "no"
+    before, after = calls(served)
+    assert ["hm" in str(before), "hm" in str(after)] == [True, False]
+    assert "yes" in str(after)
+    assert "thinking" in (answer.headers.get("x-dragoman-dropped") or "thinking")
