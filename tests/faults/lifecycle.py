@@ -43,10 +43,13 @@ class Lines(logging.Handler):
 def listening() -> Iterator[list[str]]:
     """The process's own messages, as long as the block."""
     log, lines = logging.getLogger("dragoman"), Lines()
+    level = log.level
     log.addHandler(lines)
+    log.setLevel(logging.INFO)  # as a gateway that serves has it
     try:
         yield lines.told
     finally:
+        log.setLevel(level)
         log.removeHandler(lines)
 
 

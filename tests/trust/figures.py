@@ -346,9 +346,9 @@ FIGURES: Final = (
         *("R45", "Responses that a fault of an observer changes", "0, for each observer, streamed and whole", "C"),
         Tests(("tests/trust/test_observers.py",)),
         Sabotage(
-            "proxy/process/request_observer.py",
-            "except Exception:",
-            "except LookupError:",
+            "proxy/telemetry/observer_guard.py",
+            "            return report(*about)\n        except Exception:",
+            "            return report(*about)\n        except LookupError:",
         ),
     ),
     Figure(

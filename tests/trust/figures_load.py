@@ -22,9 +22,9 @@ from tests.trust.figure_types import Figure, Sabotage
 
 LEAK = Sabotage(
     "proxy/gateway/handle_request.py",
-    "        record.finished = record.finished or self._now()\n        if",
+    "        record.finished = record.finished or self._now()\n        self._calls",
     "        record.finished = record.finished or self._now()\n"
-    '        self.__dict__.setdefault("kept", []).append(record)\n        if',
+    '        self.__dict__.setdefault("kept", []).append(record)\n        self._calls',
 )
 """Keeps every record in memory."""
 

@@ -114,7 +114,7 @@ async def beside(folder: Path, redis: str, rate: float, count: int) -> Seen:
 
         sharing = await paced(rate, count, one)
         plain = [twins[number] for number in range(count)]
-        return Seen(sharing, plain, both[0].messages().count("shared state"))
+        return Seen(sharing, plain, both[0].messages().count("Redis at"))
 
 
 async def lost(folder: Path, rate: float, count: int, long: int) -> dict[str, Seen]:

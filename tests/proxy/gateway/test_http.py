@@ -88,8 +88,8 @@ async def test_an_answer_names_the_fields_that_were_emulated_or_dropped(
 ) -> None:
     made = candidates.prepared_for
 
-    def prepared(asked: UnifiedRequest, target: Target, team: Team) -> CallPlan:
-        return replace(made(asked, target, team), emulated=("n", "echo"), dropped=("seed",))
+    def prepared(asked: UnifiedRequest, target: Target, team: Team, session: str | None) -> CallPlan:
+        return replace(made(asked, target, team, session), emulated=("n", "echo"), dropped=("seed",))
 
     monkeypatch.setattr(candidates, "prepared_for", prepared)
     if stream:
