@@ -63,11 +63,7 @@ def test_a_list_of_details_names_the_fields() -> None:
     assert failed(422, {"detail": detail}).message == "body.n: too big; bad; odd"
 
 
-MISTRAL_LONG: JsonObject = {
-    "object": "error",
-    "message": "Prompt contains 40687 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-    "code": "3051",
-}
+LONG = "Prompt contains 40687 tokens and 0 draft tokens, too large for model with 32768 maximum context length"
 
 
 def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject:
@@ -109,13 +105,8 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("groq", 413, error("rate_limit_exceeded", "too large: tokens per minute (TPM)"), K.TOO_LARGE),
         ("groq", 400, error("tool_use_failed"), K.NONCONFORMING),
         ("mistral", 429, {"object": "error", "message": "no", "code": "3505"}, K.OVERLOADED),
-        ("mistral", 400, MISTRAL_LONG, K.CONTEXT_LENGTH),
-        (
-            "mistral",
-            400,
-            {**MISTRAL_LONG, "message": "Reasoning input is not enabled"},
-            K.INVALID_REQUEST,
-        ),
+        ("mistral", 400, {"object": "error", "message": LONG, "code": "3051"}, K.CONTEXT_LENGTH),
+        ("mistral", 400, {"message": "Reasoning input is not enabled", "code": "3051"}, K.INVALID_REQUEST),
         ("deepseek", 402, error(None), K.QUOTA),
         ("openrouter", 403, error(403), K.AUTH),
         ("openrouter", 403, error(403, metadata={"reasons": ["violence"]}), K.CONTENT_FILTER),
