@@ -20,6 +20,7 @@ from tests.support.quick_tests import has_tests_in
 ROOT = Path(__file__).resolve().parents[2]
 
 LONGEST: Sequence[str] = (
+    "tests/e2e/accounting/test_scopes.py",
     "tests/faults/test_faults.py",
     "tests/security/test_event_loop_share.py",
     "tests/security/test_stall.py",
@@ -29,6 +30,7 @@ LONGEST: Sequence[str] = (
     "tests/e2e/agents/test_sdks.py",
     "tests/e2e/agents/test_coding_agents.py",
     "tests/e2e/test_sdk_failures.py",
+    "tests/trust/test_full_disk.py",
     "tests/trust/test_load.py",
     "tests/security/test_costly_requests.py",
     "tests/proxy/http_client/test_differential.py",
