@@ -13,6 +13,7 @@ from proxy.ledger.journal_files import journal_files, spare_folder
 from tests.faults.fault_rig import TABLE, rig
 from tests.proxy.ledger.kit import FullDisk
 from tests.support.postgres import RealPostgres, real_postgres
+from tests.support.waiting import until
 
 REQUESTS: Final = 600
 CAPACITY: Final = 32 * 1024
@@ -31,6 +32,12 @@ def rows(database: str) -> int:
     return int(count)
 
 
+def has_tables(database: str) -> bool:
+    """Return whether the loader has reached the database."""
+    with psycopg.connect(database) as connection:
+        return connection.execute("SELECT to_regclass('dragoman.request')").fetchone() != (None,)
+
+
 @pytest.mark.parametrize("others", [0, CAPACITY])
 async def test_no_row_is_lost_that_the_database_could_take(
     postgres: RealPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
@@ -42,6 +49,7 @@ async def test_no_row_is_lost_that_the_database_could_take(
     ledger = f"ledger: {{url: '{database}', journal: '{journals}'}}"
     table = TABLE.replace("watch: false,", f"watch: false, {ledger},")
     async with rig(tmp_path, table=table) as made:
+        await until(lambda: has_tables(database))  # a loader that a busy machine lets begin too late takes nothing
         for number in range(REQUESTS):
             if number == REQUESTS // 3:
                 disk.held = others
