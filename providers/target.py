@@ -205,6 +205,11 @@ class Target:
         return self.profile.for_model(*self.model_names)
 
     @property
+    def version_profile(self) -> Profile:
+        """The vendor's profile for the version of the API that the deployment calls, whatever the model."""
+        return self.profile.for_version(self.api_version or self.profile.api_version)
+
+    @property
     def is_engine(self) -> bool:
         """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a
         client names."""

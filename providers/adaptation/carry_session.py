@@ -1,5 +1,5 @@
-"""Tells a vendor which conversation calls belong to, where the client has not: a vendor with many servers finds the
-prompt's beginning in a cache only if it knows."""
+"""Names the conversation of a call to its vendor, if the client has not: a vendor with many servers finds the beginning
+of the prompt in a cache only if it knows the conversation."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ from providers.dialect import UpstreamRequest
 
 
 def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
-    """Return a call with the conversation in the header or field that the vendor's profile has for it, unless the
-    client has put something there. `session` is a word of hex digits."""
+    """Return a call with the conversation in the header or field that the vendor's profile names, unless the client has
+    filled it. `session` is a word of hex digits."""
     profile = sent.target.profile
     place = profile.session
     if place is None:
@@ -24,8 +24,8 @@ def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
 def _takes(sent: UpstreamRequest, field: str) -> bool:
     """Return whether the field is one of the chats of the target's model and version of the API."""
     target = sent.target
-    profile = target.profile.for_version(target.api_version or target.profile.api_version)
-    profile = profile.for_model(target.model, target.upstream_model)
+    profile = target.version_profile
+    profile = profile.for_model(*target.model_names)
     return any(operation == sent.operation and field in wire.accepts for operation, wire in profile.wires.items())
 
 
@@ -36,8 +36,8 @@ def _with_header(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequ
 
 
 def _with_field(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
-    """Return the call with a field before all others. A body that has the name anywhere is left as it is: finding out
-    where would be to read all of it."""
+    """Return the call with a field before all others. A body that has the name anywhere is left unchanged: only
+    reading all of it would show whether it is the field."""
     body = sent.body
     if body[:1] != b"{" or body[1:2] == b"}" or f'"{name}"'.encode() in body:
         return sent

@@ -9,7 +9,7 @@ Gemini API; errors that public issue threads quote ("Item 'fc_…' of type 'func
 required 'reasoning' item"), November 2026.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -49,10 +49,8 @@ def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | 
         return _unsealed_body(request, native)
     if not isinstance(request.prompt, ChatPrompt):
         return None
-    messages = _unsealed_messages(request.prompt.messages)
-    if messages is None:
-        return None
-    return Unsealed(replace(request, prompt=replace(request.prompt, messages=messages)), (_THINKING,))
+    ids = _Ids()
+    return _chat_without(request, request.prompt, lambda message: _unsealed_message(message, ids))
 
 
 def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
@@ -60,24 +58,20 @@ def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unseale
     `None` if it has none. A client's own body loses its seals alone."""
     if sent.native or not isinstance(request.prompt, ChatPrompt):
         return without_seals(request, sent)
-    given = request.prompt.messages
-    changed = tuple([_unreasoned(message) for message in given])
-    if all([before is after for before, after in zip(given, changed, strict=True)]):
-        return None
-    return Unsealed(replace(request, prompt=replace(request.prompt, messages=changed)), (_THINKING,))
+    return _chat_without(request, request.prompt, _unreasoned)
 
 
 # Chats ----------------------------------------------------------------------------------------------------------------
 
 
-def _unsealed_messages(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...] | None:
-    """Return the messages without seals; `None` if they have none."""
-    ids = _Ids()
-    given = [*messages]
-    changed = [_unsealed_message(message, ids) for message in given]
-    if all([before is after for before, after in zip(given, changed, strict=True)]):
+def _chat_without(
+    request: UnifiedRequest, prompt: ChatPrompt, leave_out: Callable[[JsonObject], JsonObject]
+) -> Unsealed | None:
+    """Return the request with its messages changed by `leave_out`; `None` if that returns each message itself."""
+    changed = tuple([leave_out(message) for message in prompt.messages])
+    if all([before is after for before, after in zip(prompt.messages, changed, strict=True)]):
         return None
-    return tuple(changed)
+    return Unsealed(replace(request, prompt=replace(prompt, messages=changed)), (_THINKING,))
 
 
 class _Ids:
@@ -103,12 +97,10 @@ class _Ids:
 
 def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
     """Return the message itself if it has no seal."""
-    kept = {name: value for name, value in message.items() if name not in _DETAILS}
+    kept = _without(message, _DETAILS, _is_sealed_block)
     if _is_signed_by_google(message):
         del kept[_GOOGLE]
-    content, calls, answered = kept.get("content"), kept.get("tool_calls"), kept.get("tool_call_id")
-    if isinstance(content, list) and any(map(_is_sealed_block, content)):
-        kept["content"] = [part for part in content if not _is_sealed_block(part)] or ""
+    calls, answered = kept.get("tool_calls"), kept.get("tool_call_id")
     if isinstance(calls, list):
         kept["tool_calls"] = [_unsealed_call(call, ids) for call in calls]
     if isinstance(answered, str):
@@ -118,11 +110,17 @@ def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
 
 def _unreasoned(message: JsonObject) -> JsonObject:
     """Return the message itself if it has no reasoning."""
-    kept = {name: value for name, value in message.items() if name not in _REASONING}
-    content = kept.get("content")
-    if isinstance(content, list) and any(map(_is_reasoning_block, content)):
-        kept["content"] = [part for part in content if not _is_reasoning_block(part)] or ""
+    kept = _without(message, _REASONING, _is_reasoning_block)
     return message if kept == message else kept
+
+
+def _without(message: JsonObject, fields: frozenset[str], is_left_out: Callable[[JsonValue], bool]) -> JsonObject:
+    """Return a copy of the message without some fields and without some blocks of its content."""
+    kept = {name: value for name, value in message.items() if name not in fields}
+    content = kept.get("content")
+    if isinstance(content, list) and any(map(is_left_out, content)):
+        kept["content"] = [part for part in content if not is_left_out(part)] or ""
+    return kept
 
 
 def _is_reasoning_block(block: JsonValue) -> bool:

@@ -23,7 +23,7 @@ def prefer_stream(request: UnifiedRequest, target: Target) -> UnifiedRequest:
 
 
 def _tells_all(target: Target) -> bool:
-    profile = target.profile.for_version(target.api_version or target.profile.api_version)
+    profile = target.version_profile
     return profile.for_model(*target.model_names).exact_streams
 
 

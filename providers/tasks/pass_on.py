@@ -99,7 +99,7 @@ class PassedCall:
 def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     """Return the call of a target. Raises Refusal where the vendor has no such task, and for a member that would change
     a decision of the gateway, or that names a host, a path or code to an engine."""
-    profile = target.profile.for_version(target.api_version or target.profile.api_version)
+    profile = target.version_profile
     wire = profile.for_model(*target.model_names).tasks.get(request.task)
     if wire is None:
         message = f"{target.name} takes no requests for {_TASKS[request.task]}."

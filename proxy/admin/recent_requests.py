@@ -48,8 +48,28 @@ UNMEASURED: Final[Span] = (0.0, 0.0)
 """The span of no times."""
 
 
+class MeasuredTimes:
+    """Base of counts with times of requests: in `durations` and `firsts` the numbers by classes of BOUNDS, and the
+    shortest and the longest time of each."""
+
+    __slots__ = ()
+
+    durations: tuple[int, ...]
+    firsts: tuple[int, ...]
+    duration_span: Span
+    first_span: Span
+
+    def duration(self, share: float) -> float | None:
+        """Return a quantile of the durations in seconds."""
+        return quantile(self.durations, share, self.duration_span)
+
+    def first(self, share: float) -> float | None:
+        """Return a quantile of the times to the first content in seconds."""
+        return quantile(self.firsts, share, self.first_span)
+
+
 @dataclass(frozen=True, slots=True)
-class RecentUse:
+class RecentUse(MeasuredTimes):
     """Counts of the last minutes. `errors` are those that a vendor or the gateway is to blame for, `refused` those of
     clients, `tokens` generated ones; `durations` and `firsts` are the numbers in the classes of BOUNDS, without the
     empty ones at the end, with their spans."""
@@ -62,14 +82,6 @@ class RecentUse:
     firsts: tuple[int, ...] = ()
     duration_span: Span = UNMEASURED
     first_span: Span = UNMEASURED
-
-    def duration(self, share: float) -> float | None:
-        """Return a quantile of the durations in seconds."""
-        return quantile(self.durations, share, self.duration_span)
-
-    def first(self, share: float) -> float | None:
-        """Return a quantile of the times to the first content in seconds."""
-        return quantile(self.firsts, share, self.first_span)
 
 
 NO_USE: Final = RecentUse()

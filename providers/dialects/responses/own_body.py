@@ -174,12 +174,10 @@ class OwnSchemas:
         parameters: JsonObject = given if "type" in given else {"type": "object", **given}
         if parameters == {"type": "object"}:
             parameters = {"type": "object", "properties": {}}
-        fitted = fit_schema(parameters, self._rules)
-        if fitted.schema is None or fitted.weakened:
-            self.unheld.append("tools.strict")
-        if fitted.schema is None:
+        fitted = self._fitted(parameters, self._rules, "tools.strict")
+        if fitted is None:
             return {**tool, "strict": False}
-        return tool if fitted.schema is given else {**tool, "parameters": fitted.schema}
+        return tool if fitted is given else {**tool, "parameters": fitted}
 
     def _format(self, form: JsonObject) -> JsonObject:
         if (name := fitting_name(form.get("name"))) != form.get("name"):
@@ -194,9 +192,15 @@ class OwnSchemas:
             return form
         if form.get("strict") is not True:
             return form
-        fitted = fit_schema(schema, self._rules)
-        if fitted.schema is None or fitted.weakened:
-            self.unheld.append("response_format")
-        if fitted.schema is None:
+        fitted = self._fitted(schema, self._rules, "response_format")
+        if fitted is None:
             return {**form, "strict": False}
-        return form if fitted.schema is schema else {**form, "schema": fitted.schema}
+        return form if fitted is schema else {**form, "schema": fitted}
+
+    def _fitted(self, schema: JsonObject, rules: SchemaRules, name: str) -> JsonObject | None:
+        """Return a strict schema as the vendor takes it, `None` if it takes none like it. `name` is noted as unheld if
+        the vendor cannot promise all of the schema."""
+        fitted = fit_schema(schema, rules)
+        if fitted.schema is None or fitted.weakened:
+            self.unheld.append(name)
+        return fitted.schema

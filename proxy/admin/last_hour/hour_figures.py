@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, get_args
 
-from proxy.admin.recent_requests import FAILED, REFUSED, UNMEASURED, Span, quantile, span_of
+from proxy.admin.recent_requests import FAILED, REFUSED, UNMEASURED, MeasuredTimes, Span, span_of
 from proxy.request_record import OTHER, Outcome
 
 MINUTES: Final = 60
@@ -27,7 +27,7 @@ GROUPS: Final[Mapping[str, frozenset[Outcome]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MinuteFigures:
+class MinuteFigures(MeasuredTimes):
     """The requests that ended in one minute. `minute` counts minutes of unix time; `outcomes` are requests in the order
     of OUTCOMES. `durations` and `firsts` are those that succeeded, in the classes of `recent_requests.BOUNDS`,
     without empty ones at the end, with their spans; `prompt` are tokens of prompts, of which `cached` came from
@@ -41,14 +41,6 @@ class MinuteFigures:
     cached: int = 0
     duration_span: Span = UNMEASURED
     first_span: Span = UNMEASURED
-
-    def duration(self, share: float) -> float | None:
-        """Return a quantile of the durations in seconds."""
-        return quantile(self.durations, share, self.duration_span)
-
-    def first(self, share: float) -> float | None:
-        """Return a quantile of the times to the first content in seconds."""
-        return quantile(self.firsts, share, self.first_span)
 
     @property
     def requests(self) -> int:
