@@ -74,7 +74,7 @@ class Loaded:
     as_written: Callable[[Iterable[Problem]], tuple[Problem, ...]] = field(default=tuple, repr=False)
 
     def problem(self, path: Path, message: str) -> Problem:
-        """Return a problem at a path of the table, told by the path of the file."""
+        """Return a problem at a path of the configuration, shown by its path in the file."""
         (written,) = self.as_written((Problem.at(self.locate(path), path, message),))
         return written
 

@@ -213,23 +213,23 @@ class Profile:
     a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone` is
     without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
     says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None where
-    it has none, or one of other things than what can be asked for. `developer_role` and `content_parts` say whether
+    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None where it
+    has none, or one of other things than what can be asked for. `developer_role` and `content_parts` say whether
     messages may have that role, and content in parts; `named_roles` are the roles whose messages may have a name;
     `takes` names members of the body, of messages, parts, calls and tools that most vendors refuse; `tool_types` are
     patterns of the types of tools beside functions. `reasoning_members` are the fields in which a message of the model
     carries its reasoning back, one for each name that some version of the vendor's server reads; `hooks` name further
-    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds fields
-    of the body that mean the same. `nearest` are the values whose word only comes near. `files` are the files that a
+    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds fields of
+    the body that mean the same. `nearest` are the values whose word only comes near. `files` are the files that a
     message of a chat may hold: all as they are (`any`), PDFs by their data or id (`pdf`), those and addresses in the
     place of data (`addressed`), or `none`. `needs` are the fields that are taken only beside another one that is true.
     `bare_parameters` says that the schema of a function's parameters may be an object without properties; one request
-    has at most `most_tools`. `with_forced_tool` holds the members of the body without which a choice that forces a
-    call is refused. `streams_only` says that whole answers are read from streams too, `exact_streams` that they may
-    be: a stream holds all that a whole answer does, usage included. With `line_frames` an event ends with its line.
-    `body` holds members of every request; with `drops_neutral` neutral values are not sent. `top_k_off` is the value
-    that turns `top_k` off, None where it must be left out. `own_member` is a member of answers in which the vendor
-    puts `usage` and `error`; `usage_in_choices` says that the first choice of an answer may hold its usage.
+    has at most `most_tools`. `with_forced_tool` holds the members of the body without which a choice that forces a call
+    is refused. `streams_only` says that non-streaming responses are read from streams too, `exact_streams` that they
+    may be: a stream holds all fields of a non-streaming response, usage included. With `line_frames` an event ends with
+    its line. `body` holds members of every request; with `drops_neutral` neutral values are not sent. `top_k_off` is
+    the value that turns `top_k` off, None where it must be left out. `own_member` is a member of answers in which the
+    vendor puts `usage` and `error`; `usage_in_choices` says that the first choice of an answer may hold its usage.
 
     `errors` are the meanings of the vendor's errors. `model_host` says where the models run, and so which of their
     rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone

@@ -17,8 +17,8 @@ WrittenBudgets: TypeAlias = tuple[Path, Sequence[BudgetSection | TargetBudgetSec
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlace:
-    """The budgets of one scope. Requests that count there are of `who`, or reach it. Those of clients may ask for what
-    the patterns `names` allow, where `routes` are the team's own; those of the key with the digest `key`, where it is a
+    """The budgets of one scope. They count the requests of `who`, or those that reach it. Clients may name the models
+    that the patterns `names` allow; `routes` are the team's own. `key` is the digest of the key, if the scope is a
     key's. `around` are budgets of wider scopes, which the same requests count in."""
 
     path: Path

@@ -23,7 +23,7 @@ _PLACES: Final = (
 
 @dataclass(slots=True)
 class LoneBudgets:
-    """Makes lists of the lone budgets of one table, and knows where they were."""
+    """Makes lists of the lone budgets of one configuration, and records their paths."""
 
     _lone: set[str] = field(default_factory=set)
 

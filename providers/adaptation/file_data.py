@@ -1,4 +1,4 @@
-"""Fits files in messages to what OpenAI's APIs take: data as a data URL with its media type, and a name.
+"""Fits files in messages to OpenAI's APIs: data as a data URL with its media type, and a name.
 
 Clients leave out the name, send bare base64, or give an address in the place of the data. The media type of data
 without one is read from the name's ending, else from the first bytes.

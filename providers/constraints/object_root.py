@@ -50,6 +50,6 @@ def is_object(schema: JsonObject) -> bool:
 
 
 def fitting_name(name: object) -> str:
-    """Return the name of a format in the pattern of OpenAI's names. It tells the model what it writes, and no more."""
+    """Return the name of a format in the pattern of OpenAI's names. It only names the output for the model."""
     fitting = _NO_NAME.sub("_", name)[:MOST_NAME] if isinstance(name, str) else ""
     return fitting or SCHEMA_NAME

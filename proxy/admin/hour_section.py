@@ -227,7 +227,7 @@ def _pair(whole: MinuteFigures, quantile: Quantile) -> str:
 
 
 def _spenders(hour: HourFigures) -> Markup:
-    """Return a table each of the teams, keys and models that spent most; nothing if nobody has spent anything."""
+    """Return a table each of the teams, keys and models that spent most; nothing if there was no spending."""
     return element("div", *_spender_tables(hour), class_="spenders")
 
 
