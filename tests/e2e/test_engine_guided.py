@@ -19,7 +19,7 @@ from providers.emulation.check_answer import compile_check, required_check
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Guided, Operation, Params, UnifiedRequest
 from tests.e2e.kit import text_of
-from tests.support.engine import Engine
+from tests.support.engine import Engine, client_of
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
@@ -45,8 +45,7 @@ SCHEMA: JsonObject = {
 
 @pytest.fixture
 async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the engine, with a connection for each request: the engine closes them without a word."""
-    async with aiohttp.ClientSession(engine.base_url, connector=aiohttp.TCPConnector(force_close=True)) as session:
+    async with client_of(engine.base_url) as session:
         yield session
 
 

@@ -13,8 +13,8 @@ What the server does (xllamacpp 2026.10.11549, tried in November 2026; `test_eng
 - an over-long prompt is a 400 with type `exceed_context_size_error`, `n_prompt_tokens` and `n_ctx`;
 - when the client of a stream leaves, generation stops within a few tokens; an answer that is not streamed is generated
   to its end regardless, after FIN and RST alike. `generated_tokens` shows it: it moves when a request ends in any way;
-- after a stream it closes the connection although it promised `Keep-Alive: timeout=5, max=100`; a reused connection
-  then breaks under the next request.
+- after a stream, and after 100 requests, it closes the connection although it promised `Keep-Alive: timeout=5,
+  max=100`; a reused connection then breaks under the next request (`client_of` reuses none).
 """
 
 import asyncio
@@ -52,6 +52,11 @@ class Engine:
         async with aiohttp.ClientSession(self.base_url) as http, http.get("/metrics") as answer:
             text = await answer.text()
         return next(float(line.split()[1]) for line in text.splitlines() if line.startswith(name + " "))
+
+
+def client_of(base_url: str) -> aiohttp.ClientSession:
+    """Return a client of the engine at this URL, with a connection for each request."""
+    return aiohttp.ClientSession(base_url, connector=aiohttp.TCPConnector(force_close=True))
 
 
 @contextmanager

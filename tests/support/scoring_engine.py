@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from providers.json_types import JsonObject
-from tests.support.engine import Engine
+from tests.support.engine import Engine, client_of
 
 ONLY: JsonObject = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
 """The fields that the endpoint requires: it computes a prompt's own log probabilities and one greedy token, nothing
@@ -115,7 +115,7 @@ async def running_scorer(engine: Engine) -> AsyncIterator[str]:
     It waits until the engine has finished other requests: a batch with their tokens might round differently.
     """
     await engine.quiet()
-    async with aiohttp.ClientSession(engine.base_url) as http:
+    async with client_of(engine.base_url) as http:
         (safe,) = await tokens_of(http, "a")
         async with http.get("/v1/models") as answer:
             vocabulary = (await answer.json())["data"][0]["meta"]["n_vocab"]

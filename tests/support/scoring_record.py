@@ -20,6 +20,7 @@ import orjson
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.support.engine import client_of
 from tests.support.scoring_client import FIXTURES, SCENARIOS, TOKENIZER, Endpoint, Scores, order, score
 
 RECORDED = FIXTURES / "exchanges"
@@ -74,7 +75,7 @@ class Relay:
 @asynccontextmanager
 async def running_relay(engine: str) -> AsyncIterator[tuple[Relay, str]]:
     """A relay to the engine at this URL, and the relay's own URL, both without a path, for as long as the block."""
-    async with aiohttp.ClientSession(engine) as http:
+    async with client_of(engine) as http:
         relay, app = Relay(http), web.Application()
         app.router.add_route("*", "/{path:.*}", relay.hand_on)
         async with TestServer(app) as server:

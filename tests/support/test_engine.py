@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from tests.support.engine import Engine
+from tests.support.engine import Engine, client_of
 
 pytestmark = pytest.mark.engine
 
@@ -25,8 +25,7 @@ ASK: JsonObject = {"messages": [{"role": "user", "content": "hi"}], "max_tokens"
 
 @pytest.fixture
 async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of the engine, with a connection for each request: the engine closes them without a word."""
-    async with aiohttp.ClientSession(engine.base_url, connector=aiohttp.TCPConnector(force_close=True)) as session:
+    async with client_of(engine.base_url) as session:
         yield session
 
 

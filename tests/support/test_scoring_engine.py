@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from tests.support.engine import Engine
+from tests.support.engine import Engine, client_of
 from tests.support.looped import looped
 from tests.support.scoring_engine import ONLY, running_scorer, tokens_of
 
@@ -32,7 +32,7 @@ async def completion(
 
 
 async def test_each_prompt_gets_arrays_of_its_tokens_and_one_more(engine: Engine, http: aiohttp.ClientSession) -> None:
-    async with aiohttp.ClientSession(engine.base_url) as direct:
+    async with client_of(engine.base_url) as direct:
         prompts = [await tokens_of(direct, text) for text in (FOX, "東京")]
     answer = await completion(http, prompts)
     assert [choice["index"] for choice in answer["choices"]] == [0, 1]
@@ -52,7 +52,7 @@ async def test_a_token_of_the_prompt_has_the_probability_the_engine_generates_it
 ) -> None:
     ask: JsonObject = {"prompt": "O", "max_tokens": 1, "temperature": 0, "logprobs": 1}
     async with (
-        aiohttp.ClientSession(engine.base_url) as direct,
+        client_of(engine.base_url) as direct,
         direct.post("/v1/completions", json=ask) as response,
     ):
         (generated,) = (await response.json())["choices"][0]["logprobs"]["content"]

@@ -22,7 +22,7 @@ const steps = {
       httpCredentials: password ? { username: "operator", password } : undefined,
     });
     page = await context.newPage();
-    page.setDefaultTimeout(20000);
+    page.setDefaultTimeout(90000);
     told = [];
     page.on("console", (message) => ["error", "warning"].includes(message.type()) && told.push(message.text()));
     page.on("pageerror", (error) => told.push(String(error)));

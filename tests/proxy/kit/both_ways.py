@@ -22,6 +22,7 @@ from proxy.surfaces.surface import AnswerFacts, Surface
 from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.providers.dialects.openai.kit import CHAT_MODELS
 from tests.proxy.kit.mark_streams import Body, Step
 from tests.proxy.kit.virtual_time import VirtualLoop
 
@@ -135,7 +136,7 @@ def relayed_both_ways(
 ) -> Both:
     """Relay the steps with all short cuts and with none, which must not differ."""
     asked = replace(asked, stream=True)
-    sent = sent_for(asked, target_of(profile))
+    sent = sent_for(asked, target_of(profile, CHAT_MODELS.get(profile, "tiny")))
     with patch.object(stream, "only_text_of", no_text):
         expected = loop.run_until_complete(_relay(EventByEvent(InFull(sent)), steps, asked, surface))
     decoder = sent.target.dialect.stream(sent)

@@ -37,13 +37,13 @@ ROWS = tuple(name for name, profile in load_profiles().items() if profile.dialec
 every_row = looped("row", ROWS)
 
 
-CHATTING: Mapping[str, str] = {"perplexity": "sonar"}
+CHAT_MODELS: Mapping[str, str] = {"perplexity": "sonar"}
 """A model that chats, by the rows whose other models have another API."""
 
 
 def target(row: str, model: str = "m", *, completions: bool | None = None, api_version: str | None = None) -> Target:
     """Return a deployment of a packaged profile at http://up, of a model that chats."""
-    model = CHATTING.get(row, model) if model == "m" else model
+    model = CHAT_MODELS.get(row, model) if model == "m" else model
     profile = load_profiles()[row]
     timeouts = Timeouts(1, 1, 1, 1)
     made = Target("v", "m", "d", model, profile, DIALECT, "http://up/v1", Credential(), timeouts)
