@@ -231,7 +231,8 @@ class RequestRecord:
     responses, counts, and what is not served. `heavy` are the large objects of a heavy request or response, to be freed
     off the event loop. `passed` are headers of the vendor's response that go on to the client. `limit` is the last
     limit that refused it, its own or a deployment's. `placed` is set if the name has affinity, `session` is the digest
-    of the conversation that vendors receive.
+    of the conversation that vendors receive. `keep_alives` is how often the client got a sign of life in silence, the
+    first time with the head.
     """
 
     request_id: str
@@ -281,12 +282,18 @@ class RequestRecord:
     limit: RefusingLimit | None = None
     placed: PlacedRequest | None = None
     session: str | None = None
+    keep_alives: int = 0
 
     @property
     def affinity(self) -> AffinityOutcome | None:
         """What became of the request's affinity; `None` if its name has none, or no deployment was called."""
         placed, attempts = self.placed, self.attempts
         return placed.outcome(attempts[-1].deployment) if placed is not None and attempts else None
+
+    @property
+    def stream_begun(self) -> bool:
+        """Whether the client has the head of a stream: with its first content, or with a keep-alive before that."""
+        return self.first_content is not None or (self.stream and self.keep_alives > 0)
 
     @property
     def from_cache(self) -> bool:

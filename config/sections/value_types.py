@@ -153,9 +153,27 @@ def to_moment(value: str) -> datetime:
     raise refuse("must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z")
 
 
+def off_as_word(value: object) -> object:
+    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
+    they are."""
+    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
+
+
 Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Timeout = Annotated[
     Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, DURATION_PATTERN, "duration")
+]
+
+
+def off_or_seconds(value: object) -> object:
+    """Convert as `to_seconds` does, but for `off`, also as YAML reads it."""
+    word = off_as_word(value)
+    return word if word == "off" else to_seconds(value)
+
+
+KeepAlive = Annotated[
+    Annotated[float, Field(ge=0.1, le=_LONGEST)] | Literal["off"] | None,
+    Referable(off_or_seconds, DURATION_PATTERN, "duration"),
 ]
 Lifetime = Annotated[float, Field(ge=1, le=30 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Keep = Annotated[float, Field(ge=_LONGEST, le=3660 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
@@ -165,12 +183,6 @@ Moment = Annotated[
     WithJsonSchema({"title": "date or time", "type": "string", "pattern": f"{_MOMENT}|{REFERENCE_PATTERN}"}),
 ]
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
-
-
-def off_as_word(value: object) -> object:
-    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
-    they are."""
-    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 
 def _check_zone(value: str) -> str:

@@ -31,6 +31,7 @@ from config.sections.value_types import (
     DeploymentName,
     HeaderName,
     HeaderValue,
+    KeepAlive,
     ModelKey,
     OnUnsupported,
     OptionalSwitch,
@@ -87,6 +88,17 @@ class TimeoutsSection(Section):
     stream: Timeout = Field(
         default=None,
         description=f"A whole stream, from its first content. Built in: {duration(defaults.STREAM_TIMEOUT)}.",
+    )
+    keep_alive: KeepAlive = Field(
+        default=None,
+        description="Longest silence towards the client of a stream: then, and again after each such time, it gets a "
+        "comment or ping. The first one carries the head with status 200, whatever follows; off sends none. "
+        f"Built in: {duration(defaults.KEEP_ALIVE)}.",
+    )
+    keep_alive_json: OptionalSwitch = Field(
+        default=None,
+        description="Whether clients of responses that are not streamed get white space instead, before the JSON: "
+        "their status is 200 then, and an error is the body. Built in: false.",
     )
 
 

@@ -18,7 +18,7 @@ from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import Exchange, make_job, wait_for_limits
+from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
@@ -110,6 +110,18 @@ class TextGeneration:
         team = call.team
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
+        every = keep_alive_of(planned, request.stream)
+        if every is None and not request.stream:
+            return self._answer_permitted(call, planned, request, heavy=heavy)
+        waiting = call.waiting = call.client_stream(every, streams=request.stream)
+        answering = self._answer_permitted(call, planned, request, heavy=heavy)
+        return answering if every is None else kept_alive(call, waiting, request, answering)
+
+    def _answer_permitted(
+        self, call: ClientCall, planned: Plan, request: UnifiedRequest, *, heavy: bool
+    ) -> Awaitable[web.StreamResponse]:
+        """Admit a planned request by the limits of its team, and answer it."""
+        record = call.record
         measure = partial(_size, request, planned)
         if heavy and self._limits.limits_anything:
             return self._answer_heavy(call, planned, request, measure)
@@ -211,6 +223,17 @@ class TextGeneration:
         call.size += continued.size
         call.continued = continued.session
         return continued
+
+
+def keep_alive_of(planned: Plan, streams: bool) -> float | None:
+    """Return the longest silence in seconds towards the client of a planned request, until a deployment answers; `None`
+    without limit. It is the shortest of its deployments: any of them may be called."""
+    targets = planned.every_target if planned.fallbacks else planned.targets
+    if len(planned.targets) == 1 and not planned.fallbacks:
+        timeouts = planned.targets[0].timeouts
+        return timeouts.keep_alive if streams or timeouts.keep_alive_json else None
+    set_for = [each.timeouts for each in targets if streams or each.timeouts.keep_alive_json]
+    return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)
 
 
 def _size(request: UnifiedRequest, planned: Plan) -> RequestSize:

@@ -91,6 +91,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["limit_ms"] = _milliseconds(record.limit_waited)
     if record.first_content is not None:
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    if record.keep_alives:
+        fields["keep_alives"] = record.keep_alives
     if (usage := record.counted) is not None:
         _add_usage(fields, usage)
     _add_cost(fields, record, cost)

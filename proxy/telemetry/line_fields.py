@@ -110,6 +110,14 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("limit_ms", "number", "ms", "1 ms or more", "Waiting for a limit.", "250.0"),
     LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
+    LineField(
+        "keep_alives",
+        "integer",
+        "",
+        "there were some",
+        "Signs of life that the client got in silence; the first one before any content has set the status to 200.",
+        "2",
+    ),
     LineField("prompt_tokens", "integer", "tokens", "known or estimated", _BILLED, "6"),
     LineField("completion_tokens", "integer", "tokens", "known or estimated", _BILLED, "2"),
     LineField(

@@ -1,0 +1,110 @@
+"""The response of one client that waits: when its head is sent, and what is sent while there is nothing else.
+
+A load balancer closes a connection that has been silent for its idle time, 60 s at most of them. After less than that
+the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; what the
+head can no longer say is a comment before the first event.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from proxy.alarms import Alarm, Alarms
+from proxy.listener.streamed_response import StreamedResponse
+from proxy.request_record import RequestRecord
+
+BLANK: Final = b"\n"
+"""What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
+
+
+class Sender(Protocol):
+    """What sends events to the client. `sent_at` is when it sent bytes last."""
+
+    sent_at: float
+
+
+class ClientStream:
+    """The response of one client: the only place that decides when its head is sent.
+
+    `open_response` makes it, with these lines in its head besides those of the request. After `every` seconds without a
+    byte to the client `filler` is sent, and again after each such time; `None`: never. `response` is `None` until the
+    head has been made. Times are seconds of the event loop's clock.
+    """
+
+    __slots__ = ("_alarm", "_alarms", "_every", "_filler", "_open", "_record", "_sender", "_sent_at", "response")
+
+    def __init__(
+        self,
+        open_response: Callable[[str], StreamedResponse],
+        record: RequestRecord,
+        alarms: Alarms,
+        filler: bytes,
+        every: float | None,
+    ) -> None:
+        self._open = open_response
+        self._record = record
+        self._alarms = alarms
+        self._filler = filler
+        self._every = every
+        self._sent_at = record.started
+        self._sender: Sender | None = None
+        self._alarm: Alarm | None = None
+        self.response: StreamedResponse | None = None
+
+    def start(self) -> None:
+        """Begin to watch for silence, which has lasted since the request began."""
+        if self._every is not None:
+            self._alarm = self._alarms.set(self._sent_at + self._every, self._ring)
+
+    def begin(self, lines: str) -> StreamedResponse:
+        """Return the response whose first event follows. It has these header lines in its head, or in a comment before
+        the event if the head has been sent."""
+        if self.response is None:
+            self.response = self._open(lines)
+        else:
+            self.response.precede(comment(lines))
+        return self.response
+
+    def follow(self, sender: Sender, every: float | None) -> None:
+        """Watch what `sender` sends from now on, with the time of the deployment that answers."""
+        self._sender = sender
+        if every != self._every:
+            self.stop()
+            self._every = every
+            self.start()
+
+    def stop(self) -> None:
+        """Send nothing any more. To be called in the end, whatever it is."""
+        if self._alarm is not None:
+            self._alarms.drop(self._alarm)
+            self._alarm = None
+
+    def _ring(self) -> None:
+        """Send a keep-alive if one is due. The alarm is not set anew for each piece: it rings once in `every`, and then
+        for the time that is left."""
+        self._alarm = None
+        every, sender = self._every, self._sender
+        if every is None:
+            return
+        now, sent_at = self._alarms.now(), self._sent_at if sender is None else sender.sent_at
+        if now < sent_at + every:
+            self._alarm = self._alarms.set(sent_at + every, self._ring)
+            return
+        response = self.response
+        if response is None:
+            response = self.response = self._open("")
+            self._record.status = 200
+        if not response.is_open:
+            return
+        if response.interject(self._filler):
+            self._record.keep_alives += 1
+        if sender is None:
+            self._sent_at = now
+        else:
+            sender.sent_at = now
+        self._alarm = self._alarms.set(now + every, self._ring)
+
+
+def comment(lines: str) -> bytes:
+    """Return header lines as a comment of an event stream; nothing for none."""
+    said = "".join([f": {line}\n" for line in lines.split("\r\n") if line])
+    return f"{said}\n".encode() if said else b""
