@@ -16,6 +16,10 @@ BLANK: Final = b"\n"
 """What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
 
+TIMER_STEP: Final = 0.001
+"""Seconds by which a timer may ring too early: event loops count whole milliseconds, or round."""
+
+
 class Sender(Protocol):
     """What sends events to the client. `sent_at` is when it sent bytes last."""
 
@@ -86,7 +90,7 @@ class ClientStream:
         if every is None:
             return
         now, sent_at = self._alarms.now(), self._sent_at if sender is None else sender.sent_at
-        if now < sent_at + every:
+        if now + TIMER_STEP < sent_at + every:
             self._alarm = self._alarms.set(sent_at + every, self._ring)
             return
         response = self.response
