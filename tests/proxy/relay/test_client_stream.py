@@ -1,9 +1,10 @@
 """What clients get in silence, in virtual time: every vendor's wire format cut by silence, relayed to every surface."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 import pytest
