@@ -78,7 +78,8 @@ LAST_WRITE = 5.0
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores answers that later requests name. Long answers are written in `threads`."""
+    wants it back; `store` stores answers that later requests name, `waiting` sends a stream, or signs of life
+    before a whole answer. Long answers are written in `threads`."""
 
     answers: TextAnswers
     call: ClientCall
@@ -86,6 +87,7 @@ class Exchange:
     threads: RequestThreads
     keeper: TurnKeeper | None = None
     store: AnswerStore | None = None
+    waiting: ClientStream | None = None
     _renderer: Renderer | None = None
 
     def answer(self) -> Awaitable[web.StreamResponse]:
@@ -119,7 +121,7 @@ class Exchange:
         body = await self.threads.run(record.owner, write) if long else write()
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
-        if self.call.waiting is not None and (begun := self.call.waiting.response) is not None:
+        if self.waiting is not None and (begun := self.waiting.response) is not None:
             return await end_whole(self.call, begun, body)
         if len(body) <= BUFFERED_BYTES:
             return self.call.shared.settled(200, body, record, answer_lines(record))
@@ -127,7 +129,7 @@ class Exchange:
 
     async def streamed(self) -> web.StreamResponse:
         """Write the stream to its end, failures included. Raises GatewayError while no event has been written."""
-        record, deadlines, waiting = self.job.record, self.job.deadlines, self.call.waiting
+        record, deadlines, waiting = self.job.record, self.job.deadlines, self.waiting
         if waiting is None:
             raise RuntimeError("a stream without its client")
         response: StreamedResponse | None = None

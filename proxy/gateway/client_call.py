@@ -118,8 +118,7 @@ T = TypeVar("T")
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
     key and guards that hold for it to its end. `size` are the bytes of its body and of what it continues, `continued`
-    is the conversation of the stored response that it continues. `waiting` sends its client a stream, or signs of life
-    before a whole response."""
+    is the conversation of the stored response that it continues."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -132,7 +131,6 @@ class ClientCall:
     guards: GuardChain | None = None
     size: int = 0
     continued: int | None = None
-    waiting: ClientStream | None = None
 
     @property
     def surface(self) -> Surface:

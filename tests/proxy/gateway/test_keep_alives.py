@@ -2,14 +2,16 @@
 not wait for it."""
 
 import asyncio
+import gc
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import orjson
 import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject
+from proxy.alarms import alarms
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.relay.client_stream import ClientStream
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
@@ -390,16 +392,27 @@ async def test_a_fault_of_ours_after_keep_alives_is_an_error_and_no_second_respo
     assert (record.outcome, record.code) == ("error", "internal_error")
 
 
-async def test_one_alarm_a_stream_is_left_nowhere(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[ClientStream] = []
-    whole = ClientStream.start
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No collection of garbage meanwhile: what is in a cycle stays."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
-    def start(stream: ClientStream) -> None:
-        made.append(stream)
-        whole(stream)
 
-    monkeypatch.setattr(ClientStream, "start", start)
-    await served.post(PATHS["openai"], asked("openai"))
-    served.vendor.answer(sse_unterminated(FRAMES[:2], Rst()))
-    await served.post(PATHS["openai"], asked("openai"))
-    assert [stream._alarm for stream in made] == [None, None]
+@pytest.mark.parametrize("model", ["v/m", "v/off", "v/json"])
+async def test_what_waited_with_a_client_is_freed_without_the_collector(
+    served: Rig, model: str, uncollected: None
+) -> None:
+    body = asked("openai", model, stream=model != "v/json")
+    vendors = (GOOD, json_answer(500, {}), (Delay(0.25), *GOOD), (Delay(0.25), *json_answer(400, {})))
+    served.vendor.answer(*vendors, json_answer(200, chat("one")), sse_unterminated(FRAMES[:2], Rst()))
+    for _ in range(6):
+        await served.post(PATHS["openai"], body)
+    await served.finished(6)
+    await asyncio.sleep(0)
+    assert [each for each in gc.get_objects() if isinstance(each, ClientStream)] == []
+    assert len(alarms()) == 0
