@@ -163,18 +163,6 @@ Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, DURA
 Timeout = Annotated[
     Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, DURATION_PATTERN, "duration")
 ]
-
-
-def off_or_seconds(value: object) -> object:
-    """Convert as `to_seconds` does, but for `off`, also as YAML reads it."""
-    word = off_as_word(value)
-    return word if word == "off" else to_seconds(value)
-
-
-KeepAlive = Annotated[
-    Annotated[float, Field(ge=0.1, le=_LONGEST)] | Literal["off"] | None,
-    Referable(off_or_seconds, DURATION_PATTERN, "duration"),
-]
 Lifetime = Annotated[float, Field(ge=1, le=30 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Keep = Annotated[float, Field(ge=_LONGEST, le=3660 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Moment = Annotated[

@@ -36,7 +36,8 @@ AFTER_TWO: Final = 0.35
 
 TABLE: Final = """\
 version: 1
-defaults: {allow_private: true, api_key: k, timeouts: {keep_alive: 400ms, keep_alive_json: true}}
+defaults:
+  {allow_private: true, api_key: k, on_unsupported: drop, timeouts: {keep_alive: 400ms, keep_alive_json: true}}
 vendors:
   engine: {profile: openai_compatible, base_url: "ENGINE/v1"}
   quick: {profile: openai_compatible, base_url: "ENGINE/v1", timeouts: {keep_alive: 100ms, keep_alive_json: false}}
@@ -67,6 +68,7 @@ IN_NGINX: Final = """\
       proxy_set_header Connection "";
       proxy_read_timeout {idle};
       client_max_body_size 10m;
+      client_body_buffer_size 10m;
     }}
   }}
 """

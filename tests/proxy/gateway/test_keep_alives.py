@@ -2,60 +2,33 @@
 not wait for it."""
 
 import asyncio
-import gc
-import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 
 import orjson
 import pytest
 import pytest_asyncio
 
-from providers.json_types import JsonObject
-from proxy.alarms import alarms
-from proxy.dispatch.single_attempt import Dispatcher
-from proxy.relay.client_stream import ClientStream
-from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
-from tests.proxy.kit.raw_client import Answer, RawClient, connected, request
-from tests.proxy.kit.tables import digest_of
-from tests.support.http_scripts import DONE, chunk, head, json_answer, sse_answer, sse_unterminated
-from tests.support.openai_wire import chat, chat_frames
-from tests.support.vendor_script import Delay, Hang, Loop, Rst, Script, Send, Until
-
-AT = 'api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
-TABLE = f"""
-defaults: {{timeouts: {{keep_alive: 100ms}}}}
-vendors:
-  v: {{profile: openai_compatible, {AT}}}
-models:
-  v/m: {{}}
-  v/first: {{timeouts: {{first_event: 350ms}}}}
-  v/second: {{}}
-  v/off: {{timeouts: {{keep_alive: off}}}}
-  v/json: {{timeouts: {{keep_alive_json: true}}}}
-  v/hasty: {{timeouts: {{first_event: 350ms, idle: 350ms, progress: 1s}}, retries: {{attempts: 1}}}}
-routes:
-  both: {{targets: [v/first, v/second]}}
-  mixed: {{targets: [v/off, v/second]}}
-teams:
-  t: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
-  queued:
-    keys: ["{digest_of("queued")}"]
-    models: ["*"]
-    limits: {{concurrent: 1}}
-    on_limit: {{queue: 350ms}}
-"""
-PATHS = {
-    "openai": "/v1/chat/completions",
-    "scale_v5": "/v5/chat/completions",
-    "fireworks": "/inference/v1/chat/completions",
-    "pais": "/api/v1/compatibility/openai/v1/chat/completions",
-    "anthropic": "/v1/messages",
-    "responses": "/v1/responses",
-}
-COMMENT, PING = b": keep-alive\n\n", b'event: ping\ndata: {"type":"ping"}\n\n'
-FRAMES = chat_frames(["one", "two"])
-GOOD = sse_answer(FRAMES)
-START = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
+from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
+from tests.proxy.kit.keep_alives import (
+    COMMENT,
+    FRAMES,
+    GOOD,
+    PATHS,
+    START,
+    TABLE,
+    asked,
+    filler_of,
+    last_error,
+    late,
+    rest,
+    said,
+    silent,
+    without_ids,
+)
+from tests.proxy.kit.raw_client import connected, request
+from tests.support.http_scripts import DONE, chunk, json_answer
+from tests.support.openai_wire import chat
+from tests.support.vendor_script import Delay, Hang, Loop, Rst, Send, Until
 
 
 @pytest_asyncio.fixture
@@ -63,63 +36,6 @@ async def served() -> AsyncIterator[Rig]:
     async with rig(TABLE) as made:
         made.vendor.default = GOOD
         yield made
-
-
-def asked(surface: str, model: str = "v/m", *, stream: bool = True) -> JsonObject:
-    """A request in the form of a surface."""
-    if surface == "responses":
-        return {"model": model, "input": "hi", "stream": stream}
-    return {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "stream": stream}
-
-
-def filler_of(surface: str) -> bytes:
-    return PING if surface == "anthropic" else COMMENT
-
-
-async def silent(client: RawClient, times: int, filler: bytes = COMMENT) -> Mapping[str, str]:
-    """Wait for the head and so many keep-alives; the headers."""
-    status, headers = await client.head()
-    assert status == 200
-    for _ in range(times):
-        assert await client.chunk() == filler
-    return headers
-
-
-async def rest(client: RawClient, headers: Mapping[str, str], filler: bytes = COMMENT) -> Answer:
-    """What follows, without the keep-alives that may still come."""
-    body, whole = await client.chunks()
-    return Answer(200, headers, body.replace(filler, b""), whole)
-
-
-async def late(served: Rig, body: JsonObject, script: Script, path: str = PATHS["openai"], times: int = 2) -> Answer:
-    """What a client gets that waited for so many keep-alives before the vendor goes on with this script."""
-    gate = asyncio.Event()
-    served.vendor.answer((Until(gate), *script))
-    filler = filler_of("anthropic") if path == PATHS["anthropic"] else COMMENT
-    async with connected(served.port) as client:
-        await client.send(request("POST", path, body, AUTH))
-        headers = await silent(client, times, filler)
-        gate.set()
-        return await rest(client, headers, filler)
-
-
-def without_ids(body: bytes) -> bytes:
-    """A body without what differs from response to response."""
-    return re.sub(rb'[0-9a-f]{24,32}|"(created|created_at|completed_at)":\d+', b"", body)
-
-
-def said(answer: Answer) -> Mapping[str, str]:
-    """What a comment says instead of the head."""
-    first, _, _ = answer.body.partition(b"\n\n")
-    pairs = (line.removeprefix(": ").partition(": ") for line in first.decode().split("\n"))
-    return {name: value for name, _, value in pairs}
-
-
-def last_error(answer: Answer) -> JsonObject:
-    error: JsonObject = orjson.loads(answer.events()[-1])
-    found = error.get("error") or (error.get("response") or {}).get("error")  # type: ignore[union-attr]
-    assert isinstance(found, dict)
-    return found
 
 
 # What follows ---------------------------------------------------------------------------------------------------------
@@ -163,7 +79,7 @@ async def test_silence_ends_an_attempt_and_not_the_request(served: Rig) -> None:
     served.vendor.answer_model("second", GOOD)
     async with connected(served.port) as client:
         await client.send(request("POST", PATHS["openai"], asked("openai", "both"), AUTH))
-        answer = await rest(client, await silent(client, 2))
+        answer = await rest(client, await silent(client, 1))
     assert (answer.whole, answer.events()[-1]) == (True, b"[DONE]")
     (record,) = await served.finished(1)
     assert [each.outcome for each in record.attempts] == ["timeout", "ok"]
@@ -210,7 +126,7 @@ async def test_a_deadline_passes_in_spite_of_keep_alives(served: Rig) -> None:
     served.vendor.answer((Hang(),))
     async with connected(served.port) as client:
         await client.send(request("POST", PATHS["openai"], asked("openai", "v/hasty"), AUTH))
-        answer = await rest(client, await silent(client, 2))
+        answer = await rest(client, await silent(client, 1))
     assert (last_error(answer)["code"], answer.whole) == ("upstream_timeout", False)
     (record,) = await served.finished(1)
     assert (record.status, record.outcome, record.code) == (200, "timeout", "upstream_timeout")
@@ -230,7 +146,7 @@ async def test_comments_of_the_vendor_are_signs_of_its_life_and_no_bytes_for_the
     assert (status, b'"one"' in first, answer.whole) == (200, True, False)
     assert headers["x-dragoman-attempts"] == "1"
     (record,) = await served.finished(1)
-    assert "sent no content for 1 s" in str(last_error(answer)["message"])
+    assert "sent no content for 1.5 s" in str(last_error(answer)["message"])
     assert (record.outcome, record.keep_alives >= 5) == ("timeout", True)
 
 
@@ -272,7 +188,7 @@ async def test_a_request_that_waits_for_a_limit_is_kept_alive_too(served: Rig) -
         await other.send(request("POST", PATHS["openai"], asked("openai", "v/off"), key))
         await served.vendor.received(1)
         await client.send(request("POST", PATHS["openai"], asked("openai"), key))
-        answer = await rest(client, await silent(client, 2))
+        answer = await rest(client, await silent(client, 1))
         assert (last_error(answer)["code"], answer.whole) == ("rate_limit_exceeded", False)
         assert int(said(answer)["retry-after"]) > 0
         (record,) = await served.finished(1)
@@ -323,96 +239,3 @@ async def test_a_whole_response_without_the_setting_is_silent_and_has_its_status
     served.vendor.answer((Delay(0.35), *json_answer(400, {"error": {"message": "too hot"}})))
     answer = await served.post(PATHS["openai"], asked("openai", stream=False))
     assert (answer.status, answer.body[:1]) == (400, b"{")
-
-
-# Clients -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", ["v/m", "v/json"])
-async def test_a_client_that_leaves_in_silence_ends_the_call(served: Rig, model: str) -> None:
-    served.vendor.answer((Hang(),))
-    stream = model == "v/m"
-    async with connected(served.port) as client:
-        await client.send(request("POST", PATHS["openai"], asked("openai", model, stream=stream), AUTH))
-        await silent(client, 1, COMMENT if stream else b"\n")
-        await client.leave()
-        (record,) = await served.finished(1)
-    await served.vendor.requests[0].gone.wait()
-    assert (record.status, record.outcome, record.attempts[0].outcome) == (200, "client_gone", "cancelled")
-    assert list(served.series("stream_aborts_total")) == (
-        [f"stream_aborts_total model={model} reason=disconnect side=client"] if stream else []
-    )
-
-
-async def test_a_client_that_half_closes_and_leaves_is_seen_in_silence(served: Rig) -> None:
-    served.vendor.answer((Hang(),))
-    async with connected(served.port) as client:
-        await client.send(request("POST", PATHS["openai"], asked("openai"), AUTH))
-        await silent(client, 1)
-        client.writer.write_eof()
-        client.writer.transport.abort()
-        (record,) = await served.finished(1)
-    assert record.outcome == "client_gone"
-
-
-async def test_the_gateway_ends_while_a_stream_is_silent(served: Rig) -> None:
-    served.vendor.answer((Hang(),))
-    async with connected(served.port) as client:
-        await client.send(request("POST", PATHS["openai"], asked("openai"), AUTH))
-        headers = await silent(client, 1)
-        served.gateway.end_calls()
-        answer = await rest(client, headers)
-    assert (last_error(answer)["code"], answer.whole) == ("overloaded", False)
-    (record,) = await served.finished(1)
-    assert (record.status, record.outcome) == (200, "error")
-
-
-@pytest.mark.parametrize("surface", ["openai", "responses"])
-async def test_a_fault_of_ours_after_keep_alives_is_an_error_and_no_second_response(
-    served: Rig, surface: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate = asyncio.Event()
-
-    async def broken(*_: object) -> None:
-        await gate.wait()
-        raise ZeroDivisionError
-
-    class Broken:
-        __aenter__, __aexit__ = broken, broken
-
-    monkeypatch.setattr(Dispatcher, "streamed", lambda *_: Broken())
-    async with connected(served.port) as client:
-        await client.send(request("POST", PATHS[surface], asked(surface), AUTH))
-        headers = await silent(client, 1)
-        gate.set()
-        answer = await rest(client, headers)
-        assert await client.closed() == b""
-    assert last_error(answer)["message"]
-    (record,) = await served.finished(1)
-    assert (record.outcome, record.code) == ("error", "internal_error")
-
-
-@pytest.fixture
-def uncollected() -> Iterator[None]:
-    """No collection of garbage meanwhile: what is in a cycle stays."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-@pytest.mark.parametrize("model", ["v/m", "v/off", "v/json"])
-async def test_what_waited_with_a_client_is_freed_without_the_collector(
-    served: Rig, model: str, uncollected: None
-) -> None:
-    body = asked("openai", model, stream=model != "v/json")
-    vendors = (GOOD, json_answer(500, {}), (Delay(0.25), *GOOD), (Delay(0.25), *json_answer(400, {})))
-    served.vendor.answer(*vendors, json_answer(200, chat("one")), sse_unterminated(FRAMES[:2], Rst()))
-    for _ in range(6):
-        await served.post(PATHS["openai"], body)
-    await served.finished(6)
-    await asyncio.sleep(0)
-    assert [each for each in gc.get_objects() if isinstance(each, ClientStream)] == []
-    assert len(alarms()) == 0

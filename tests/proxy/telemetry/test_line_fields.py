@@ -59,7 +59,7 @@ def full_record() -> RequestRecord:
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
     record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
-    record.placed = PlacedSession()
+    record.placed, record.keep_alives = PlacedSession(), 2
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record
