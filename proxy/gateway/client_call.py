@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar, cast
 from aiohttp import web
 
 from providers.unified_request import Task, UnifiedRequest
-from proxy.alarms import Alarms, alarms
+from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines
@@ -51,7 +51,8 @@ class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
     seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, where there is a payload log. `guard` calls what observes requests while they run."""
+    each request, where there is a payload log. `guard` calls what observes requests while they run;
+    `wheel` those whose clients wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -61,6 +62,10 @@ class ClientCalls:
     guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
     payloads: PayloadSink | None = None
+    wheel: Wheel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wheel = Wheel(self.alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer with these headers, and note its status in the record."""
@@ -268,7 +273,7 @@ class ClientCall:
     def client_stream(self, every: float | None, *, streams: bool) -> ClientStream:
         """Return what sends the call's client a stream, or signs of life before JSON, after so many seconds each."""
         opened, filler = (self.open_events, self.match.surface.keep_alive) if streams else (self.open_json, BLANK)
-        return ClientStream(opened, self.record, self.shared.alarms, filler, every)
+        return ClientStream(opened, self.record, self.shared.wheel, filler, every)
 
     def open_events(self, lines: str) -> StreamedResponse:
         """Begin a stream of events with these lines of a head: as `begin_stream`, without a mapping of what is the same

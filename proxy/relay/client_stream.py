@@ -8,7 +8,7 @@ head can no longer say is a comment before the first event.
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from proxy.alarms import Alarm, Alarms
+from proxy.alarms import Slot, Wheel
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.request_record import RequestRecord
 
@@ -16,8 +16,8 @@ BLANK: Final = b"\n"
 """What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
 
-TIMER_STEP: Final = 0.001
-"""Seconds by which a timer may ring too early: event loops count whole milliseconds, or round."""
+ROUNDING: Final = 0.001
+"""Seconds by which a time may be missed that was computed in another way."""
 
 
 class Sender(Protocol):
@@ -34,30 +34,30 @@ class ClientStream:
     head has been made. Times are seconds of the event loop's clock.
     """
 
-    __slots__ = ("_alarm", "_alarms", "_every", "_filler", "_open", "_record", "_sender", "_sent_at", "response")
+    __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "response")
 
     def __init__(
         self,
         open_response: Callable[[str], StreamedResponse],
         record: RequestRecord,
-        alarms: Alarms,
+        wheel: Wheel,
         filler: bytes,
         every: float | None,
     ) -> None:
         self._open = open_response
         self._record = record
-        self._alarms = alarms
+        self._wheel = wheel
         self._filler = filler
         self._every = every
         self._sent_at = record.started
         self._sender: Sender | None = None
-        self._alarm: Alarm | None = None
+        self._slot: Slot | None = None
         self.response: StreamedResponse | None = None
 
     def start(self) -> None:
         """Begin to watch for silence, which has lasted since the request began."""
         if self._every is not None:
-            self._alarm = self._alarms.set(self._sent_at + self._every, self._ring)
+            self._slot = self._wheel.set(self._sent_at + self._every, self._every, self)
 
     def begin(self, lines: str) -> StreamedResponse:
         """Return the response whose first event follows. It has these header lines in its head, or in a comment before
@@ -78,34 +78,39 @@ class ClientStream:
 
     def stop(self) -> None:
         """Send nothing any more. To be called in the end, whatever it is."""
-        if self._alarm is not None:
-            self._alarms.drop(self._alarm)
-            self._alarm = None
+        if self._slot is not None:
+            self._wheel.drop(self._slot, self)
+            self._slot = None
 
-    def _ring(self) -> None:
-        """Send a keep-alive if one is due. The alarm is not set anew for each piece: it rings once in `every`, and then
-        for the time that is left."""
-        self._alarm = None
+    def ring(self, now: float) -> None:
+        """Send a keep-alive if one is due. It is not set anew for each piece: it rings once in `every`, and then for
+        the time that is left."""
+        self._slot = None
         every, sender = self._every, self._sender
         if every is None:
             return
-        now, sent_at = self._alarms.now(), self._sent_at if sender is None else sender.sent_at
-        if now + TIMER_STEP < sent_at + every:
-            self._alarm = self._alarms.set(sent_at + every, self._ring)
-            return
+        due = every + (self._sent_at if sender is None else sender.sent_at)
+        if now + ROUNDING >= due:
+            if not self._keep_alive():
+                return
+            due = now + every
+            if sender is None:
+                self._sent_at = now
+            else:
+                sender.sent_at = now
+        self._slot = self._wheel.set(due, every, self)
+
+    def _keep_alive(self) -> bool:
+        """Send a sign of life, the first time with the head. Returns whether more may follow."""
         response = self.response
         if response is None:
             response = self.response = self._open("")
             self._record.status = 200
         if not response.is_open:
-            return
+            return False
         if response.interject(self._filler):
             self._record.keep_alives += 1
-        if sender is None:
-            self._sent_at = now
-        else:
-            sender.sent_at = now
-        self._alarm = self._alarms.set(now + every, self._ring)
+        return True
 
 
 def comment(lines: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from aiohttp import HttpVersion11
 
-from proxy.alarms import alarms
+from proxy.alarms import Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.listener.buffered_response import AT_ONCE
 from proxy.listener.streamed_response import StreamedResponse
@@ -101,7 +101,7 @@ class Client:
     stream: ClientStream = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stream = ClientStream(self.opened, self.record, alarms(), self.filler, self.every)
+        self.stream = ClientStream(self.opened, self.record, Wheel(alarms()), self.filler, self.every)
 
     def opened(self, lines: str) -> StreamedResponse:
         response = StreamedResponse({}, f"x: 1\r\n{lines}", whole_events=True)
@@ -175,7 +175,7 @@ def test_the_deployment_that_answers_says_how_long_a_stream_may_be_silent(every:
         sender.sent_at = 3.0
         await asyncio.sleep(9.5)
         client.stream.stop()
-        expected = {None: [], 1.0: [2.0, 3.0, *map(float, range(4, 13))], 5.0: [8.0]}[every]
+        expected = {None: [], 1.0: [2.0, 3.0, *map(float, range(4, 13))], 5.0: [8.125]}[every]
         # What fell due at 3.0 was sent before the sender's own bytes.
         assert client.wire.at[1:] == expected
 
