@@ -299,6 +299,8 @@ async def _end_refused(
     if not request.stream:
         await end_whole(call, response, body)
         return
+    if record.content is not None:
+        record.content.answer = body
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
     response.precede(

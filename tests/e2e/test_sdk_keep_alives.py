@@ -34,7 +34,7 @@ FIELDS: dict[str, JsonObject] = {
     "completion_stream": {"prompt": "Say it."},
     "chat_stream": {"messages": [{"role": "user", "content": "Say it."}]},
 }
-KINDS = pytest.mark.parametrize("kind", FIELDS)
+KINDS = pytest.mark.parametrize("kind", ["chat_stream", pytest.param("completion_stream", marks=pytest.mark.nightly)])
 
 
 def late(received: Received) -> Script:
@@ -55,7 +55,7 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 
 @EVERY
 @KINDS
-@pytest.mark.parametrize("model", ["engine/late", "both"])
+@pytest.mark.parametrize("model", ["both", pytest.param("engine/late", marks=pytest.mark.nightly)])
 async def test_a_stream_after_keep_alives_is_the_same_to_an_sdk(way: Way, kind: str, model: str, sdks: Sdks) -> None:
     outcome = await sdks.run(way.sdk, kind, {**FIELDS[kind], "model": model}, way.options())
     assert outcome["error"] is None, outcome
