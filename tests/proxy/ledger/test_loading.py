@@ -316,7 +316,9 @@ def test_writers_and_loaders_that_are_killed_at_any_moment_lose_and_double_nothi
             time.sleep(((seed + 7 * turn + 3 * part) % 10) * 0.02)
             killed(loader)
         for name, writer in writers.items():
-            written[name] = int(killed(writer)[-1])
+            assert writer.stdout is not None
+            first = writer.stdout.readline()
+            written[name] = int([first, *killed(writer)][-1])
     last = LedgerLoading(settings)
     last.start()
     last.stop(60)
