@@ -1,5 +1,6 @@
 """Names and values that lead elsewhere, told apart from those that only look like it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ def test_what_holds_too_much_to_look_through_does_not_pass(value: JsonValue) -> 
     assert place("x", value) == "x"
 
 
+@pytest.mark.thorough
 def test_the_bound_is_one_for_all_members_of_a_request() -> None:
     search = Search()
     half: JsonValue = ["x"] * (MOST_STEPS * 2 // 5)

@@ -286,6 +286,7 @@ def test_a_model_that_turns_between_thinking_and_text_forever_gets_a_bounded_num
     assert stream.count(b"event: response.output_item.added\n") <= MAX_LIVE + 2
 
 
+@pytest.mark.thorough
 def test_tiny_pieces_of_calls_in_turns_are_joined_in_one_pass() -> None:
     turns = [call(number % 4, "x", f"f{number % 4}" if number < 4 else None) for number in range(100_000)]
     found = streamed(*turns, CALLS)
