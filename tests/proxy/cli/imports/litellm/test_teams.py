@@ -46,6 +46,7 @@ def reached(made: Imported, secret: str, names: list[str]) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_each_key_may_ask_for_the_names_that_it_could_at_litellm(shop: Imported) -> None:
     secrets = installation(BASE).secrets
     wrong = {}
