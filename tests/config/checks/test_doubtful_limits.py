@@ -118,7 +118,7 @@ def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
 
 
 def test_a_queue_without_limits_is_doubted() -> None:
-    message = "teams.t.on_limit: has no effect: neither this team nor its keys nor all clients have limits"
+    message = "teams.t.on_limit: has no effect: neither this team, its keys, its users nor all clients have limits"
     assert told("on_limit: {queue: 5s}", TABLE + LEDGER + "limits: {concurrent: 9}\n") == []
     assert told("on_limit: {queue: 5s}") == [message]
     assert told("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
