@@ -1,4 +1,4 @@
-"""The sections of limits and budgets: what all clients, teams, keys, end users, vendors, models and deployments may use."""
+"""The sections of limits and budgets: what all clients, teams, keys, users, vendors, models and deployments may use."""
 
 import re
 from collections.abc import Iterator
@@ -206,8 +206,7 @@ class TargetBudgetSection(SpendingSection):
 
 
 class UserBudgetSection(SpendingSection):
-    """What each end user of a team may spend in each period, in USD or in tokens. What is spent survives restarts in the
-    ledger."""
+    """What each user may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     then: Annotated[Literal["warn", "reject"], Referable()] = Field(
         default="reject",

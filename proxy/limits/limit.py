@@ -2,8 +2,8 @@
 
 A *scope* is who or what is limited: one row of `SCOPE_KINDS` for each kind. It is a text, such as `team search`: by it
 limits are counted, shared between processes, summed in the ledger and shown. The client's scopes are known as soon as a
-request is parsed: one at its limit refuses the request. An end user's is one more of these, of which clients may make up
-any number. A target's are known only when it is to be called: one at its limit has the target skipped.
+request is parsed: one at its limit refuses the request. So is an end user's, but clients may make up any number of
+users. A target's are known only when it is to be called: one at its limit has the target skipped.
 """
 
 import re
@@ -123,7 +123,8 @@ class EachUser:
     @property
     def periods(self) -> frozenset[Period]:
         """The calendar periods by which anything is counted."""
-        return frozenset(each.period for each in (*self.limits.quotas, *self.budgets))
+        every: tuple[Quota | ScopeBudget, ...] = (*self.limits.quotas, *self.budgets)
+        return frozenset(each.period for each in every)
 
 
 class ScopeSide(StrEnum):

@@ -152,8 +152,8 @@ class Snapshot:
     `places` says that some name places conversations, so that requests are looked at for theirs.
 
     `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
-    every scope that has some, and `budgets` the budgets; `each_user` has by team what each end user may use. `zone` is that of the periods of limits and budgets.
-    `out_of_service` has the labels of the targets that get no new requests.
+    every scope that has some, `budgets` the budgets, and `each_user` by team what each end user may use. `zone` is that
+    of their periods. `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str

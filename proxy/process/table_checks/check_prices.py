@@ -166,8 +166,9 @@ def _of_route(loaded: Loaded, who: str, found: ModelPrices, route: ModelPrices) 
 
 
 def _rejects_unpriced(budget: SpendingSection) -> bool:
-    is_clients = isinstance(budget, BudgetSection | UserBudgetSection)
-    return is_clients and budget.usd is not None and budget.unpriced == "reject"
+    return (
+        isinstance(budget, BudgetSection | UserBudgetSection) and budget.usd is not None and budget.unpriced == "reject"
+    )
 
 
 def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:
