@@ -46,8 +46,8 @@ class SpentTotals(Generic[P]):
         self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int, users: int | None = None
     ) -> SpentNews[P]:
         """Return what has changed since the last call, all sums of periods that have just begun included. `periods` are
-        their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots. `users` is
-        the batch after which changes of end users are asked for, None for not at all."""
+        their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots. Changes
+        of end users are asked for after the batch `users`, or not at all (None)."""
         starts = {period: begin // SLOT for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
             return self._read_all(reader, starts, now, users)
