@@ -20,7 +20,7 @@ from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
-from proxy.limits.spending import SpendingNotes
+from proxy.limits.spending import SpendingCounter, SpendingNotes
 from proxy.limits.waiting_lines import (
     LONGEST,
     Leased,
@@ -48,7 +48,8 @@ FREE: Final = Reservation(NOTHING, 0, None)
 
 class LimitBook:
     """`clock` is the loop's, `wall` the seconds since 1970. Without `leases` this process counts by itself. `shares` is
-    how limits were divided before a restart. `maker` makes what counts, `user` finds the scope of an end user."""
+    how limits were divided before a restart. `maker` makes what counts, `user` finds the scope of an end user, and
+    `unread` says whether a counter is one's of whom nobody has read yet what the ledger has."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class LimitBook:
     ) -> None:
         self.notes = SpendingNotes()
         self.user: Callable[[str], ScopeState | None] = lambda scope: None
+        self.unread: Callable[[SpendingCounter], bool] = lambda counter: False
         self._clock = clock
         self._wall = wall
         self._leases = leases
@@ -194,7 +196,7 @@ class LimitBook:
         """Do as `load_some`, where the sums of scopes that are not named have not changed."""
         self.load_some(period, start, sums, mark, touched)
         unloaded = self.notes.unloaded
-        for counter in [each for each in unloaded if each.clock.period is period]:
+        for counter in [each for each in unloaded if each.clock.period is period and not self.unread(each)]:
             if not counter.unchanged(start, mark, touched):
                 unloaded.discard(counter)
 

@@ -100,6 +100,7 @@ class ScopeState(Meters):
 
     def end(self, maker: MeterMaker, kept: Collection[int] = ()) -> None:
         """Stop exchanging what is not `kept`: it is no longer in the table. Running requests settle what they hold."""
+        maker.notes.unloaded.difference_update([each for each in self.counters if id(each) not in kept])
         if maker.leases is not None:
             maker.leases.drop(
                 meter

@@ -16,6 +16,7 @@ from proxy.limits.limit import EachUser, Period
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import LimitView
 from proxy.limits.scope_state import ScopeState
+from proxy.limits.spending import SpendingCounter
 
 MOST: Final = 10_000
 """Users whom a process counts at a time: some 2 KB each."""
@@ -76,7 +77,7 @@ class UserScopes:
     def use(self, rules: Mapping[str, EachUser]) -> None:
         """Put the rules of a table in force, by team. Users whose rule changed go on with what was counted when they
         are seen again."""
-        before, self._book.user = self.rules, self.find
+        before, self._book.user, self._book.unread = self.rules, self.find, self._unread
         self.rules = {team: known if (known := before.get(team)) == rule else rule for team, rule in rules.items()}
         ended = [scope for scope in self._states if _team_of(scope) not in self.rules]
         for scope in ended:
@@ -114,6 +115,11 @@ class UserScopes:
         for scope, state in list(self._states.items()):
             for _, meter in state:
                 yield from meter.views(scope, now, wall)
+
+    def _unread(self, counter: SpendingCounter) -> bool:
+        """Return whether a counter is that of a user of whom it is not known what the ledger has."""
+        state = self._states.get(counter.scope)
+        return state is not None and counter in state.counters and not self.known(counter.scope)
 
     def _make_room(self) -> None:
         """Forget one user if there are too many: more stay only while they have requests in flight."""
