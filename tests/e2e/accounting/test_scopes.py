@@ -174,7 +174,8 @@ async def alone(gateways: Iterable[RunningGateway], value: float) -> None:
 
 
 async def test_gateways_of_one_redis_hold_one_limit_over_reloads_and_without_it(tmp_path: Path) -> None:
-    """Alone each has its claim, and an equal part of what nobody had claimed."""
+    """Alone each has its claim, and an equal part of what nobody had claimed. On a busy machine one may be alone before
+    Redis is stopped: then half of what the others had claimed may come on top."""
     with real_redis(tmp_path) as redis, real_postgres() as server:
         shared = f"shared: {{redis: '{redis.url}'}}\nledger: '{server.fresh_database()}'"
         quotas = [config(f"limits: {{requests_per_month: {most}}}", 0, shared) for most in (40, 50, 90)]
@@ -183,10 +184,11 @@ async def test_gateways_of_one_redis_hold_one_limit_over_reloads_and_without_it(
             for name in ("one", "two"):
                 (tmp_path / name).mkdir()
                 made.append(await stack.enter_async_context(running_gateway(quotas[0], tmp_path / name)))
-            assert await passed(made, 30) == each(40)
+            before = await passed(made, 30)
             for gateway in made:
                 await gateway.reload(quotas[1])
-            assert await passed(made, 12) == each(10)
+            reloaded = await passed(made, 12)
+            busy = any("does not answer" in gateway.messages() for gateway in made)
             for gateway in made:
                 await gateway.reload(quotas[2])
             redis.stop()
@@ -197,7 +199,12 @@ async def test_gateways_of_one_redis_hold_one_limit_over_reloads_and_without_it(
             again = await passed(made, 30)
             for gateway in made:
                 assert await gateway.stop() == 0
-    assert {scope: 50 + count + again[scope] for scope, count in without.items()} == each(90)
+    assert busy or (before, reloaded) == (each(40), each(10))
+    for scope in each(0):
+        total = before[scope] + reloaded[scope]
+        assert 50 <= total <= (60 if busy else 50), scope
+        total += without[scope] + again[scope]
+        assert 90 <= total <= (110 if busy else 90), scope
 
 
 @pytest.mark.parametrize("workers", WORKERS)
