@@ -12,7 +12,7 @@ from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.reader_turns import ReaderTurns
-from proxy.accounting.user_sums import UserSums
+from proxy.accounting.user_sums import AT_ONCE, UserSums
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import left_behind, make_spare
 from proxy.ledger.ledger_row import TagsJson, written_tags
@@ -85,6 +85,7 @@ class LedgerService:
         self._user_periods: frozenset[Period] = frozenset()
         self._user_totals = UserTotals[Period]()
         self.users = UserSums(self._read_users, clock)
+        self.unknown: Callable[[int], Sequence[str]] = lambda most: ()
         self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
@@ -186,6 +187,7 @@ class LedgerService:
         while True:
             if self._spends:
                 await self._read_spent()
+                await self._read_unknown()
             await asyncio.sleep(READ_EVERY)
 
     async def _read_spent(self) -> None:
@@ -229,6 +231,11 @@ class LedgerService:
     def _user_starts(self, periods: Mapping[Period, tuple[int, int]]) -> dict[Period, int]:
         """Return the slots in which the periods begin by which users are counted."""
         return {period: begin // SLOT for period, (begin, _) in periods.items() if period in self._user_periods}
+
+    async def _read_unknown(self) -> None:
+        """Read what those users spent whose requests went on without."""
+        if self._read and self._failing is None and (some := self.unknown(AT_ONCE)):
+            await self.users.read_some(some)
 
     async def _read_users(self, scopes: Sequence[str]) -> None:
         """Read what some end users spent. Raises LedgerError and TimeoutError."""

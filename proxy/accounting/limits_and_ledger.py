@@ -105,7 +105,7 @@ async def limits_and_ledger(
         team.settling, team.unread = ledger.settling, ledger.unread
         users = team.users
         users.known, users.learn, users.gone = ledger.knows_user, ledger.users.learn, ledger.forget_user
-        users.refuses_unread = settings.refuses_unread
+        users.refuses_unread, ledger.unknown = settings.refuses_unread, users.unknown
         services += [ledger.run, ledger.users.run]
         if leases is not None and leases.guessed:
             services.append(lambda: _count_writers(ledger, leases))

@@ -46,9 +46,10 @@ class UserSums:
             await self._wake.wait()
             self._wake.clear()
             while some := list(islice(self._wanted, AT_ONCE)):
-                await self._read_some(some)
+                await self.read_some(some)
 
-    async def _read_some(self, some: Sequence[str]) -> None:
+    async def read_some(self, some: Sequence[str]) -> None:
+        """Read some users, whom requests may wait for or not. Failures are noted."""
         known = False
         try:
             await self._read(some)
@@ -60,4 +61,5 @@ class UserSums:
             self._log.exception("ledger: a fault while reading what end users spent")
         finally:
             for scope in some:
-                self._wanted.pop(scope).set_result(known)
+                if (found := self._wanted.pop(scope, None)) is not None:
+                    found.set_result(known)

@@ -246,7 +246,7 @@ class TeamLimiter:
     ) -> None:
         began, users = self.now(), self.users
         try:
-            known = await users.learn(bound.user, min(longest, LEARN))
+            known = await users.learned(bound.user, min(longest, LEARN))
         finally:
             waited = self.now() - began
             record.limit_waited += waited

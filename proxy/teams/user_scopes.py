@@ -70,6 +70,7 @@ class UserScopes:
         self._wall = wall
         self._most = most
         self._states: OrderedDict[str, UserState] = OrderedDict()
+        self._passed_unknown: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._states)
@@ -105,9 +106,22 @@ class UserScopes:
         made.make(scope, self._book.maker, self._now(), state)
         self._states[scope] = made
         self._states.move_to_end(scope)
-        if state is not None:
+        if state is not None and not set(made.counters) <= set(state.counters):
             self.gone(scope)
         return made
+
+    async def learned(self, scope: str, longest: float) -> bool:
+        """Do as `learn`, and note a user of whom nothing is known after it: its requests may go on without."""
+        known = await self.learn(scope, longest)
+        if not known and scope in self._states:
+            self._passed_unknown[scope] = None
+        return known
+
+    def unknown(self, most: int) -> list[str]:
+        """Return users who went on although it was not known what the ledger has of them, and is not yet."""
+        for scope in [each for each in self._passed_unknown if each not in self._states or self.known(each)]:
+            del self._passed_unknown[scope]
+        return list(islice(self._passed_unknown, most))
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the users that are counted, with what is left."""
