@@ -150,6 +150,7 @@ class UserScopes:
 
     def _forget(self, scope: str) -> None:
         self._states.pop(scope).end(self._book.maker)
+        self._passed_unknown.pop(scope, None)
         self.gone(scope)
 
 
