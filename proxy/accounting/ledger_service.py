@@ -243,7 +243,13 @@ class LedgerService:
         starts = self._user_starts(periods)
         self.settling()
         slots, recent = list(starts.values()), recent_slot(now)
-        base = await self._reading.read(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
+        try:
+            base = await self._reading.read(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
+        except (LedgerError, TimeoutError):
+            raise
+        except Exception as error:  # a fault of ours: requests are served without what was spent
+            self._log.exception("ledger: a fault while reading what end users spent")
+            raise LedgerError(type(error).__name__) from None
         mark, touched = self._marks_of(base.loaded.get(self._journal.process, 0))
         for period, sums in self._user_totals.begin(scopes, base, starts, now).items():
             self._book.load_some(period, periods[period][0], sums, mark, touched)

@@ -2,7 +2,6 @@
 reading."""
 
 import asyncio
-import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
@@ -26,7 +25,6 @@ class UserSums:
         self._wanted: dict[str, asyncio.Future[bool]] = {}
         self._wake = asyncio.Event()
         self._rests_until = -math.inf
-        self._log = logging.getLogger("dragoman")
 
     async def learn(self, scope: str, longest: float) -> bool:
         """Wait until it is known what the ledger has of a user, and return whether it is: not if the ledger cannot be
@@ -56,9 +54,6 @@ class UserSums:
             known = True
         except (LedgerError, TimeoutError):
             self._rests_until = self._clock() + REST
-        except Exception:  # a fault of ours: requests go on without what was spent
-            self._rests_until = self._clock() + REST
-            self._log.exception("ledger: a fault while reading what end users spent")
         finally:
             for scope in some:
                 if (found := self._wanted.pop(scope, None)) is not None:
