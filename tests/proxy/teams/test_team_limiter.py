@@ -273,6 +273,7 @@ def test_what_is_used_is_the_sum_of_what_requests_used(usages: list[tuple[int, i
         assert desk.used() == {"team t: requests concurrent": 0, "team t: tokens day": sum(map(sum, usages))}
 
 
+@pytest.mark.thorough
 def test_estimates_are_corrected_by_what_was_seen() -> None:
     desk = Desk("limits: {tokens_per_day: 1000M}")
     size = (400, 1000, 1)
