@@ -12,7 +12,8 @@ from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import Held, RequestSize
+from proxy.teams.held_limits import Held
+from proxy.teams.team_limiter import RequestSize
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
