@@ -10,6 +10,7 @@ from typing import Final
 
 from config.sections.server_section import ServerSection
 from proxy.accounting import loader_process
+from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
@@ -127,6 +128,7 @@ async def supervise(
     async with AsyncExitStack() as stack:
         if template is not None:
             stack.callback(template.end)
+        await stack.enter_async_context(sole_gateway(settings_of(table.loaded)))
         holder = await stack.enter_async_context(reserved(listen.host, listen.port))
         metrics = Metrics()
         metrics.config(table.snapshot.digest)

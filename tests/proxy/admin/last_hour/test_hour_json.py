@@ -29,7 +29,8 @@ def test_a_cost_of_which_nothing_is_known_is_null() -> None:
         orjson.dumps(hour_json(HourFigures(NEWEST, (), {"t": {NEWEST: unpriced}}, {"t/k": unpriced}, {"m": Spent(1)})))
     )
     (team,), (key,), (model,) = found["teams"], found["keys"], found["models"]
-    assert (team["cost_usd"], team["minutes"][0]["cost_usd"], key["cost_usd"], model["cost_usd"]) == (None,) * 3 + (0.0,)
+    assert [team["cost_usd"], team["minutes"][0]["cost_usd"], key["cost_usd"]] == [None] * 3
+    assert model["cost_usd"] == 0.0
 
 
 def test_an_hour_without_requests_is_empty_lists() -> None:
