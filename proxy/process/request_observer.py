@@ -48,7 +48,7 @@ class RequestObserver:
     ) -> None:
         self._metrics = metrics
         self._lines = lines
-        self._guard = ObserverGuard(metrics, clock)
+        self._guard = ObserverGuard(metrics.observer_failed, clock)
         self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
         self._line = LINE_WRITERS[log.form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]

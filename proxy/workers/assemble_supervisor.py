@@ -24,9 +24,10 @@ from proxy.process.set_up_process import log_table, set_up_process, tune_garbage
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
 from proxy.process.start_listener import scheme_of, url_of, with_reach
 from proxy.routing.snapshot import CurrentSnapshot
+from proxy.telemetry.cached_exposition import CachedExposition
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged
-from proxy.telemetry.metrics import CachedExposition, Metrics, exposition
+from proxy.telemetry.metrics import Metrics, exposition
 from proxy.workers.restart_workers import WorkerPool
 from proxy.workers.usable_cores import usable_cores
 from proxy.workers.worker_main import WorkerSettings
