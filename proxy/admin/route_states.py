@@ -140,7 +140,8 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
         _target(status, route, member, reached(snapshot, team, member.name), whole if route.policy in WEIGHED else 0)
         for member in route.members
     ]
-    fallbacks = settings_of(snapshot, team, route).fallbacks
+    settings = settings_of(snapshot, team, route)
+    source = f" (of {settings.fallbacks_of})" if settings.fallbacks_of else ""
     return RouteRow(
         route.name,
         "" if team is ANYONE else team.name,
@@ -149,7 +150,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
         len(targets[MOST_TARGETS:]),
         sum(1 for target in targets if target.why),
         sum(1 for target in targets if target.serves),
-        [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in fallbacks.items()],
+        [f"on {FALLBACKS[kind]}{source}: {', '.join(names)}" for kind, names in settings.fallbacks.items()],
     )
 
 

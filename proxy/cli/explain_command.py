@@ -90,9 +90,10 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
+    source = f" (fallbacks of {explanation.fallbacks_of})" if explanation.fallbacks_of else ""
     for kind, trials in explanation.fallbacks.items():
         yield ""
-        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these:", Ink.BOLD)
+        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these{source}:", Ink.BOLD)
         for number, trial in enumerate(trials, 1):
             yield ""
             yield from _trial_lines(number, trial, trials[0].outcome)
@@ -207,6 +208,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
             kind.value: [_trial_facts(trial, explanation.chosen) for trial in trials]
             for kind, trials in explanation.fallbacks.items()
         },
+        "fallbacks_of": explanation.fallbacks_of or None,
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
         "affinity": None if explanation.placed is None else _placed_facts(explanation.placed),

@@ -225,8 +225,8 @@ def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
             found = find(snapshot, name)
             if found is None:
                 return settings
-            return settings.over(RouteSettings(cache=found.model.cache, affinity=found.model.affinity))
-        settings = settings.over(inner.own_settings)
+            return settings.over(RouteSettings(cache=found.model.cache, affinity=found.model.affinity), name)
+        settings = settings.over(inner.own_settings, inner.name)
         route = inner
     return settings
 

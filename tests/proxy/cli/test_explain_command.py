@@ -72,6 +72,15 @@ def test_the_object_has_it_by_the_kind_of_failure(ask: Ask) -> None:
     assert facts(ask("json", model="fast", messages=MESSAGES))["fallbacks"] == {}
 
 
+def test_an_explanation_says_whose_fallbacks_they_are(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    request = tmp_path / "request.json"
+    request.write_bytes(orjson.dumps({"model": "again", "messages": MESSAGES}))
+    table = source(TABLE.replace("routes:\n", "routes:\n  again: long\n", 1))
+    for form, words in (("text", "of these (fallbacks of long):"), ("json", '"fallbacks_of": "long"')):
+        explain(table, ExplainOptions(str(request), None, None, None), FORMS[form])
+        assert words in capsys.readouterr().out
+
+
 def test_the_text_says_when_chance_decides_and_names_what_is_emulated(ask: Ask) -> None:
     assert "chosen for each request" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
     text = ask("text", model="openai/gpt-4o-mini", messages=MESSAGES, guided_choice=["a", "b"])[1]
