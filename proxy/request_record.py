@@ -190,7 +190,10 @@ class RefusingLimit:
     @property
     def words(self) -> str:
         """One line for the operator, such as `budget of team search: 500.00 USD per month`."""
-        return f"{self.kind} of {self.scope}: {self.limit}{f' per {self.period}' if self.period else ' at once'}"
+        amount = f"{self.limit}{f' per {self.period}' if self.period else ' at once'}"
+        if self.kind == "unpriced":
+            return f"budget of {self.scope}: {amount}, which refuses a model without a price"
+        return f"{self.kind} of {self.scope}: {amount}"
 
 
 @dataclass(slots=True, eq=False)
