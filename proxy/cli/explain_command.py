@@ -24,6 +24,7 @@ from proxy.gateway.dry_run import (
     is_counted,
     sent_calls,
     upstream_headers,
+    why_dropped,
 )
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
@@ -165,6 +166,7 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
         yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
     yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
+    yield from (f"  {why}" for why in why_dropped(outcome).values())
 
 
 def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
@@ -259,7 +261,8 @@ def _trial_facts(trial: Trial, chosen: Calls | None) -> dict[str, object]:
     }
     if isinstance(outcome, Refusal):
         return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
-    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": is_counted(outcome)}
+    notes: dict[str, object] = {"emulated": outcome.emulated, "dropped": outcome.dropped}
+    notes |= {"why_dropped": dict(why_dropped(outcome)), "counted_first": is_counted(outcome)}
     return {**facts, **notes, "calls": [*map(_call_facts, sent_calls(outcome))]}
 
 

@@ -282,6 +282,11 @@ def is_counted(calls: Calls) -> bool:
     return isinstance(calls, CallPlan) and calls.counted
 
 
+def why_dropped(calls: Calls) -> Mapping[str, str]:
+    """Return the dropped fields that the target refuses, each with the reason, as the refusal would say it."""
+    return calls.refused if isinstance(calls, CallPlan) else {}
+
+
 def _require_one(trials: tuple[Trial, ...]) -> None:
     """Raise what the gateway answers if nothing would be sent: the first target that it asks is not served, or no
     target can honour the request."""

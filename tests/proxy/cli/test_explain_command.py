@@ -159,7 +159,9 @@ def test_it_is_said_why_a_target_comes_after_others_and_what_is_left_out(seeded:
     before, after = seeded("text").split("2. anthropic/claude-haiku-4-5/default would get", 1)
     assert "1. openai/gpt-4o-mini/default gets\nPOST" in before
     assert "\nIt comes after targets that honour seed, which it would drop.\nPOST" in after
-    assert after.endswith("dropped: seed, prediction\n")
+    assert after.endswith(
+        "dropped: seed, prediction\n  'seed' is not supported by anthropic/claude-haiku-4-5/default.\n"
+    )
     targets = json.loads(seeded("json"))["targets"]
     assert [(each["behind_for"], each["dropped"]) for each in targets] == [([], []), (["seed"], ["seed", "prediction"])]
 
@@ -290,3 +292,18 @@ def test_it_is_said_why_a_request_goes_to_the_responses_api(
         said[form] = capsys.readouterr().out
     assert (f"/v1/responses\nby the vendor's Responses API: {why}\n" in said["text"]) is (why is not None)
     assert json.loads(said["json"])["targets"][0]["calls"][0]["responses_because"] == why
+
+
+def test_an_explanation_says_why_a_field_is_dropped(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    request = tmp_path / "request.json"
+    body = {"model": "openai/gpt-5.6", "messages": MESSAGES, "tools": [tool], "seed": 7, "user": "u"}
+    request.write_bytes(orjson.dumps(body))
+    table = source("version: 1\nvendors: {openai: {api_key: k}}\nmodels: {openai/gpt-5.6: {on_unsupported: drop}}\n")
+    because = "this request goes by the Responses API, which has no such field (the model takes tools in chats only if "
+    why = f"'seed' is not supported by openai/gpt-5.6/default: {because}'reasoning_effort' is 'none')."
+    explain(table, ExplainOptions(str(request), None, None, None), FORMS["text"])
+    text = capsys.readouterr().out
+    assert f"dropped: seed\n  {why}\n" in text
+    explain(table, ExplainOptions(str(request), None, None, None), FORMS["json"])
+    assert json.loads(capsys.readouterr().out)["targets"][0]["why_dropped"] == {"seed": why}
