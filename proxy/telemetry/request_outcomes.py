@@ -15,12 +15,17 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED:
 """Outcomes of requests that the status of their answer does not tell, by the code of the error."""
 
 
+def stream_begun(record: RequestRecord) -> bool:
+    """Return whether the client has the head of a stream: with its first content, or with a keep-alive before that."""
+    return record.first_content is not None or (record.stream and record.keep_alives > 0)
+
+
 def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
     """Record that the client is gone, unless it has the whole response. A status that was sent is kept."""
     if record.finished or record.outcome == "client_gone":
         return
     record.outcome, record.status = "client_gone", record.status or 499
-    if record.stream_begun:
+    if stream_begun(record):
         metrics.abort("client", "disconnect", record.model)
 
 
@@ -31,7 +36,7 @@ def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequ
     elif not record.finished and record.outcome == "ok":
         failed = upstream_failed(record_failure(record, DeadlinePassed(Phase.DRAIN, 0.0)))
         record.status, record.code = record.status or failed.facts.status, failed.facts.code
-        if record.stream_begun:
+        if stream_begun(record):
             metrics.abort("gateway", "shutdown", record.model)
 
 
