@@ -136,7 +136,8 @@ class Wheel:
     def drop(self, slot: Slot, watcher: Watcher) -> None:
         """Let a watcher not be called."""
         slot.watchers.pop(watcher, None)
-        if not slot.watchers and slot.alarm is not None and self._slots.pop(slot.at, None) is not None:
+        if not slot.watchers and slot.alarm is not None:
+            self._forget(slot)
             self._alarms.drop(slot.alarm)
             slot.alarm = None
 
@@ -144,15 +145,18 @@ class Wheel:
         return sum([len(slot.watchers) for slot in self._slots.values()])
 
     def _ring(self, slot: Slot) -> None:
-        del self._slots[slot.at]
+        self._forget(slot)
         slot.alarm, now, watchers = None, max(self._alarms.now(), slot.at), slot.watchers
-        while watchers:
-            watcher, _ = watchers.popitem()
-            try:
-                watcher.ring(now)
-            except Exception as error:  # of one stream: the others must not fall silent for it
-                context = {"message": "a watcher of a wheel failed", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(context)
+        try:
+            while watchers:
+                watchers.popitem()[0].ring(now)
+        finally:
+            if watchers:  # one has failed: the others are called all the same
+                slot.alarm = self._alarms.set(slot.at, partial(self._ring, slot))
+
+    def _forget(self, slot: Slot) -> None:
+        if self._slots.get(slot.at) is slot:
+            del self._slots[slot.at]
 
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Alarms] = WeakKeyDictionary()
