@@ -338,7 +338,7 @@ async def test_a_scope_that_is_gone_is_exchanged_no_more_and_its_requests_end() 
     world = World()
     (process,) = fleet(world, SHARP, 1)
     assert await process.ask()
-    process.book.use({}, {}, process.book._maker.clocks[Period.DAY].zone, 0.0)
+    process.book.use({}, {}, process.book.maker.clocks[Period.DAY].zone, 0.0)
     process.held.pop().settle(5, 0)
     calls = world.calls
     await asyncio.sleep(10)
