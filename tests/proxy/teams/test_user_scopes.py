@@ -1,7 +1,6 @@
 """Limits of each end user: exact, apart from each other, bounded in number, and kept over reloads."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
@@ -12,6 +11,7 @@ from proxy.errors import GatewayError
 from proxy.limits.limit import Period, user_digest
 from proxy.request_record import Attempt, RequestRecord
 from proxy.teams import user_scopes
+from proxy.teams.team_limiter import Later
 from proxy.teams.user_scopes import LOOK
 from tests.proxy.teams.kit import Desk, ended
 
@@ -152,6 +152,15 @@ def test_a_day_of_a_user_begins_anew_at_midnight_also_of_another_time_zone() -> 
     two_pass()
 
 
+def wait(later: Later) -> None:
+    """Wait until a request is admitted."""
+
+    async def run() -> None:
+        await later(5.0)
+
+    asyncio.run(run())
+
+
 def few(desk: Desk, most: int) -> None:
     desk.limiter.users._most = most
 
@@ -228,16 +237,14 @@ def test_a_ledger_that_is_not_read_refuses_only_if_the_operator_said_so(refuses:
     users.known, users.learn, users.refuses_unread = lambda named: False, learn, refuses
     record = RequestRecord("r", 0.0, "openai", "/", team="t", user="ann")
 
-    async def run() -> int:
-        later: Callable[[float], object] | None = desk.later(record)
-        assert later is not None
-        try:
-            await later(5.0)  # type: ignore[misc]
-        except GatewayError as error:
-            return error.facts.status
-        return 0
-
-    assert asyncio.run(run()) == status
+    later = desk.later(record)
+    assert later is not None
+    if not status:
+        wait(later)
+        return
+    with pytest.raises(GatewayError) as raised:
+        wait(later)
+    assert raised.value.facts.status == status
 
 
 def test_what_flows_needs_nothing_of_the_ledger() -> None:
@@ -259,7 +266,7 @@ def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -
     record = RequestRecord("r", 0.0, "openai", "/", team="t", user="ann")
     later = desk.later(record)
     assert later is not None
-    asyncio.run(later(5.0))
+    wait(later)
     desk.limiter.notes.mark = 1
     over(record)
     book, (start, _) = desk.limiter.book, desk.limiter.book.periods(desk.wall)[Period.DAY]
@@ -284,7 +291,7 @@ def test_users_that_went_on_unknown_are_named_until_something_is_known_of_them()
     for name in ("ann", "bob", "eve"):
         later = desk.later(RequestRecord("r", 0.0, "openai", "/", team="t", user=name))
         assert later is not None
-        asyncio.run(later(5.0))
+        wait(later)
     assert users.unknown(2) == [scope("ann"), scope("bob")]
     known.add(scope("ann"))
     assert users.unknown(9) == [scope("bob"), scope("eve")]
