@@ -115,7 +115,8 @@ class DeploymentSettings(MaybeEmptySection):
     out_of_service: OptionalSwitch = Field(
         default=None,
         description="Whether it gets no new requests, under every policy and by its own name; streams under way end as "
-        "usual. Routes go on to their next target. Built in: false.",
+        "usual. Routes go on to their next target; a name that is left without one is refused with 503, and is not in "
+        "lists of models. Built in: false.",
     )
     base_url: BaseUrl | None = Field(
         default=None,

@@ -27,9 +27,9 @@ from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.usage_report import UsageAnswer
 from proxy.limits.limit_views import LimitView
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot
+from proxy.telemetry.cached_exposition import CachedExposition
 from proxy.telemetry.log_format import timestamp
 from proxy.telemetry.log_writer import LineWriter
-from proxy.telemetry.metrics import CachedExposition
 from proxy.version import VERSION
 
 MOST_TEAMS: Final = 20

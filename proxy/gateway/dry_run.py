@@ -33,7 +33,7 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.resolve_model import Plan, plan, settings_of
 from proxy.routing.session_load import PlacedSession, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
@@ -86,7 +86,8 @@ class Explanation:
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
-    `placed` says how the conversation of the request orders the targets (`None`: the name has no affinity).
+    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` says how
+    the conversation of the request orders the targets (`None`: the name has no affinity).
     """
 
     path: str
@@ -101,6 +102,7 @@ class Explanation:
     limits: RequestLimits | None = None
     plugins: tuple[str, ...] = ()
     placed: PlacedSession | None = None
+    fallbacks_of: str = ""
 
     @property
     def chosen(self) -> Calls | None:
@@ -187,7 +189,13 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
     found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
-    return Explanation(*found, placed=placed)
+    return Explanation(*found, placed=placed, fallbacks_of=_fallbacks_of(snapshot, team, planned))
+
+
+def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
+    """Return the route at which the fallbacks of a plan are written, empty if it is the one that was asked for."""
+    route = None if planned is None else team.routes.get(planned.asked) or snapshot.routes.get(planned.asked)
+    return "" if route is None else settings_of(snapshot, team, route).fallbacks_of
 
 
 def _planned_text(
@@ -273,6 +281,11 @@ def sent_calls(calls: Calls) -> tuple[UpstreamRequest, ...]:
 def is_counted(calls: Calls) -> bool:
     """Return whether the prompt is held against the context window first."""
     return isinstance(calls, CallPlan) and calls.counted
+
+
+def why_dropped(calls: Calls) -> Mapping[str, str]:
+    """Return the dropped fields that the target refuses, each with the reason, as the refusal would say it."""
+    return calls.refused if isinstance(calls, CallPlan) else {}
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:

@@ -50,7 +50,7 @@ class SlotSpend(NamedTuple):
 
 class UsageSums(NamedTuple):
     """Sums over requests. `errors` are those whose outcome is not `ok`; for `unpriced` see `is_unpriced`; `ms` is
-    time."""
+    time. `cost` is in billionths of a USD, without that of `unpriced` requests."""
 
     requests: int = 0
     errors: int = 0
@@ -61,6 +61,11 @@ class UsageSums(NamedTuple):
     cost: int = 0
     unpriced: int = 0
     ms: int = 0
+
+    @property
+    def known_cost(self) -> int | None:
+        """The cost that is known: `None` if no price of what was used is, and a lower bound if some are not."""
+        return None if self.unpriced and not self.cost else self.cost
 
     def plus(self, other: "UsageSums") -> "UsageSums":
         """Return both together."""

@@ -258,9 +258,10 @@ class TeamLimiter:
     def _refusal(self, exceeded: Exceeded, bound: BoundScopes, record: RequestRecord) -> GatewayError:
         """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
-        if exceeded.kind is LimitKind.UNPRICED:
-            return no_price(exceeded.scope, record.asked or bound.pair[1])
         record.outcome, record.limit = "limited", refusing_limit(exceeded)
+        if exceeded.kind is LimitKind.UNPRICED:
+            self.refused(team, f"{limit}, unpriced")
+            return no_price(exceeded.scope, record.asked or bound.pair[1])
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 

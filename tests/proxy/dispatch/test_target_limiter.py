@@ -41,7 +41,7 @@ class Door:
         self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
         self.metrics = Metrics()
-        guard = ObserverGuard(self.metrics)
+        guard = ObserverGuard(self.metrics.observer_failed)
         self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, guard, draw=lambda: 0.0)
         self.limiter.use(self.table)
 

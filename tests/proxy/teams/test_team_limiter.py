@@ -178,9 +178,9 @@ BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
 def test_what_has_no_price_is_refused_where_the_table_says_so(name: str, size: RequestSize) -> None:
     desk = Desk(BUDGET.format("unpriced: reject"))
     error = desk.refusal(size, name)
-    assert (error.facts.status, error.facts.param) == (400, "model")
+    assert (error.facts.status, error.facts.code, error.facts.param) == (429, "insufficient_quota", "model")
     assert f"'{name}'" in error.facts.message
-    assert desk.refused == []
+    assert desk.refused == [("t", "usd per day, unpriced")]
     Desk(BUDGET.format("unpriced: ignore")).ask(size, name)
 
 

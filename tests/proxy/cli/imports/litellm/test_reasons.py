@@ -120,3 +120,8 @@ def test_the_list_is_of_the_version_that_reasons_are_for() -> None:
     assert SCHEMA["version"] == READ
     assert ROWS
     assert METADATA
+
+
+def test_a_limit_of_the_response_names_the_setting_that_is_like_it() -> None:
+    for key in ("max_tokens", "max_completion_tokens"):
+        assert "max_output_tokens" in reason_in("litellm_params")(key).text
