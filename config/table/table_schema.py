@@ -14,7 +14,7 @@ from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.limits_section import Budgets, Concurrent, LimitsSection, TargetBudgets
+from config.sections.limits_section import Budgets, Concurrent, EachUserSection, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.price_section import PriceSetting
@@ -312,6 +312,11 @@ class GatewayConfig(Section):
     budget: Budgets = Field(
         default_factory=list,
         description="What all clients together may spend: one budget, or a list of them, which all hold.",
+    )
+    each_user: EachUserSection | None = Field(
+        default=None,
+        description="What each end user may use, of every team that has no each_user of its own. Built in: nothing is "
+        "limited.",
     )
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."

@@ -31,6 +31,7 @@ from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
+from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan, settings_of
 from proxy.routing.session_load import PlacedSession, SessionLoad
@@ -150,8 +151,8 @@ class StoreNeeded(ValueError):
     """A request that refers to stored responses, which only a running gateway has."""
 
 
-_Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize]
-"""A plan, what each target of it would get, and how large the request is."""
+_Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize, str | None]
+"""A plan, what each target of it would get, how large the request is, and the end user whom it names."""
 
 
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
@@ -171,14 +172,14 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome, size, placed = _planned_text(snapshot, team, match, action, body, load)
+            planned, outcome, size, user, placed = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome, size = _planned_task(snapshot, team, match, action, body, load)
+            planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
-            planned, outcome, size = _planned_passed(snapshot, team, match, action, body, load)
+            planned, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
-        limits = request_limits(snapshot, team, planned, size)
+        limits = request_limits(snapshot, team, planned, size, end_user(user))
         trials = _trials(outcome, planned, planned.targets)
         for kind, targets in planned.fallbacks.items():
             fallbacks[kind] = _trials(outcome, planned, targets)
@@ -210,7 +211,7 @@ def _planned_text(
     planned = plan(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
     outcome = partial(_outcome, request, team, own.sent(planned.affinity))
-    return honouring_first(planned, request, team), outcome, size, own.placed
+    return honouring_first(planned, request, team), outcome, size, request.user, own.placed
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -226,7 +227,7 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (len(body), 0, 1)
+    return planned, outcome, (len(body), 0, 1), request.user
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -240,7 +241,7 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (0, 0, 1)
+    return planned, outcome, (0, 0, 1), request.user
 
 
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:

@@ -88,7 +88,7 @@ def views(served: Rig) -> dict[str, int]:
 
 async def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_is_refused() -> None:
     async with limited("limits: {requests_per_minute: 60}") as served:
-        served.limits._now = repeat(served.limits._now()).__next__  # no time passes, however slow the machine is
+        served.limits.now = repeat(served.limits.now()).__next__  # no time passes, however slow the machine is
         assert await statuses(served, 30) + await statuses(served, 30) == [200] * 60
         refused = await served.post("/v1/completions", ask())
     assert (refused.status, refused.code, refused.error()["type"]) == (429, "rate_limit_exceeded", "requests")
