@@ -274,16 +274,19 @@ async def kept_alive(
     waiting.start()
     try:
         return await answering
-    except GatewayError as error:
-        if waiting.response is None:
+    except Exception as error:
+        response, answered = waiting.response, False
+        if response is None or waiting.begun:
             raise
-        await _end_refused(call, waiting.response, request, error)
-        return waiting.response
-    except Exception:
-        if waiting.response is not None and call.record.first_content is None:
-            await _end_refused(call, waiting.response, request, internal_error())
-            if call.http.transport is not None:
+        try:
+            # Not kept in a variable: its traceback refers to this frame.
+            await _end_refused(call, response, request, error if isinstance(error, GatewayError) else internal_error())
+            answered = isinstance(error, GatewayError)
+        finally:
+            if not answered and call.http.transport is not None:
                 call.http.transport.close()  # or the error would follow as a second response
+        if answered:
+            return response
         raise
     finally:
         waiting.stop()

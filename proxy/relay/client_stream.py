@@ -31,10 +31,10 @@ class ClientStream:
 
     `open_response` makes it, with these lines in its head besides those of the request. After `every` seconds without a
     byte to the client `filler` is sent, and again after each such time; `None`: never. `response` is `None` until the
-    head has been made. Times are seconds of the event loop's clock.
+    head has been made; `begun` says that its events follow. Times are seconds of the event loop's clock.
     """
 
-    __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "response")
+    __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "begun", "response")
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class ClientStream:
         self._sender: Sender | None = None
         self._slot: Slot | None = None
         self.response: StreamedResponse | None = None
+        self.begun = False
 
     def start(self) -> None:
         """Begin to watch for silence, which has lasted since the request began."""
@@ -66,6 +67,7 @@ class ClientStream:
             self.response = self._open(lines)
         else:
             self.response.precede(comment(lines))
+        self.begun = True
         return self.response
 
     def follow(self, sender: Sender, every: float | None) -> None:

@@ -9,6 +9,7 @@ from proxy.request_record import request_id
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, MAX_BODY, OPERATOR_KEY, Rig, ask
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import USAGE, completion, completion_frames
 
 OK = json_answer(200, completion("hello", "m"))
