@@ -16,7 +16,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import Breaker
 from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
-from proxy.dispatch.next_deployment import Candidates, P, Prepare
+from proxy.dispatch.next_deployment import Candidates, P, Prepare, Prepared
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -27,6 +27,8 @@ from proxy.teams.team_states import TeamStates
 from proxy.telemetry.metrics import Metrics
 
 T = TypeVar("T")
+P_in = TypeVar("P_in", bound=Prepared, contravariant=True)
+T_out = TypeVar("T_out", covariant=True)
 
 
 class ClientRequest(Protocol):
@@ -84,12 +86,16 @@ class RetryContext(NamedTuple):
     off_loop: OffLoop
 
 
-Make = Callable[[P, AttemptLimits], Awaitable[T]]
-"""Makes one attempt at the target that a request has been prepared for."""
+class Attempts(Protocol[P_in, T_out]):
+    """How the attempts of a request are made. An attempt uses the record and the deadlines of the planned request that
+    it is given alone, so that two with a record and deadlines each may run at a time."""
+
+    def make(self, planned: PlannedRequest[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
+        """Make one attempt at the target that a request has been prepared for. Raises UpstreamError."""
 
 
 async def first_success(
-    context: RetryContext, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], make: Make[P, T]
+    context: RetryContext, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], attempts: Attempts[P, T]
 ) -> T:
     """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
     GatewayError where no target can be called."""
@@ -105,9 +111,9 @@ async def first_success(
     another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
     share = context.rules.share * planned.deadlines.remaining if another else None
     try:
-        return await make(prepared, attempt_limits(target.timeouts, planned.total, share))
+        return await attempts.make(planned, prepared, attempt_limits(target.timeouts, planned.total, share))
     except UpstreamError as error:
-        others = OtherAttempts(context, planned, make, candidates, budget, prepared)
+        others = OtherAttempts(context, planned, attempts, candidates, budget, prepared)
         del prepared  # may be large, and is not needed once another target is called
         if not await others.follow(error):
             raise
@@ -121,14 +127,14 @@ class OtherAttempts(Generic[P, T]):
         self,
         context: RetryContext,
         planned: PlannedRequest[ClientRequest],
-        make: Make[P, T],
+        attempts: Attempts[P, T],
         candidates: Candidates[P],
         budget: RetryBucket,
         failed: P,
     ) -> None:
         self.context = context
         self.planned = planned
-        self._make = make
+        self._attempts = attempts
         self._candidates = candidates
         self._budget = budget
         self._next = failed
@@ -200,7 +206,7 @@ class OtherAttempts(Generic[P, T]):
         target, planned = self._next.target, self.planned
         another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
         share = self.context.rules.share * planned.deadlines.remaining if another else None
-        return self._make(self._next, attempt_limits(target.timeouts, planned.total, share))
+        return self._attempts.make(planned, self._next, attempt_limits(target.timeouts, planned.total, share))
 
     async def _pause(self, seconds: float) -> None:
         self.planned.record.waited += seconds

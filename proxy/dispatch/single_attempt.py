@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from providers.completion import Completion
 from providers.emulation.split_into_calls import CallPlan
@@ -43,8 +43,8 @@ S = TypeVar("S")
 Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
 """Calls a target and reads its answer, which has to begin within so many seconds (None: at any time)."""
 
-Begin = Callable[[P], AbstractAsyncContextManager[S]]
-"""Calls a target and yields its answer, which has begun."""
+Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
+"""Calls a target and yields its response, which has begun. The record and the deadlines are those of the attempt."""
 
 
 class Dispatcher:
@@ -78,6 +78,7 @@ class Dispatcher:
         self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
         ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         self.reports = AttemptReports(*ends, self.limits)
+        self._wholes = WholeAttempts(self.reports, self._caller.whole)
         metrics.watch(lambda: self.deployments.breakers.states(self.now()))
         metrics.watch_limits(lambda: self.deployments.limited(self.now()))
 
@@ -94,12 +95,11 @@ class Dispatcher:
     def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
         does."""
-        attempts = WholeAttempts(self.reports, planned, self._caller.whole)
         # As `_preparing`, without its call.
         prepare = partial(
             prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy
         )
-        return first_success(self._context, planned, prepare, attempts.make)
+        return first_success(self._context, planned, prepare, self._wholes)
 
     def answer(
         self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], read: Read[P, T]
@@ -108,16 +108,12 @@ class Dispatcher:
 
         Raises UpstreamError with the last failure, GatewayError when no target can be called.
         """
-        return first_success(self._context, planned, prepare, WholeAttempts(self.reports, planned, read).make)
+        return first_success(self._context, planned, prepare, WholeAttempts(self.reports, read))
 
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> "OpenedAttempt[CallPlan, Stream]":
         """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
         Raises as `opened` does."""
-
-        def begin(prepared: CallPlan) -> AbstractAsyncContextManager[Stream]:
-            return self._caller.streamed(prepared, planned.record, planned.deadlines)
-
-        return self.opened(planned, self._preparing(planned), begin)
+        return self.opened(planned, self._preparing(planned), self._caller.streamed)
 
     def opened(
         self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
@@ -127,7 +123,7 @@ class Dispatcher:
 
         What fails within the block has been committed, so no attempt follows.
         """
-        return OpenedAttempt(self._context, self.reports, planned, prepare, begin)
+        return OpenedAttempt(self._context, planned, prepare, OpenedAttempts(self.reports, begin))
 
     def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
         # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
@@ -135,72 +131,88 @@ class Dispatcher:
 
 
 class WholeAttempts(Generic[P, T]):
-    """See Dispatcher.answer."""
+    """Attempts whose response is read as a whole. See Dispatcher.answer and Attempts."""
 
-    __slots__ = ("_planned", "_read", "_reports")
+    __slots__ = ("_read", "_reports")
 
-    def __init__(self, reports: AttemptReports, planned: PlannedRequest[ClientRequest], read: Read[P, T]) -> None:
+    def __init__(self, reports: AttemptReports, read: Read[P, T]) -> None:
         self._reports = reports
-        self._planned = planned
         self._read = read
 
-    async def make(self, prepared: P, limits: AttemptLimits) -> tuple[P, T]:
-        """Make one attempt."""
-        reports, planned = self._reports, self._planned
+    async def make(self, planned: PlannedRequest[ClientRequest], prepared: P, limits: AttemptLimits) -> tuple[P, T]:
+        """See Attempts."""
+        reports = self._reports
         queue = free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
         with RunningAttempt(reports, prepared, planned, queue, AnswerKind.WHOLE, limits.total):
             return prepared, await self._read(prepared, planned.record, planned.deadlines, limits.answer)
 
 
-class OpenedAttempt(Generic[P, S]):
-    """See Dispatcher.opened."""
+class Opened(NamedTuple, Generic[P, S]):
+    """An attempt whose response has begun: the call, what it yields, and what ends it."""
 
-    __slots__ = ("_answer", "_begin", "_context", "_planned", "_prepare", "_reports", "_running")
+    prepared: P
+    begun: S
+    running: RunningAttempt
+    answer: AbstractAsyncContextManager[S]
 
-    def __init__(
-        self,
-        context: RetryContext,
-        reports: AttemptReports,
-        planned: PlannedRequest[ClientRequest],
-        prepare: Prepare[P],
-        begin: Begin[P, S],
-    ) -> None:
-        self._context = context
+
+class OpenedAttempts(Generic[P, S]):
+    """Attempts whose response is handed over at its begin. See Attempts."""
+
+    __slots__ = ("_begin", "_reports")
+
+    def __init__(self, reports: AttemptReports, begin: Begin[P, S]) -> None:
         self._reports = reports
-        self._planned = planned
-        self._prepare = prepare
         self._begin = begin
-        self._running: RunningAttempt | None = None
-        self._answer: AbstractAsyncContextManager[S] | None = None
 
-    async def __aenter__(self) -> tuple[P, S]:
-        opened = await first_success(self._context, self._planned, self._prepare, self._make)
-        # No attempt follows, and a stream may last for minutes.
-        del self._prepare, self._begin
-        return opened
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._running is None or self._answer is None:
-            raise RuntimeError("an attempt that has not been opened")
-        try:
-            await self._answer.__aexit__(kind, error, traceback)
-        except BaseException as failed:
-            self._running.__exit__(type(failed), failed, failed.__traceback__)
-            raise
-        self._running.__exit__(kind, error, traceback)
-
-    async def _make(self, prepared: P, limits: AttemptLimits) -> tuple[P, S]:
-        reports, planned = self._reports, self._planned
+    async def make(self, planned: PlannedRequest[ClientRequest], prepared: P, limits: AttemptLimits) -> Opened[P, S]:
+        """See Attempts."""
+        reports = self._reports
         queue = free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
         running = RunningAttempt(reports, prepared, planned, queue, AnswerKind.STREAM, limits.total)
         try:
-            answer = self._begin(prepared)
+            answer = self._begin(prepared, planned.record, planned.deadlines)
             begun = await answer.__aenter__()
         except BaseException as error:
             running.__exit__(type(error), error, error.__traceback__)
             raise
         running.commit()
-        self._running, self._answer = running, answer
-        return prepared, begun
+        return Opened(prepared, begun, running, answer)
+
+
+class OpenedAttempt(Generic[P, S]):
+    """See Dispatcher.opened."""
+
+    __slots__ = ("_attempts", "_context", "_opened", "_planned", "_prepare")
+
+    def __init__(
+        self,
+        context: RetryContext,
+        planned: PlannedRequest[ClientRequest],
+        prepare: Prepare[P],
+        attempts: OpenedAttempts[P, S],
+    ) -> None:
+        self._context = context
+        self._planned = planned
+        self._prepare = prepare
+        self._attempts = attempts
+        self._opened: Opened[P, S] | None = None
+
+    async def __aenter__(self) -> tuple[P, S]:
+        opened = self._opened = await first_success(self._context, self._planned, self._prepare, self._attempts)
+        # No attempt follows, and a stream may last for minutes.
+        del self._prepare, self._attempts
+        return opened.prepared, opened.begun
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._opened is None:
+            raise RuntimeError("an attempt that has not been opened")
+        _, _, running, answer = self._opened
+        try:
+            await answer.__aexit__(kind, error, traceback)
+        except BaseException as failed:
+            running.__exit__(type(failed), failed, failed.__traceback__)
+            raise
+        running.__exit__(kind, error, traceback)
