@@ -16,6 +16,11 @@ TAIL_STEP_DECAY = 0.97
 it stays where one time in twenty is above. The step begins large, since the first time may be a cold start's, and
 shrinks with each time to one that is small beside what the times vary by."""
 
+SETTLED = 50
+"""Times after which the tail is more than a guess."""
+
+_SETTLED_STEP = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1)
+
 LEAST_TAIL = 0.001
 """Seconds: an estimate that moves by shares of itself must not be nothing."""
 
@@ -40,6 +45,11 @@ class Awaited:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the tail is known from SETTLED times or more: each but the first shrinks the step."""
+        return self._step <= _SETTLED_STEP
+
     def begin(self, key: object, now: float) -> None:
         """Note that an attempt, by its identity, waits from now on."""
         if now >= self._ends:
@@ -49,7 +59,17 @@ class Awaited:
 
     def answered(self, key: object, now: float) -> None:
         """Note the first byte of a waiting attempt."""
-        taken = now - self._open.pop(key)
+        self._learn(now - self._open.pop(key))
+
+    def cut_off(self, key: object, now: float) -> None:
+        """Note that an attempt was ended although it would have waited on. Above the tail, the wait so far counts as
+        one: otherwise the longest waits, which are cut off, would be missing from it. Below the tail it tells
+        nothing."""
+        waited = now - self._open.pop(key)
+        if self.usual is not None and waited > self.tail:
+            self._learn(waited)
+
+    def _learn(self, taken: float) -> None:
         usual = self.usual
         if usual is None:
             self.usual = taken

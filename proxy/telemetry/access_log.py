@@ -98,6 +98,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["cache"] = record.cache.result
     if (affinity := record.affinity) is not None:
         fields["affinity"] = affinity
+    if record.hedge is not None:
+        fields["hedge"] = record.hedge
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:
@@ -153,6 +155,8 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         fields["upstream_request_id"] = attempt.vendor_id
     if attempt.cause is not None:
         fields["cause"] = attempt.cause
+    if attempt.hedge:
+        fields["hedge"] = True
     if attempt.maybe_executed:
         fields["maybe_executed"] = True
     return fields

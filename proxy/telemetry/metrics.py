@@ -25,7 +25,8 @@ from prometheus_client.utils import floatToGoString
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
-from proxy.request_record import AFFINITY_OUTCOMES, OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
+from proxy.request_outcomes import AFFINITY_OUTCOMES, HEDGE_OUTCOMES
+from proxy.request_record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
 from proxy.telemetry.instruments import (
     CounterInstrument,
     GaugeInstrument,
@@ -143,6 +144,10 @@ class Metrics:
         self._affinity = make.counter("affinity", text, ("outcome",))
         for outcome in AFFINITY_OUTCOMES:
             self._affinity.start(outcome)
+        text = "Requests of names with second attempts whose first was late, by what became of the second or why not."
+        self._hedges = make.counter("hedges", text, ("outcome",))
+        for hedged in HEDGE_OUTCOMES:
+            self._hedges.start(hedged)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
@@ -167,6 +172,8 @@ class Metrics:
         self._counts.add(record, cost)
         if (outcome := record.affinity) is not None:
             self._add(self._affinity, outcome)
+        if record.hedge is not None:
+            self._add(self._hedges, record.hedge)
 
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment as begun (1) or ended (-1)."""
