@@ -2,6 +2,7 @@
 models and routes."""
 
 import re
+from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -22,7 +23,6 @@ from config.sections.value_types import (
     Repeats,
     Safety,
     SameDeployment,
-    Share,
     Timeout,
     off_as_word,
     refuse,
@@ -99,6 +99,19 @@ HEDGE_MODES: Final = ("auto", "off")
 MOST_TIMES: Final = 100.0
 _TIMES: Final = r"[0-9]{1,3}(\.[0-9]{1,3})?x"
 _Mode = Annotated[Literal["auto", "off"], Referable(), BeforeValidator(off_as_word)]
+_SHARE: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})?%$"
+
+
+def to_share(value: object) -> object:
+    """Convert text such as `3%` to a share of 1. Other values are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(_SHARE, value):
+        raise refuse("must be a share, such as 3% or 0.03")
+    return float(Decimal(value[:-1]) / 100)
+
+
+_Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, _SHARE, "share")]
 _Burst = Annotated[int, Field(ge=1, le=10_000), Referable()]
 
 
@@ -141,7 +154,7 @@ class HedgeSection(ShorthandSection):
         description="How long the first deployment may be without content: a multiple of the 95th percentile of its "
         "time to the first content, 300ms at least, known from 50 responses on; or a duration.",
     )
-    share: Share = Field(
+    share: _Share = Field(
         default=0.03,
         description="The most second attempts, as a share of the requests of the name, of each team in each process.",
     )

@@ -137,18 +137,6 @@ def to_tokens(value: object) -> object:
     return int(Decimal(value[:-1]) * _THOUSANDS[value[-1].lower()])
 
 
-_SHARE: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})?%$"
-
-
-def to_share(value: object) -> object:
-    """Convert text such as `3%` to a share of 1. Other values are returned unchanged."""
-    if not isinstance(value, str):
-        return value
-    if not re.fullmatch(_SHARE, value):
-        raise refuse("must be a share, such as 3% or 0.03")
-    return float(Decimal(value[:-1]) / 100)
-
-
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT: Final = rf"^{_DAY}([Tt ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}})?([Zz]|[+-][0-9]{{2}}:[0-9]{{2}}))?$"
 
@@ -203,7 +191,6 @@ TokenCount = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)], Referable(
 LeastTokens = Annotated[int, Field(ge=0, le=1_000_000_000), Referable(to_tokens, _TOKENS, "token count")]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
-Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, _SHARE, "share")]
 Switch = Annotated[bool, Referable()]
 OptionalSwitch = Annotated[bool | None, Referable()]
 Attempts = Annotated[Annotated[int, Field(ge=1, le=10)] | None, Referable()]

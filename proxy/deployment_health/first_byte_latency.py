@@ -5,6 +5,7 @@ generated.
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 RECENT = 0.1
 """The weight of the newest time in the usual one: about the last twenty count."""
@@ -19,7 +20,7 @@ shrinks with each time to one that is small beside what the times vary by."""
 SETTLED = 50
 """Times after which the tail is more than a guess."""
 
-_SETTLED_STEP = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1)
+_SETTLED_STEP: Final[float] = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1.5)
 
 LEAST_TAIL = 0.001
 """Seconds: an estimate that moves by shares of itself must not be nothing."""
@@ -59,17 +60,7 @@ class Awaited:
 
     def answered(self, key: object, now: float) -> None:
         """Note the first byte of a waiting attempt."""
-        self._learn(now - self._open.pop(key))
-
-    def cut_off(self, key: object, now: float) -> None:
-        """Note that an attempt was ended although it would have waited on. Above the tail, the wait so far counts as
-        one: otherwise the longest waits, which are cut off, would be missing from it. Below the tail it tells
-        nothing."""
-        waited = now - self._open.pop(key)
-        if self.usual is not None and waited > self.tail:
-            self._learn(waited)
-
-    def _learn(self, taken: float) -> None:
+        taken = now - self._open.pop(key)
         usual = self.usual
         if usual is None:
             self.usual = taken
@@ -83,6 +74,15 @@ class Awaited:
             self.tail *= 1 + step * TAIL_SHARE
         elif self.tail > LEAST_TAIL:
             self.tail *= 1 - step * (1 - TAIL_SHARE)
+
+    def cut_off(self, key: object, now: float) -> None:
+        """Note that an attempt was ended although it would have waited on. Above the tail, the wait so far counts as
+        one: otherwise the longest waits, which are cut off, would be missing from it. Below the tail it tells
+        nothing."""
+        if self.usual is not None and now - self._open[key] > self.tail:
+            self.answered(key, now)
+        else:
+            self.forget(key)
 
     def forget(self, key: object) -> None:
         """Note the end of an attempt without a first byte."""

@@ -18,9 +18,10 @@ Identity: TypeAlias = tuple[str, str, str]
 RECENT: Final = 0.1
 """The weight of the newest request in the share of late ones: about the last twenty count."""
 
-MOST_LATE: Final = 0.5
-"""The share of late requests above which a deployment is late: its median is then above what the second attempts wait
-for, so that the cause is an outage and not a few stalls."""
+LATE_FROM: Final = 0.3
+LATE_UNTIL: Final = 0.1
+"""The share of late requests above which a deployment is late, and the one below which it is as usual again. As usual
+fewer than one request in twenty is late: four in a row are an outage, and not a few stalls."""
 
 MOST_DEPLOYMENTS: Final = 4096
 """Deployments of which the share is kept: clients choose the names under `vendor/*`."""
@@ -86,12 +87,25 @@ class HourlySpending:
 
 
 @dataclass(slots=True, eq=False)
+class LateShare:
+    """The decayed share of a deployment's requests that were late."""
+
+    share: float = 0.0
+    is_late: bool = False
+
+    def note(self, late: float) -> None:
+        """Note a request: 1 for one that was late, else 0."""
+        self.share += RECENT * (late - self.share)
+        self.is_late = self.share > (LATE_UNTIL if self.is_late else LATE_FROM)
+
+
+@dataclass(slots=True, eq=False)
 class HedgeStates:
     """The bounds of all names. Names are labels of the configuration, teams are `Team.tenant`."""
 
     _buckets: dict[tuple[str, str], HedgeBucket] = field(default_factory=dict)
     _spending: dict[str, HourlySpending] = field(default_factory=dict)
-    _late: BoundedDict[Identity, float] = field(default_factory=lambda: BoundedDict(MOST_DEPLOYMENTS))
+    _late: BoundedDict[Identity, LateShare] = field(default_factory=lambda: BoundedDict(MOST_DEPLOYMENTS))
 
     def bucket(self, name: str, tenant: str) -> HedgeBucket:
         """Return the bucket of a team's requests for a name."""
@@ -109,15 +123,16 @@ class HedgeStates:
 
     def note(self, deployment: Identity, *, late: bool) -> None:
         """Note whether a request was late at a deployment: it had no content when a second attempt might begin."""
-        share = self._late.get(deployment, 0.0)
-        if late:
-            self._late[deployment] = share + RECENT * (1 - share)
-        elif share > 0.0:
-            self._late[deployment] = 0.0 if share < 1e-6 else share - RECENT * share
+        found = self._late.get(deployment)
+        if found is None:
+            if not late:
+                return  # nearly always
+            found = self._late[deployment] = LateShare()
+        found.note(1.0 if late else 0.0)
 
     def closed(self, deployments: Iterable[Identity]) -> bool:
-        """Return whether half or more of these are late with most of their requests."""
-        late = [self._late.get(each, 0.0) > MOST_LATE for each in deployments]
+        """Return whether half or more of these are late."""
+        late = [found is not None and found.is_late for found in map(self._late.get, deployments)]
         return 2 * sum(late) >= len(late)
 
     def keep(self, names: Set[str], tenants: Set[str]) -> None:

@@ -127,8 +127,7 @@ class Metrics:
         self._denied = make.counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
         self._aborts = make.counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
         self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
-        for reason in OverloadReason:
-            self._sheds.start(reason.value)
+        self._sheds.started([reason.value for reason in OverloadReason])
         self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
         self._faults = make.counter(
             "observer_failures", "Faults of what observes requests; responses are not affected.", ("observer",)
@@ -141,13 +140,9 @@ class Metrics:
             "stored": make.counter("cache_stored", "Answers put into the answer cache.", ("model",)),
         }
         text = "Requests for names with affinity by what became of it: kept is the deployment of the conversation."
-        self._affinity = make.counter("affinity", text, ("outcome",))
-        for outcome in AFFINITY_OUTCOMES:
-            self._affinity.start(outcome)
+        self._affinity = make.counter("affinity", text, ("outcome",)).started(AFFINITY_OUTCOMES)
         text = "Requests of names with second attempts whose first was late, by what became of the second or why not."
-        self._hedges = make.counter("hedges", text, ("outcome",))
-        for hedged in HEDGE_OUTCOMES:
-            self._hedges.start(hedged)
+        self._hedges = make.counter("hedges", text, ("outcome",)).started(HEDGE_OUTCOMES)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()

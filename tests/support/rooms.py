@@ -168,6 +168,7 @@ PROXY: Final[Rooms] = {
             "deployment_health",
             "telemetry",
             "listener",
+            "hedging",
             "routing",
             "dispatch",
             "gateway",

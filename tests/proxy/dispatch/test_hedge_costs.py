@@ -6,7 +6,7 @@ from providers.completion import Usage
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
-from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 from proxy.dispatch.hedge_costs import bounded, ends_bill, most_generated, most_lost, usd_of, with_bound
 from proxy.limits.token_estimate import OUTPUT
 from tests.proxy.kit.tables import snapshot
@@ -22,10 +22,10 @@ MODELS = snapshot(
 PROMPT = ChatPrompt(({"role": "user", "content": "x" * 4000},))
 
 
-def planned(name: str, *, stream: bool = True, **limits: int) -> CallPlan:
-    target = replace(MODELS[name].targets[0], max_output_tokens=limits.get("most"))
-    params = {"max_tokens": limits["asked"]} if "asked" in limits else {}
-    return plan_calls(UnifiedRequest(Operation.CHAT, name, PROMPT, params, stream), target)  # type: ignore[arg-type]
+def planned(name: str, *, stream: bool = True, asked: int | None = None, most: int | None = None) -> CallPlan:
+    target = replace(MODELS[name].targets[0], max_output_tokens=most)
+    params: Params = {} if asked is None else {"max_tokens": asked}
+    return plan_calls(UnifiedRequest(Operation.CHAT, name, PROMPT, params, stream), target)
 
 
 @looped(
@@ -51,11 +51,10 @@ def test_only_vendors_that_say_so_are_believed() -> None:
 
 
 @looped(
-    ("limits", "most"),
-    [({}, OUTPUT), ({"asked": 50}, 50), ({"most": 70}, 70), ({"asked": 50, "most": 70}, 50)],
+    ("asked", "allowed", "most"), [(None, None, OUTPUT), (50, None, 50), (None, 70, 70), (50, 70, 50), (90, 70, 70)]
 )
-def test_the_most_that_is_generated(limits: dict[str, int], most: int) -> None:
-    assert most_generated(planned("azure/m", **limits)) == most
+def test_the_most_that_is_generated(asked: int | None, allowed: int | None, most: int) -> None:
+    assert most_generated(planned("azure/m", asked=asked, most=allowed)) == most
 
 
 def test_what_a_vendor_reported_is_not_replaced() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from providers.emulation.split_into_calls import plan_calls
+from providers.json_types import JsonObject
 from providers.target import Retries, Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, UnifiedRequest
 from proxy.hedging.hedged_requests import (
@@ -19,7 +20,7 @@ from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
 
 PLAIN = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(({"role": "user", "content": "hi"},)), {})
-FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {}}}
+FUNCTION: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {}}}
 TARGETS = (
     snapshot("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {deployments: {a: {}, b: {}}}}")
     .models["v/m"]
