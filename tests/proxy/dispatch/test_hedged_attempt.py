@@ -12,7 +12,7 @@ from providers.target import Retries
 from providers.unified_request import TextPrompt
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
-from proxy.request_outcomes import HedgeOutcome
+from proxy.request_outcomes import AffinityOutcome, HedgeOutcome
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, fails, hangs, refuses, says
 from tests.proxy.kit.hedge_rig import AFTER_ONE, DOLLAR, HedgeRig, Job, says_after
 from tests.proxy.kit.mark_streams import CUT, Body
@@ -252,6 +252,24 @@ def test_a_response_that_is_not_streamed_has_begun_with_its_head() -> None:
     assert (rig.whole(), rig.order, rig.record.hedge) == ("a", ["a"], None)
     rig = HedgeRig({"a": [begun], "b": [OK]})
     assert (rig.streamed(), rig.order, rig.record.hedge) == ("ok", ["a", "b"], "won")
+
+
+class Spilled:
+    """A placement whose first deployment is not that of the conversation."""
+
+    number = 1
+
+    def outcome(self, label: str) -> AffinityOutcome:
+        return "spilled_load" if label.endswith("/a") else "kept"
+
+
+def test_a_session_whose_deployment_is_merely_busy_has_none() -> None:
+    rig = HedgeRig({"a": [says_after(9.0, "a")], "b": [OK]})
+    rig.record.placed = Spilled()
+    assert (rig.streamed(), rig.order, rig.record.hedge) == ("a", ["a"], None)
+    rig = HedgeRig({"b": [says_after(9.0, "b")], "a": [OK]})
+    rig.record.placed = Spilled()
+    assert (rig.streamed(), rig.order, rig.record.hedge) == ("ok", ["b", "a"], "won")
 
 
 # Bounds --------------------------------------------------------------------------------------------------------------
