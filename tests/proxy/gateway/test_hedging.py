@@ -57,7 +57,7 @@ def scripted(made: Rig, **scripts: Script) -> None:
     made.vendor.default = behave
 
 
-def body(model: str = "v/m", **more: JsonValue) -> JsonObject:
+def body(model: JsonValue = "v/m", **more: JsonValue) -> JsonObject:
     return {"model": model, "messages": [{"role": "user", "content": "Say hi."}], **more}
 
 
