@@ -61,6 +61,8 @@ _SECTIONS: Final = {
     "TeamKey": "An element of `keys`, and of the file `keys_from`",
     "TeamLimits": "`teams.<team>.limits`",
     "Budget": "`budget` of all clients, teams and keys, or an element of it",
+    "EachUser": "`each_user`, `teams.<team>.each_user`",
+    "UserBudget": "`budget` of each user, or an element of it",
     "TargetBudget": "`budget` of vendors, models and deployments, or an element of it",
     "BudgetRoute": "`then` of a budget",
     "OnLimitQueue": "`teams.<team>.on_limit`",

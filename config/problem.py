@@ -21,14 +21,16 @@ _SHOWN_OF_SECRET: Final = 3
 
 
 class Position(NamedTuple):
-    """A position in a file. Lines and columns count from 1, columns in characters."""
+    """A position in a file. Lines and columns count from 1, columns in characters; line 0 if `file` says the whole
+    place."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        return f"{one_line(self.file)}:{self.line}:{self.column}"
+        place = one_line(self.file)
+        return f"{place}:{self.line}:{self.column}" if self.line else place
 
 
 COMMAND_LINE: Final = Position("the command line", 0, 0)

@@ -32,8 +32,12 @@ TOOL_RECORDS = frozenset(
 """The fields of a response's message that say what a vendor's own tools did and found, which clients send back with the
 message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
 
+CITED = frozenset({"annotations", "citations"})
+"""The fields of a response's message that say which sources its text cites, which clients send back with the message.
+Vendors that do not take them are not told of the sources, which is named."""
+
 DESCRIBING = frozenset(
-    {"annotations", "citations", "finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}
+    {"finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}
     | {"stop_details", "phase", "id", "type", "status", "index", "model", "object", "created", "created_by", "usage"}
     | {"container", "logprobs", "token_id", "token_ids", "tokens", "parsed", "parsed_output", "google_parts"}
     | {"metadata", "provider", "provider_specific_fields", "encrypted_content", "audio", "refusal", "function_call"}

@@ -310,6 +310,11 @@ class UnifiedRequest:
         return replace(self, params=cast(Params, params), unknown=unknown or None, native=native)
 
     @property
+    def user(self) -> str | None:
+        """The end user whom the client names, in either of OpenAI's fields."""
+        return self.params.get("user") or self.params.get("safety_identifier")
+
+    @property
     def passes_members(self) -> bool:
         """Whether members that the gateway does not know go along, which may change the form of the answer."""
         return bool(self.extra_params or self.extra_headers or self.unknown or self.native)

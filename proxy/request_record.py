@@ -188,7 +188,10 @@ class RefusingLimit:
     @property
     def words(self) -> str:
         """One line for the operator, such as `budget of team search: 500.00 USD per month`."""
-        return f"{self.kind} of {self.scope}: {self.limit}{f' per {self.period}' if self.period else ' at once'}"
+        amount = f"{self.limit}{f' per {self.period}' if self.period else ' at once'}"
+        if self.kind == "unpriced":
+            return f"budget of {self.scope}: {amount}, which refuses a model without a price"
+        return f"{self.kind} of {self.scope}: {amount}"
 
 
 @dataclass(slots=True, eq=False)
@@ -222,15 +225,15 @@ class RequestRecord:
     where the request was one for the answer cache. `trace` is the trace that it is part of, None while requests are not
     traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
-    changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
-    already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
-    they are in `billed`, and `lacking` what of all calls has no known price, from then on. `tags` are the team's in the
-    table that the request began with; `aside` says that no deployment is asked for what it wants: lists, usage, stored
-    responses, counts, and what is not served. `heavy` are the large objects of a heavy request or response, to be freed
-    off the event loop. `passed` are headers of the vendor's response that go on to the client. `limit` is the last
-    limit that refused it, its own or a deployment's. `placed` is set if the name has affinity, `session` is the digest
-    of the conversation that vendors receive. `hedge` is what became of a late request whose name has second attempts.
-    """
+    changed, None where no guard holds for the request. `paid` is a usage with its cost, if a budget has asked for it or
+    the request is settled. `unanswered` are the usages, with their prices, of calls whose answers were not given to the
+    client, until they are in `billed`, and `lacking` what of all calls has no known price, from then or `settle` on.
+    `tags` are the team's in the table that the request began with; `aside` says that no deployment is asked for what it
+    wants: lists, usage, stored responses, counts, and what is not served. `heavy` are the large objects of a heavy
+    request or response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the
+    client. `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has
+    affinity, `session` is the digest of the conversation that vendors receive. `hedge` is what became of a late request
+    whose name has second attempts."""
 
     request_id: str
     started: float
@@ -334,6 +337,14 @@ class RequestRecord:
     def unpriced(self) -> tuple[str, ...]:
         """What the request used at a price that is not known, as `providers.pricing.unpriced` calls it."""
         return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
+
+    def settle(self) -> float | None:
+        """Compute once what the finished request cost and what of it has no known price, for all that observe it, and
+        return the cost."""
+        usage = self.counted
+        if usage is not None:
+            self.lacking, self.paid = self.unpriced, (usage, self.cost)
+        return self.cost
 
     @property
     def duration(self) -> float:

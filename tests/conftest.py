@@ -18,21 +18,16 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from hypothesis import settings
 
 from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import summary_lines as contract_lines
 from tests.support import forked_program
 from tests.support.collection import FilesTogether, import_share, keep_for_good, longest_first
+from tests.support.examples import load_profile
 from tests.support.looped import selection
 from tests.support.nightly import run
 from tests.support.quick_tests import SCOPES, SMOKE, NoSockets, has_tests_in, in_scope, is_quick, scope_of
 from tests.support.summary_counts import counts, hand_over, take_over
-
-# How long an example takes says how busy the machine is.
-# `make trust` gives each property 5,000 examples.
-settings.register_profile("untimed", deadline=None, max_examples=50)
-settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.scope = scope_of(config)
     selection.text = config.option.row
     run.nightly = config.option.nightly
+    load_profile()
     NO_SOCKETS.install()
 
 

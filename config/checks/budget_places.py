@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from config.problem import Path
-from config.sections.limits_section import BudgetSection, TargetBudgetSection
+from config.sections.limits_section import AnyBudget
 from config.sections.route_section import RouteSection
 from config.sections.team_section import TeamKey, TeamSection
 from config.table.table_schema import GatewayConfig
 
-WrittenBudgets: TypeAlias = tuple[Path, Sequence[BudgetSection | TargetBudgetSection]]
+WrittenBudgets: TypeAlias = tuple[Path, Sequence[AnyBudget]]
 """The path of a list of budgets, and the budgets."""
 
 
@@ -22,7 +22,7 @@ class BudgetPlace:
     key's. `around` are budgets of wider scopes, which the same requests count in."""
 
     path: Path
-    budgets: Sequence[BudgetSection | TargetBudgetSection]
+    budgets: Sequence[AnyBudget]
     who: str
     names: tuple[str, ...] = ("*",)
     routes: Mapping[str, RouteSection] = field(default_factory=dict)
@@ -38,10 +38,16 @@ def budget_places(config: GatewayConfig) -> Iterator[BudgetPlace]:
 def _every_place(config: GatewayConfig) -> Iterator[BudgetPlace]:
     of_all: WrittenBudgets = (("budget",), config.budget)
     yield BudgetPlace(*of_all, "a client")
+    if config.each_user is not None:
+        yield BudgetPlace(("each_user", "budget"), config.each_user.budget, "a client", around=(of_all,))
     yield from _of_targets(config)
     for name, team in config.teams.items():
         of_team: WrittenBudgets = (("teams", name, "budget"), team.budget)
         yield BudgetPlace(*of_team, "this team", tuple(team.models), team.routes, (of_all,))
+        if team.each_user is not None:
+            of_user: Path = ("teams", name, "each_user", "budget")
+            reached = tuple(team.models), team.routes, (of_team, of_all)
+            yield BudgetPlace(of_user, team.each_user.budget, "this team", *reached)
         for kind, index, key in team.every_key():
             path: Path = ("teams", name, kind, index, "budget")
             yield BudgetPlace(path, key.budget, "this key", *_of_key(team, key), (of_team, of_all), key.digest)

@@ -32,6 +32,8 @@ def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection,
     path: Path
     of_all: Around = (("that of all clients", config.limits),)
     yield ("limits",), config.limits, ()
+    if config.each_user is not None:
+        yield ("each_user", "limits"), config.each_user.limits, of_all
     for name, vendor in config.vendors.items():
         yield ("vendors", name, "limits"), vendor.limits, ()
     for key, model in config.models.items():
@@ -44,6 +46,8 @@ def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection,
         path = ("teams", name)
         yield (*path, "limits"), team.limits, of_all
         of_team: Around = (("the team's", team.limits), *of_all)
+        if team.each_user is not None:
+            yield (*path, "each_user", "limits"), team.each_user.limits, of_team
         yield from (((*path, "limits", "models", each), made, of_team) for each, made in team.limits.models.items())
         yield from (((*path, kind, index, "limits"), own.limits, of_team) for kind, index, own in team.every_key())
 

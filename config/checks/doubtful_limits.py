@@ -12,13 +12,16 @@ from config.problem import Path, Problem
 from config.reading.yaml_tree import value_position
 from config.sections.limits_section import (
     LIMIT_PERIODS,
+    AnyBudget,
     BudgetSection,
+    EachUserSection,
     LimitPeriod,
     LimitsSection,
-    TargetBudgetSection,
+    UserBudgetSection,
     WrittenLimit,
 )
 from config.sections.team_section import TeamSection
+from config.table.table_schema import GatewayConfig
 
 _FEW_TOKENS: Final = 1000
 """A request of ordinary size takes more, with its answer."""
@@ -35,6 +38,7 @@ def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
     return (
         *_amounts(context),
         *_teams(context),
+        *_each_user(context),
         *(problem for place in budget_places(context.config) for problem in _budgets(context, place)),
         *_forgotten(context),
     )
@@ -119,15 +123,36 @@ def _teams(context: CheckContext) -> Iterator[Problem]:
         for model in team.limits.models:
             if not _may_ask(context, team, model) and context.names.knows(model):
                 yield context.at_key((*path, "limits", "models", model), "this team may not ask for this name")
-        if team.on_limit != "reject" and not (context.config.limits.any or _is_limited(team)):
-            message = "has no effect: neither this team nor its keys nor all clients have limits"
+        if team.on_limit != "reject" and not _waits_for_any(context.config, team):
+            message = "has no effect: neither this team, its keys, its users nor all clients have limits"
             yield context.at_key((*path, "on_limit"), message)
+
+
+def _each_user(context: CheckContext) -> Iterator[Problem]:
+    """Warn of a section of end users that says nothing. A team's own replaces that of the config file, so that an empty
+    one is its way to have none."""
+    of_all = context.config.each_user
+    if of_all is not None and _is_empty(of_all):
+        yield context.at_key(("each_user",), "has no effect: it has neither limits nor a budget")
+    for name, team in context.config.teams.items():
+        if team.each_user is not None and of_all is None and _is_empty(team.each_user):
+            yield context.at_key(("teams", name, "each_user"), "has no effect: it has neither limits nor a budget")
+
+
+def _is_empty(section: EachUserSection) -> bool:
+    return not section.any and not section.required
 
 
 def _may_ask(context: CheckContext, team: TeamSection, name: str) -> bool:
     model = name.rpartition("/")[0]
     names = (name, model) if context.names.is_deployment(name) else (name,)
     return name in team.routes or any(covers(pattern, each) for pattern in team.models for each in names)
+
+
+def _waits_for_any(config: GatewayConfig, team: TeamSection) -> bool:
+    """Return whether a limit holds for the requests of a team."""
+    of_users = config.each_user if team.each_user is None else team.each_user
+    return config.limits.any or _is_limited(team) or (of_users is not None and of_users.limits.any)
 
 
 def _is_limited(team: TeamSection) -> bool:
@@ -147,14 +172,12 @@ def _budgets(context: CheckContext, place: BudgetPlace) -> Iterator[Problem]:
             yield context.at_value(path, f"says the same as the budget at {value_position(context.root, same)}")
         if budget.then == "warn" and budget.at == 1:
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
-        if isinstance(budget, BudgetSection) and budget.usd is None and budget.unpriced == "reject":
+        if isinstance(budget, BudgetSection | UserBudgetSection) and budget.usd is None and budget.unpriced == "reject":
             yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
         yield from _never_reached(context, path, place, budget)
 
 
-def _never_reached(
-    context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection | TargetBudgetSection
-) -> Iterator[Problem]:
+def _never_reached(context: CheckContext, path: Path, place: BudgetPlace, budget: AnyBudget) -> Iterator[Problem]:
     """Warn of a budget before whose share is spent another one of the same unit refuses everything."""
     unit = "tokens" if budget.usd is None else "usd"
     every = ((place.path, place.budgets), *place.around)

@@ -22,7 +22,7 @@ from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.affinity_section import AffinitySection
-from config.sections.route_section import ROUTE_SETTINGS, RouteSection, RouteTarget
+from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection, RouteTarget
 from config.table.table_schema import DeploymentSection, GatewayConfig
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
@@ -178,6 +178,37 @@ def _settings_of(name: str, routes: Mapping[str, RouteSection]) -> Set[str]:
     return written
 
 
+def _replaced_fallbacks(context: CheckContext) -> Iterator[Problem]:
+    """Warn of `fallbacks` that replace those of the route that a route stands for, and lack one of their kinds. An
+    empty mapping or an empty list says that nothing is meant to hold."""
+    for at, own in route_maps(context.config):
+        routes = {**context.config.routes, **own}
+        for name, route in own.items():
+            written = route.fallbacks.model_fields_set
+            if not written or len(route.targets) > 1:
+                continue
+            source, inherited = _fallbacks_of(route.targets[0].target, routes)
+            lacking = [(kind, names) for kind, names in inherited if names and kind not in written]
+            lost = [f"{kind} ({', '.join(map(shown, names))})" for kind, names in lacking]
+            if lost:
+                hold = "does" if len(lost) == 1 else "do"
+                message = f"replaces all fallbacks of {shown(source)}: its {' and '.join(lost)} {hold} not hold here"
+                yield context.at_key((*at, name, "fallbacks"), f"{message}; write it here too, or an empty list")
+
+
+def _fallbacks_of(name: str, routes: Mapping[str, RouteSection]) -> tuple[str, FallbacksSection]:
+    """Return the fallbacks that hold for a name, and the route at which they are written; none for a circle."""
+    passed: set[str] = set()
+    while name in routes and name not in passed:
+        passed.add(name)
+        if "fallbacks" in routes[name].model_fields_set:
+            return name, routes[name].fallbacks
+        if len(routes[name].targets) > 1:
+            break
+        name = routes[name].targets[0].target
+    return name, FallbacksSection()
+
+
 def _model_named(context: CheckContext, target: str) -> str:
     """Return the model of a route's target, which may be one of its deployments."""
     model = target.rpartition("/")[0]
@@ -201,6 +232,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _nothing_to_ask_for,
     _mixed_spaces,
     _settings_behind_choices,
+    _replaced_fallbacks,
     _nothing_to_discover,
     doubtful_collectors,
 )

@@ -15,6 +15,7 @@ _FIRST: Final = f"{_BUDGET}.0"
 
 _PLACES: Final = (
     (),
+    *(("each_user",), ("teams", "*", "each_user")),
     *(("vendors", "*"), ("models", "*"), ("models", "*", "deployments", "*")),
     *(("teams", "*"), ("teams", "*", "keys", "*"), ("teams", "*", "keys_from", "*")),
 )

@@ -1,9 +1,9 @@
-"""The sections of limits and budgets: what all clients, teams, keys, vendors, models and deployments may use."""
+"""The sections of limits and budgets: what all clients, teams, keys, users, vendors, models and deployments may use."""
 
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Final, Literal, NamedTuple, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -14,6 +14,7 @@ from config.sections.value_types import (
     DURATION_PATTERN,
     AskedName,
     Referable,
+    Switch,
     TargetName,
     refuse,
     to_seconds,
@@ -204,6 +205,25 @@ class TargetBudgetSection(SpendingSection):
     )
 
 
+class UserBudgetSection(SpendingSection):
+    """What each user may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+
+    then: Annotated[Literal["warn", "reject"], Referable()] = Field(
+        default="reject",
+        description="What happens then to requests of this user, until the period ends: warn, or reject (429 "
+        "`insufficient_quota`, with the end of the period).",
+    )
+    unpriced: Unpriced = Field(
+        default="ignore",
+        description="What becomes of requests whose price is not known: ignore lets them pass and counts them apart, "
+        "reject refuses them. For a budget in USD.",
+    )
+
+
+AnyBudget: TypeAlias = BudgetSection | UserBudgetSection | TargetBudgetSection
+"""A budget of any scope."""
+
+
 class OneOrMany:
     """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
 
@@ -213,4 +233,29 @@ class OneOrMany:
 
 
 Budgets = Annotated[list[BudgetSection], OneOrMany()]
+UserBudgets = Annotated[list[UserBudgetSection], OneOrMany()]
 TargetBudgets = Annotated[list[TargetBudgetSection], OneOrMany()]
+
+
+class EachUserSection(Section):
+    """What each end user may use, for itself: a request names its user as `user` or `safety_identifier`, on
+    `/v1/messages` as `metadata.user_id`. The same name at two teams is two users."""
+
+    limits: LimitsSection = Field(
+        default=LimitsSection(), description="The most that each user may use, within what the team may use."
+    )
+    budget: UserBudgets = Field(
+        default_factory=list,
+        description="What each user may spend, within what the team may spend: one budget, or a list of them, which "
+        "all hold.",
+    )
+    required: Switch = Field(
+        default=False,
+        description="Whether a request that names no user is refused with 400. If not, nothing of this section holds "
+        "for it.",
+    )
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any limit or budget."""
+        return self.limits.any or bool(self.budget)

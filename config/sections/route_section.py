@@ -45,7 +45,8 @@ class RouteSection(ShorthandSection):
     policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")
     fallbacks: FallbacksSection = Field(
         default=FallbacksSection(),
-        description="Where requests go instead that no target can answer for what they hold.",
+        description="Where requests go instead that no target can answer for what they hold. Written here, they "
+        "replace those of an only target as a whole.",
     )
     same_space: Switch = Field(
         default=False,

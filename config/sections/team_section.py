@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from config.sections.limits_section import Budgets, LimitsSection, OnLimit, TeamLimitsSection
+from config.sections.limits_section import Budgets, EachUserSection, LimitsSection, OnLimit, TeamLimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import NamedPlugin
 from config.sections.route_section import RouteSection
@@ -180,6 +180,11 @@ class TeamSection(Section):
         default_factory=list,
         description="What the team may spend: one budget, or a list of them, which all hold. Of what they say at once "
         "reject comes before route, and route before warn.",
+    )
+    each_user: EachUserSection | None = Field(
+        default=None,
+        description="What each end user of the team may use. Built in: that of the whole config file, which this one "
+        "replaces as a whole.",
     )
     on_limit: OnLimit = Field(
         default="reject",

@@ -14,7 +14,7 @@ from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, HedgeSection, RetriesSection
-from config.sections.limits_section import Budgets, Concurrent, LimitsSection, TargetBudgets
+from config.sections.limits_section import Budgets, Concurrent, EachUserSection, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.price_section import PriceSetting
@@ -115,7 +115,8 @@ class DeploymentSettings(MaybeEmptySection):
     out_of_service: OptionalSwitch = Field(
         default=None,
         description="Whether it gets no new requests, under every policy and by its own name; streams under way end as "
-        "usual. Routes go on to their next target. Built in: false.",
+        "usual. Routes go on to their next target; a name that is left without one is refused with 503, and is not in "
+        "lists of models. Built in: false.",
     )
     base_url: BaseUrl | None = Field(
         default=None,
@@ -315,6 +316,11 @@ class GatewayConfig(Section):
     budget: Budgets = Field(
         default_factory=list,
         description="What all clients together may spend: one budget, or a list of them, which all hold.",
+    )
+    each_user: EachUserSection | None = Field(
+        default=None,
+        description="What each end user may use, of every team that has no each_user of its own. Built in: nothing is "
+        "limited.",
     )
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from providers.capabilities import refused_beside
+from providers.capabilities import Capabilities, feature_of, refused_beside
 from providers.failure import Refusal
 from providers.request_fields import NEVER_DROPPED, shown_names
 from providers.target import Target
@@ -15,19 +15,29 @@ MAX_NAMED = 64
 P = TypeVar("P")
 
 
+def why_refused(name: str, value: object, table: Capabilities, target: Target) -> str:
+    """Return the words for a field that the capability table refuses."""
+    how = table[feature_of(name, value)].how
+    return f"'{name}' is not supported by {target.name}{f': {how}' if how else ''}."
+
+
 def plan_dropping(
-    plan: Callable[[UnifiedRequest, Target], P], request: UnifiedRequest, target: Target, dropped: list[str]
+    plan: Callable[[UnifiedRequest, Target], P], request: UnifiedRequest, target: Target, dropped: dict[str, str]
 ) -> P:
     """Return the `plan` of a request without the fields that the target refuses, except those that are never dropped;
-    their names are added to `dropped`. Raises Refusal."""
+    they are added to `dropped`, each with the words of its refusal. Raises Refusal."""
     for _ in range(MAX_NAMED):
         try:
             return plan(request, target)
         except Refusal as refusal:
             if not _droppable(refusal, request):
                 raise
-            names = refused_beside(refusal.param, request, target.dialect.capabilities(request, target))
-            dropped += shown_names(names, MAX_NAMED - len(dropped))
+            table = target.dialect.capabilities(request, target)
+            names = refused_beside(refusal.param, request, table)
+            for name in shown_names(names, MAX_NAMED - len(dropped)):
+                value = request.params.get(name)
+                is_other = name != refusal.param and value is not None
+                dropped[name] = why_refused(name, value, table, target) if is_other else refusal.message
             request = request.without(names)
     return plan(request, target)
 

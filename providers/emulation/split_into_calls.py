@@ -1,6 +1,6 @@
 """Plans the upstream calls of a request: one where the target can take it whole, several where it cannot."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -73,7 +73,8 @@ class CallPlan:
 
     `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
     alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
-    `max_tokens` is the limit to which the client's was lowered, `None` if it was not.
+    `max_tokens` is the limit to which the client's was lowered, `None` if it was not. `refused` are the dropped fields
+    that the target refuses, each with the words of the refusal.
     """
 
     target: Target
@@ -84,6 +85,7 @@ class CallPlan:
     finishing: PostProcessing | None = None
     counted: bool = False
     max_tokens: int | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
@@ -116,14 +118,15 @@ def plan_calls(
         raise Refusal(name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _BAD)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
-    dropped: list[str] = []
-    plan = _plan(request, target) if on_unsupported == "error" else plan_dropping(_plan, request, target, dropped)
+    refused: dict[str, str] = {}
+    plan = _plan(request, target) if on_unsupported == "error" else plan_dropping(_plan, request, target, refused)
+    dropped = list(refused)
     if overruled:
         dropped.append("inference_extra_headers")
     dropped += plan.dropped
     if plan.calls and (left_out := plan.calls[0].sent.dropped):
         dropped += shown_names(left_out, MAX_NAMED - len(dropped))
-    return replace(plan, dropped=tuple(dropped)) if dropped else plan
+    return replace(plan, dropped=tuple(dropped), refused=refused) if dropped else plan
 
 
 def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:

@@ -66,6 +66,13 @@ class PassedRequest:
         return True
 
     @property
+    def user(self) -> str | None:
+        """The end user whom the client names."""
+        fields = self.content.fields if isinstance(self.content, PassedForm) else self.content
+        user = fields.get("user")
+        return user if isinstance(user, str) else None
+
+    @property
     def unknown(self) -> Collection[str]:
         """The names of fields that OpenAI's API does not have."""
         fields = self.content.fields if isinstance(self.content, PassedForm) else self.content

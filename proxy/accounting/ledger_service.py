@@ -5,17 +5,20 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.reader_turns import ReaderTurns
+from proxy.accounting.user_sums import AT_ONCE, UserSums
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import left_behind, make_spare
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
-from proxy.ledger.spent_totals import SpentTotals
+from proxy.ledger.ledger_store import Amounts, LedgerReader
+from proxy.ledger.spent_totals import SLOT, SpentNews, SpentTotals, UserTotals, recent_slot
 from proxy.limits.limit import Period
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
@@ -31,6 +34,9 @@ keeps (`proxy.limits.spending.MARKS`) between two looks."""
 
 CATCH_UP: Final = 3.0
 """Seconds for which a process waits at its start until the ledger holds what ended processes have left."""
+
+USERS_WITHIN: Final = 1.0
+"""Seconds in which the sums of end users are read, or requests go on without."""
 
 LOOK_EVERY: Final = 0.05
 
@@ -76,6 +82,10 @@ class LedgerService:
         self._spends = False
         self._reading = ReaderTurns(settings)
         self._totals = SpentTotals[Period]()
+        self._user_periods: frozenset[Period] = frozenset()
+        self._user_totals = UserTotals[Period]()
+        self.users = UserSums(self._read_users, clock)
+        self.unknown: Callable[[int], Sequence[str]] = lambda most: ()
         self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
@@ -84,12 +94,21 @@ class LedgerService:
         """Read what is spent of the limits of a table from now on."""
         self._tags = {}
         quotas = any(limits.quotas for limits in snapshot.scopes.values())
-        self._spends = quotas or bool(snapshot.budgets)
+        self._user_periods = frozenset(period for each in snapshot.each_user.values() for period in each.periods)
+        self._spends = quotas or bool(snapshot.budgets) or bool(self._user_periods)
 
     def unread(self) -> bool:
         """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent. What is
         known stays so."""
         return self._settings.refuses_unread and not self._read
+
+    def knows_user(self, scope: str) -> bool:
+        """Return whether it is known what an end user spent."""
+        return scope in self._user_totals
+
+    def forget_user(self, scope: str) -> None:
+        """Know no more what an end user spent: it is not counted any more."""
+        self._user_totals.forget((scope,))
 
     def settling(self) -> None:
         """Mark what is settled next by the tick that it falls into. Called where the notes say that one is over; the
@@ -168,6 +187,7 @@ class LedgerService:
         while True:
             if self._spends:
                 await self._read_spent()
+                await self._read_unknown()
             await asyncio.sleep(READ_EVERY)
 
     async def _read_spent(self) -> None:
@@ -175,7 +195,7 @@ class LedgerService:
         periods = self._book.periods(self._wall())
         self.settling()  # what is settled so far is one tick's, even if nothing follows
         try:
-            news = await self._reading.read(lambda reader: self._totals.refresh(reader, periods, int(self._wall())))
+            news = await self._reading.read(lambda reader: self._news(reader, periods))
         except LedgerError as error:
             self._complain(str(error) if self._failing_long() else "")
             return
@@ -187,9 +207,52 @@ class LedgerService:
         self._complain("")
         self._failing = None
         mark, touched = self._marks_of(news.loaded.get(self._journal.process, 0))
+        of_users = self._followed(news, periods)
         for period, sums in news.sums.items():
-            self._book.load(period, periods[period][0], sums, mark, touched)
+            every = {**sums, **users} if (users := of_users.get(period)) else sums
+            self._book.load(period, periods[period][0], every, mark, touched)
         self._read = True
+
+    def _news(self, reader: LedgerReader, periods: Mapping[Period, tuple[int, int]]) -> SpentNews[Period]:
+        """Read what has changed, of end users that of those who are counted here. Runs in a thread."""
+        known = self._user_totals
+        news = self._totals.refresh(reader, periods, int(self._wall()), known.batch if len(known) else None)
+        return replace(news, users=[each for each in news.users if each.scope in known])
+
+    def _followed(
+        self, news: SpentNews[Period], periods: Mapping[Period, tuple[int, int]]
+    ) -> Mapping[Period, Mapping[str, Amounts]]:
+        """Return the sums of end users that changed. Who cannot be followed is read anew with its next request."""
+        starts = self._user_starts(periods)
+        sums, stale = self._user_totals.follow(news.users, news.batch, starts, int(self._wall()))
+        self._user_totals.forget(stale)
+        return sums
+
+    def _user_starts(self, periods: Mapping[Period, tuple[int, int]]) -> dict[Period, int]:
+        """Return the slots in which the periods begin by which users are counted."""
+        return {period: begin // SLOT for period, (begin, _) in periods.items() if period in self._user_periods}
+
+    async def _read_unknown(self) -> None:
+        """Read what those users spent whose requests went on without."""
+        if self._read and self._failing is None and (some := self.unknown(AT_ONCE)):
+            await self.users.read_some(some)
+
+    async def _read_users(self, scopes: Sequence[str]) -> None:
+        """Read what some end users spent. Raises LedgerError and TimeoutError."""
+        periods, now = self._book.periods(self._wall()), int(self._wall())
+        starts = self._user_starts(periods)
+        self.settling()
+        slots, recent = list(starts.values()), recent_slot(now)
+        try:
+            base = await self._reading.read(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
+        except (LedgerError, TimeoutError):
+            raise
+        except Exception as error:  # a fault of ours: requests are served without what was spent
+            self._log.exception("ledger: a fault while reading what end users spent")
+            raise LedgerError(type(error).__name__) from None
+        mark, touched = self._marks_of(base.loaded.get(self._journal.process, 0))
+        for period, sums in self._user_totals.begin(scopes, base, starts, now).items():
+            self._book.load_some(period, periods[period][0], sums, mark, touched)
 
     def _failing_long(self) -> bool:
         """Return whether the database could not be read for MAKING seconds."""

@@ -57,6 +57,8 @@ def _unused(snapshot: Snapshot, wall: float) -> Iterator[LimitView]:
     ends = {period: bounds(period, snapshot.zone, wall)[1] for period in CALENDAR}
     for scope in {**snapshot.scopes, **snapshot.budgets}:
         yield from unused_views(scope, snapshot.scopes.get(scope, UNLIMITED), snapshot.budgets.get(scope, ()), ends)
+    for team, rule in snapshot.each_user.items():
+        yield from unused_views(f"user {team}/*", rule.limits, rule.budgets, ends)
 
 
 def limits_report(

@@ -103,7 +103,10 @@ async def limits_and_ledger(
             return
         ledger = LedgerService(settings, state, book, clock=clock)
         team.settling, team.unread = ledger.settling, ledger.unread
-        services.append(ledger.run)
+        users = team.users
+        users.known, users.learn, users.gone = ledger.knows_user, ledger.users.learn, ledger.forget_user
+        users.refuses_unread, ledger.unknown = settings.refuses_unread, users.unknown
+        services += [ledger.run, ledger.users.run]
         if leases is not None and leases.guessed:
             services.append(lambda: _count_writers(ledger, leases))
         made = LimitsAndLedger(team, ledger, services, reports, eviction)

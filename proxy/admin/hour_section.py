@@ -98,8 +98,8 @@ def last_hour(page: StatusPage) -> Markup:
         _requests(window),
         _times(window, "Time to first token", MinuteFigures.first),
         _times(window, "Duration", MinuteFigures.duration),
-        _teams(window, "Cost by team", lambda spent: spent.cost, lambda cost: f"{usd(cost)} USD"),
-        _teams(window, "Tokens by team", lambda spent: spent.tokens, lambda tokens: f"{tokens:,.0f}"),
+        _teams(window, "Cost by team", lambda spent: spent.cost, lambda cost: f"{usd(cost)} USD", _without_price),
+        _teams(window, "Tokens by team", lambda spent: spent.tokens, lambda tokens: f"{tokens:,.0f}", lambda _: ""),
         _cached(window),
     )
     drawn = element("div", *charts, class_="charts")
@@ -132,10 +132,18 @@ def _times(window: HourWindow, caption: str, quantile: Quantile) -> Markup:
     return _figure(window, caption, detail, legend, lambda label: lines(series, top, label))
 
 
-def _teams(window: HourWindow, caption: str, amount: Callable[[Spent], float], shown: Callable[[float], str]) -> Markup:
-    """Return an amount by team and minute. The teams are the same in each chart, in the same colours."""
+def _teams(
+    window: HourWindow,
+    caption: str,
+    amount: Callable[[Spent], float],
+    shown: Callable[[float], str],
+    lacking: Callable[[Spent], str],
+) -> Markup:
+    """Return an amount by team and minute, and what is `lacking` in it. The teams are the same in each chart, in the
+    same colours."""
     teams = highest_by_minute(window.hour.teams, MOST_TEAMS)
-    sums = [amount(spent_of(minutes.values())) for _, minutes in teams]
+    spent = [spent_of(minutes.values()) for _, minutes in teams]
+    sums = list(map(amount, spent))
     if not any(sums):
         return _empty(caption, "none is known in the hour")
     named = iter(_TEAM_LOOKS)
@@ -148,8 +156,12 @@ def _teams(window: HourWindow, caption: str, amount: Callable[[Spent], float], s
         if total
     ]
     series = list(map(ChartSeries, looks, values))
-    detail = f"{shown(sum(sums))} in the hour; the top is {shown(top)} a minute"
+    detail = f"{shown(sum(sums))} in the hour{lacking(spent_of(spent))}; the top is {shown(top)} a minute"
     return _figure(window, caption, detail, legend, lambda label: bars(series, top, label))
+
+
+def _without_price(spent: Spent) -> str:
+    return f" {_without(spent)}" if spent.unpriced else ""
 
 
 def _cached(window: HourWindow) -> Markup:
@@ -216,9 +228,21 @@ def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigur
         _pair(whole, MinuteFigures.first),
         _pair(whole, MinuteFigures.duration),
         f"{spent.tokens:,}",
-        usd(spent.cost),
+        _cost(spent),
         f"{whole.cached / whole.prompt:.1%}" if whole.prompt else NONE,
     )
+
+
+def _cost(spent: Spent) -> str:
+    """Return a cost in USD with what is not in it: never an amount if no price is known."""
+    cost = spent.known_cost
+    if cost is None:
+        return "unknown"
+    return joined((usd(cost), element("small", _without(spent)))) if spent.unpriced else usd(cost)
+
+
+def _without(spent: Spent) -> str:
+    return f"without {counted(spent.unpriced, 'request')} of unknown cost"
 
 
 def _pair(whole: MinuteFigures, quantile: Quantile) -> str:
@@ -242,9 +266,5 @@ def _spender_tables(hour: HourFigures) -> Iterator[Markup]:
 
 
 def _spender(spender: str, spent: Spent, whole: Spent) -> Markup:
-    unknown = f"without {counted(spent.unpriced, 'request')} of unknown cost" if spent.unpriced else ""
-    cost: str = usd(spent.cost)
-    if unknown:
-        cost = joined((cost, element("small", unknown))) if spent.cost else "unknown"
-    share = f"{spent.cost / whole.cost:.1%}" if whole.cost and cost != "unknown" else ""
-    return row(_SPENDERS, name(_name_of(spender)), cost, share, f"{spent.tokens:,}", f"{spent.requests:,}")
+    share = f"{spent.cost / whole.cost:.1%}" if whole.cost and spent.known_cost is not None else ""
+    return row(_SPENDERS, name(_name_of(spender)), _cost(spent), share, f"{spent.tokens:,}", f"{spent.requests:,}")

@@ -210,7 +210,7 @@ def routes(page: StatusPage) -> Markup:
 
 
 def _route(each: RouteRow) -> Markup:
-    count = len(each.targets) + each.more
+    count = each.count
     words, colour = _ROUTE_STATES[each.state]
     told = element("span", words, class_=f"state {colour}")
     if each.skipped:

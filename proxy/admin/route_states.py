@@ -15,7 +15,7 @@ from proxy.admin.reload_history import PastReload
 from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.routing.policies import WEIGHED
-from proxy.routing.resolve_model import reached, settings_of
+from proxy.routing.resolve_model import inner_route, reached, settings_of
 from proxy.routing.route_settings import FALLBACKS
 from proxy.routing.snapshot import ANYONE, Route, RouteMember, Snapshot, Team
 
@@ -103,27 +103,28 @@ class RouteState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route of the config file, or of a team's own: its strategy, its targets, of which `more` are left out, how many
-    of all are `skipped` and how many are `up`, and its fallbacks after a failure of a kind, in words."""
+    """A route of the config file, or of a team's own: its strategy, its targets, of which `more` are left out, and its
+    fallbacks after a failure of a kind, in words. Of the `count` targets of the route that it stands for, itself unless
+    its only target is a route, `skipped` are skipped and `up` are up."""
 
     name: str
     team: str
     policy: str
     targets: Sequence[TargetOfRoute]
     more: int
+    count: int
     skipped: int
     up: int
     fallbacks: Sequence[str]
 
     @property
     def state(self) -> RouteState:
-        """Its state, by its targets."""
-        count = len(self.targets) + self.more
-        if self.skipped == count:
+        """Its state, by the targets of the route that it stands for: a name for a route is as that route is."""
+        if self.skipped == self.count:
             return RouteState.DOWN
         if not self.up:
             return RouteState.FAILING
-        return RouteState.UP if self.up == count else RouteState.IN_PART
+        return RouteState.UP if self.up == self.count else RouteState.IN_PART
 
 
 def route_rows(snapshot: Snapshot, status: ProcessStatus) -> list[RouteRow]:
@@ -135,22 +136,34 @@ def route_rows(snapshot: Snapshot, status: ProcessStatus) -> list[RouteRow]:
 
 
 def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) -> RouteRow:
-    whole = sum(member.weight for member in route.members)
-    targets = [
-        _target(status, route, member, reached(snapshot, team, member.name), whole if route.policy in WEIGHED else 0)
-        for member in route.members
-    ]
-    fallbacks = settings_of(snapshot, team, route).fallbacks
+    targets = _targets(snapshot, status, route, team)
+    real = _stands_for(snapshot, team, route)
+    deciding = targets if real is route else _targets(snapshot, status, real, team)
+    settings = settings_of(snapshot, team, route)
+    source = f" (of {settings.fallbacks_of})" if settings.fallbacks_of else ""
     return RouteRow(
         route.name,
         "" if team is ANYONE else team.name,
         route.policy,
         targets[:MOST_TARGETS],
         len(targets[MOST_TARGETS:]),
-        sum(1 for target in targets if target.why),
-        sum(1 for target in targets if target.serves),
-        [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in fallbacks.items()],
+        len(deciding),
+        sum(1 for target in deciding if target.why),
+        sum(1 for target in deciding if target.serves),
+        [f"on {FALLBACKS[kind]}{source}: {', '.join(names)}" for kind, names in settings.fallbacks.items()],
     )
+
+
+def _stands_for(snapshot: Snapshot, team: Team, route: Route) -> Route:
+    """Return the route that a name stands for: itself, or by its only target another one, however many lie between."""
+    while len(route.members) == 1 and (inner := inner_route(snapshot, team, route.members[0].name)) is not None:
+        route = inner
+    return route
+
+
+def _targets(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) -> list[TargetOfRoute]:
+    whole = sum(member.weight for member in route.members) if route.policy in WEIGHED else 0
+    return [_target(status, route, member, reached(snapshot, team, member.name), whole) for member in route.members]
 
 
 def _target(

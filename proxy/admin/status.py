@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import chain
 from typing import Final, Protocol
 
 from config.problem import did_you_mean, shown
@@ -26,9 +27,9 @@ from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.usage_report import UsageAnswer
 from proxy.limits.limit_views import LimitView
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot
+from proxy.telemetry.cached_exposition import CachedExposition
 from proxy.telemetry.log_format import timestamp
 from proxy.telemetry.log_writer import LineWriter
-from proxy.telemetry.metrics import CachedExposition
 from proxy.version import VERSION
 
 MOST_TEAMS: Final = 20
@@ -292,9 +293,9 @@ class OneProcess:
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
         """Return the status with what is used of limits, of all or those of a team, and with counts of requests."""
-        book, times = self._limits.book, self._limits.team.times()
+        book, users, times = self._limits.book, self._limits.team.users, self._limits.team.times()
         # In a thread: a table may have ten thousand teams, and a thousand deployments.
-        used = await asyncio.to_thread(lambda: most_used(book.views(*times), team))
+        used = await asyncio.to_thread(lambda: most_used(chain(book.views(*times), users.views(*times)), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
         hour = await asyncio.to_thread(self._watch.hour.taken().figures)
         return replace(self.status(), limits=used, recent=recent, hour=hour)

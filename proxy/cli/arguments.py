@@ -344,7 +344,10 @@ def _add_import(commands: Commands) -> None:
     parser = _command(commands, "import", None, summary, IMPORT_EXAMPLES)
     inner = parser.add_subparsers(metavar="GATEWAY", required=True)
     for gateway, file in GATEWAYS.items():
-        summary = f"read {file}, print the table or write it, and check it: 0 valid, 3 valid with parts left out, 1 not"
+        summary = (
+            f"read {file}, print the table or write it, and check it: 0 valid, 3 valid with parts left out, "
+            "4 valid where what is missing here is installed, 1 not"
+        )
         each = _command(
             inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
         )

@@ -24,6 +24,7 @@ from proxy.gateway.dry_run import (
     is_counted,
     sent_calls,
     upstream_headers,
+    why_dropped,
 )
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
@@ -90,9 +91,10 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
+    source = f" (fallbacks of {explanation.fallbacks_of})" if explanation.fallbacks_of else ""
     for kind, trials in explanation.fallbacks.items():
         yield ""
-        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these:", Ink.BOLD)
+        yield paint(f"After {_AFTER.get(kind, kind.value)}, instead of the next of these{source}:", Ink.BOLD)
         for number, trial in enumerate(trials, 1):
             yield ""
             yield from _trial_lines(number, trial, trials[0].outcome)
@@ -164,6 +166,7 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
         yield "The prompt is held against the context window first; where that cannot be told, the engine counts it."
     notes = {"emulated": outcome.emulated, "dropped": outcome.dropped}
     yield from (f"{note}: {', '.join(fields)}" for note, fields in notes.items() if fields)
+    yield from (f"  {why}" for why in why_dropped(outcome).values())
 
 
 def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
@@ -210,6 +213,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
             kind.value: [_trial_facts(trial, explanation.chosen) for trial in trials]
             for kind, trials in explanation.fallbacks.items()
         },
+        "fallbacks_of": explanation.fallbacks_of or None,
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
         "affinity": None if explanation.placed is None else _placed_facts(explanation.placed),
@@ -267,7 +271,8 @@ def _trial_facts(trial: Trial, chosen: Calls | None) -> dict[str, object]:
     }
     if isinstance(outcome, Refusal):
         return {**facts, "refused": {"code": outcome.code, "param": outcome.param, "message": outcome.message}}
-    notes = {"emulated": outcome.emulated, "dropped": outcome.dropped, "counted_first": is_counted(outcome)}
+    notes: dict[str, object] = {"emulated": outcome.emulated, "dropped": outcome.dropped}
+    notes |= {"why_dropped": dict(why_dropped(outcome)), "counted_first": is_counted(outcome)}
     return {**facts, **notes, "calls": [*map(_call_facts, sent_calls(outcome))]}
 
 

@@ -283,9 +283,11 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
         for member in route.members:
             weight = str(member.weight) if route.policy in WEIGHED else NONE
             yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
-        for kind, names in settings_of(snapshot, team, route).fallbacks.items():
+        settings = settings_of(snapshot, team, route)
+        source = f" of {settings.fallbacks_of}" if settings.fallbacks_of else ""
+        for kind, names in settings.fallbacks.items():
             for name in names:
-                yield (route.name, owner, f"on {FALLBACKS[kind]}", NONE, name, _reached(snapshot, team, name))
+                yield (route.name, owner, f"on {FALLBACKS[kind]}{source}", NONE, name, _reached(snapshot, team, name))
 
 
 def _reached(snapshot: Snapshot, team: Team, name: str) -> str:

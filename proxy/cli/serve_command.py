@@ -6,6 +6,7 @@ from typing import Literal
 
 from proxy.cli.terminal import CommandError
 from proxy.lean_event_loop import run
+from proxy.ledger.ledger_settings import LedgerRefusedError
 from proxy.listener.aiohttp_version import installed_fault
 from proxy.process.assemble_app import Addresses
 from proxy.process.assemble_app import serve as run_gateway
@@ -34,6 +35,8 @@ def serve(source: Source, options: ServeOptions) -> int:
         return _serve_by_several(source, table, listen, count)
     try:
         run(run_gateway(source, table, listen))
+    except LedgerRefusedError as error:
+        raise CommandError(str(error)) from None
     except OSError as error:
         raise cannot_listen(listen, error) from None
     return 0
@@ -47,6 +50,8 @@ def _serve_by_several(source: Source, table: LoadedTable, listen: Addresses, cou
     template = fork_template(table)
     try:
         failure = asyncio.run(supervise(source, table, listen, count, template))
+    except LedgerRefusedError as error:
+        raise CommandError(str(error)) from None
     except OSError as error:
         raise cannot_listen(listen, error) from None
     if failure:

@@ -17,6 +17,10 @@ INCOMPLETE = 3
 """Exit status: the command ran, and something was left out of what it made."""
 
 
+UNEQUIPPED = 4
+"""Exit status: the command ran, and what it made is valid, but this machine lacks what it needs, such as an extra."""
+
+
 class CommandError(Exception):
     """A command cannot go on. The text is one line for the operator, without a secret; `status` is the exit status."""
 

@@ -78,7 +78,7 @@ class Dispatcher:
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
         )
-        self.guard = ObserverGuard(metrics, self.now)
+        self.guard = ObserverGuard(metrics.observer_failed, self.now)
         self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
         ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         self.reports = AttemptReports(*ends, self.limits)

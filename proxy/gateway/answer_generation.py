@@ -23,6 +23,7 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
+from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_answers import GuardedAnswers
@@ -85,7 +86,7 @@ class TextGeneration:
     ) -> Awaitable[web.StreamResponse]:
         """Admit a parsed request and answer it. Raises GatewayError for a stream above the limit of streams."""
         record = call.record
-        record.asked, record.stream, record.user = request.model, request.stream, request.params.get("user")
+        record.asked, record.stream, record.user = request.model, request.stream, end_user(request.user)
         if record.sampled is not None:
             call.shared.guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:

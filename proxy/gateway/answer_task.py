@@ -18,6 +18,7 @@ from proxy.errors import upstream_failed
 from proxy.gateway.answer_request import answer_headers, make_job, record_failure, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.task_apis import A, Q, TaskApi
+from proxy.limits.limit import end_user
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
@@ -45,7 +46,7 @@ class TaskAnswers:
         heavy = is_heavy(body)
         parse = partial(api.parse, body, call.default_model(task))
         request = call.for_path(await call.parsed(self._threads, parse, heavy=heavy))
-        record.asked = request.model
+        record.asked, record.user = request.model, end_user(request.user)
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)
         planned = call.plan(request.model, self._dispatcher.load)

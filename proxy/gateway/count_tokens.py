@@ -29,7 +29,8 @@ from proxy.routing.snapshot import Team
 from proxy.surfaces.anthropic.parse_body import parse_count
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limiter import Held, RequestSize, TeamLimiter
+from proxy.teams.held_limits import Held
+from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.upstream.transport import read_whole, unwatched
 
 COUNT_WAIT: Final = 5.0

@@ -32,8 +32,9 @@ from proxy.gateway.match_path import resolve_path
 from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
+from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.resolve_model import Plan, plan, settings_of
 from proxy.routing.session_load import PlacedSession, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
@@ -86,8 +87,9 @@ class Explanation:
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
-    `placed` says how the conversation of the request orders the targets (`None`: the name has no affinity). If the name
-    has second attempts, `unhedged` is why this request has none, as a clause (`None`: it may have one).
+    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` says how
+    the conversation of the request orders the targets (`None`: the name has no affinity). If the name has second
+    attempts, `unhedged` is why this request has none, as a clause (`None`: it may have one).
     """
 
     path: str
@@ -103,6 +105,7 @@ class Explanation:
     plugins: tuple[str, ...] = ()
     placed: PlacedSession | None = None
     unhedged: str | None = None
+    fallbacks_of: str = ""
 
     @property
     def chosen(self) -> Calls | None:
@@ -163,8 +166,8 @@ class StoreNeeded(ValueError):
     """A request that refers to stored responses, which only a running gateway has."""
 
 
-_Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize]
-"""A plan, what each target of it would get, and how large the request is."""
+_Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize, str | None]
+"""A plan, what each target of it would get, how large the request is, and the end user whom it names."""
 
 
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
@@ -185,14 +188,14 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome, size, placed, unhedged = _planned_text(snapshot, team, match, action, body, load)
+            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome, size = _planned_task(snapshot, team, match, action, body, load)
+            planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
-            planned, outcome, size = _planned_passed(snapshot, team, match, action, body, load)
+            planned, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
-        limits = request_limits(snapshot, team, planned, size)
+        limits = request_limits(snapshot, team, planned, size, end_user(user))
         trials = _trials(outcome, planned, planned.targets)
         for kind, targets in planned.fallbacks.items():
             fallbacks[kind] = _trials(outcome, planned, targets)
@@ -202,7 +205,14 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
     found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
-    return Explanation(*found, placed=placed, unhedged=unhedged)
+    fallbacks_of = _fallbacks_of(snapshot, team, planned)
+    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of)
+
+
+def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
+    """Return the route at which the fallbacks of a plan are written, empty if it is the one that was asked for."""
+    route = None if planned is None else team.routes.get(planned.asked) or snapshot.routes.get(planned.asked)
+    return "" if route is None else settings_of(snapshot, team, route).fallbacks_of
 
 
 def _planned_text(
@@ -219,7 +229,7 @@ def _planned_text(
     size = request_size(request, [*planned.every_target])
     outcome = partial(_outcome, request, team, own.sent(planned.affinity))
     unhedged = why_not_hedged(request, storing=surface.name in STORING)
-    return honouring_first(planned, request, team), outcome, size, own.placed, unhedged
+    return honouring_first(planned, request, team), outcome, size, request.user, own.placed, unhedged
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -235,7 +245,7 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (len(body), 0, 1)
+    return planned, outcome, (len(body), 0, 1), request.user
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -249,7 +259,7 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (0, 0, 1)
+    return planned, outcome, (0, 0, 1), request.user
 
 
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
@@ -289,6 +299,11 @@ def sent_calls(calls: Calls) -> tuple[UpstreamRequest, ...]:
 def is_counted(calls: Calls) -> bool:
     """Return whether the prompt is held against the context window first."""
     return isinstance(calls, CallPlan) and calls.counted
+
+
+def why_dropped(calls: Calls) -> Mapping[str, str]:
+    """Return the dropped fields that the target refuses, each with the reason, as the refusal would say it."""
+    return calls.refused if isinstance(calls, CallPlan) else {}
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:

@@ -12,6 +12,7 @@ from providers.target import Target
 from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.discovered_names import each_discovered
+from proxy.routing.in_service import is_served
 from proxy.routing.resolve_model import Plan, each_visible, whole_plan
 from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
@@ -80,10 +81,12 @@ class Catalogue:
         async for name in self._in_slices(each_visible(snapshot, team)):
             if name not in seen:
                 seen.add(name)
-                yield self._card(name, whole_plan(snapshot, team, name, surface.name, IDLE), known)
+                planned = whole_plan(snapshot, team, name, surface.name, IDLE)
+                if is_served(planned.targets):
+                    yield self._card(name, planned, known)
         async for vendor, listed in self._in_slices(_discovered(snapshot, team, known)):
             for name, targets in each_discovered(snapshot, team, vendor, listed.name):
-                if name not in seen:
+                if name not in seen and is_served(targets):
                     seen.add(name)
                     yield self._card_of(name, vendor, targets, [listed] * len(targets))
 

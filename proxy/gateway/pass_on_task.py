@@ -43,6 +43,7 @@ from proxy.gateway.answer_request import (
 )
 from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
+from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
@@ -104,7 +105,7 @@ class PassThrough:
 
     async def _answer(self, call: ClientCall, request: PassedRequest, *, heavy: bool) -> web.StreamResponse:
         record, team, request = call.record, call.team, call.for_path(request)
-        record.asked, record.stream = request.model, request.stream
+        record.asked, record.stream, record.user = request.model, request.stream, end_user(request.user)
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)
             if _is_checked(request, call.guards) and may_stream(request):

@@ -27,6 +27,10 @@ class ClientTask(ClientRequest, TaskRequest, Protocol):
     def model(self) -> str:
         """The client's model string."""
 
+    @property
+    def user(self) -> str | None:
+        """The end user whom the client names."""
+
 
 class TaskAnswer(Protocol):
     """The answer to a task."""

@@ -11,7 +11,7 @@ from proxy.ledger.ledger_row import Journaled
 from proxy.ledger.rollups import SlotSpend, UsageSums
 from proxy.ledger.usage_query import UsageQuery
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the schema. A database of a higher one is refused."""
 
 SPEND_KEPT: Final = 40 * 86400.0
@@ -25,12 +25,14 @@ MARGIN_MS: Final = 86_400_000
 class SpendChanges:
     """What `spent_since` found: the present sums of slots that changed, and `batch`, from which to ask the next time.
 
-    `loaded` is, for each process, the number of the last of its rows that is in the database.
+    `loaded` is, for each process, the number of the last of its rows that is in the database. `users` are the changed
+    slots of end users, if they were asked for.
     """
 
     batch: int
     spent: Sequence[SlotSpend]
     loaded: Mapping[str, int]
+    users: Sequence[SlotSpend] = ()
 
 
 Amounts: TypeAlias = tuple[int, int, int]
@@ -40,12 +42,13 @@ Amounts: TypeAlias = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class SpendBase:
     """What `spent_from` found at batch `batch`: for each slot asked for, what each scope used from it on; and the slots
-    from the recent one on, one by one."""
+    from the recent one on, one by one. For `users` see SpendChanges."""
 
     batch: int
     totals: Sequence[Mapping[str, Amounts]]
     recent: Sequence[SlotSpend]
     loaded: Mapping[str, int]
+    users: Sequence[SlotSpend] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,16 @@ class LedgerStore(Protocol):
 class LedgerReader(Protocol):
     """Reads, beside the process that writes."""
 
-    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
-        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+    def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
+        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them. `users` is
+        the batch after which those of end users are asked for, None for not at all."""
 
-    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
-        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
+    def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
+        """Return what each scope used from each of these slots on, and the slots from `recent` on. For `users` see
+        `spent_since`."""
+
+    def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
+        """Do as `spent_from` for the scopes of some end users."""
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""

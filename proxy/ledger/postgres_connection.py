@@ -45,7 +45,7 @@ WAIT: Final = 10
 
 Row = tuple[Any, ...]
 
-Value = str | int | bytes | None
+Value = str | int | bytes | list[str] | None
 
 T = TypeVar("T")
 

@@ -54,7 +54,20 @@ _FIRST: Final = (
     "CREATE TABLE dragoman.loaded (gateway text PRIMARY KEY, sequence bigint NOT NULL, time timestamptz NOT NULL)",
 )
 
-MIGRATIONS: Final = (_FIRST,)
+_SECOND: Final = (
+    """
+    CREATE TABLE dragoman.spend_user (
+        scope text NOT NULL, slot bigint NOT NULL, requests bigint NOT NULL, tokens bigint NOT NULL,
+        cost bigint NOT NULL, unpriced bigint NOT NULL, batch bigint NOT NULL,
+        PRIMARY KEY (scope, slot)
+    )
+    """,
+    "CREATE INDEX spend_user_batch ON dragoman.spend_user (batch)",
+    "CREATE INDEX spend_user_slot ON dragoman.spend_user (slot)",
+    "UPDATE dragoman.meta SET version = 2",
+)
+
+MIGRATIONS: Final = (_FIRST, _SECOND)
 """Step n leads to version n + 1."""
 
 _COLUMNS: Final = (
@@ -85,6 +98,8 @@ ADD_SPEND: Final = """
         unpriced = old.unpriced + excluded.unpriced, batch = excluded.batch
 """
 
+ADD_USER_SPEND: Final = ADD_SPEND.replace("dragoman.spend ", "dragoman.spend_user ")
+
 ADD_DAY: Final = f"""
     INSERT INTO dragoman.usage_day AS old ({_DAY_COLUMNS}) VALUES ({", ".join(["%s"] * 14)})
     ON CONFLICT (day, team, key_name, model, deployment) DO UPDATE SET requests = old.requests + excluded.requests,
@@ -114,6 +129,13 @@ TOTALS: Final = """
 """
 
 SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE"
+
+USER_TOTALS: Final = """
+    SELECT scope, sum(requests), sum(tokens), sum(cost) FROM dragoman.spend_user
+    WHERE scope = ANY(%s) AND slot >= %s GROUP BY scope
+"""
+
+USERS_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend_user WHERE"
 
 MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid

@@ -7,13 +7,22 @@ committed in the order of their numbers, which readers rely on, and two loaders 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from proxy.ledger import postgres_schema as sql
 from proxy.ledger.ledger_row import LATEST, Journaled, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
-from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.ledger_store import (
+    MARGIN_MS,
+    SPEND_KEPT,
+    VERSION,
+    Amounts,
+    SpendBase,
+    SpendChanges,
+    UsageLine,
+    last_of_each,
+)
 from proxy.ledger.postgres_connection import LONG_ANSWER, SILENCE, PostgresConnection
 from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
 from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
@@ -86,6 +95,7 @@ class PostgresStore:
             new = [found[each.bytes] for (each,) in link.rows(sql.ADD_INCOMING)]
             sums = roll_up(new, self._days.of)
             link.run_each(sql.ADD_SPEND, [(*each, batch) for each in sums.spent()])
+            link.run_each(sql.ADD_USER_SPEND, [(*each, batch) for each in sums.spent_by_users()])
             link.run_each(sql.ADD_DAY, sums.used())
             link.run_each(sql.ADD_LOADED, last_of_each(rows))
         self._months |= made
@@ -128,6 +138,7 @@ class PostgresStore:
             link.run("DELETE FROM dragoman.usage_day WHERE day < %s", (self._days.of(oldest // SLOT_MS),))
             first_slot = (now - round(max(keep, SPEND_KEPT) * 1000)) // SLOT_MS
             link.run("DELETE FROM dragoman.spend WHERE slot < %s", (first_slot,))
+            link.run("DELETE FROM dragoman.spend_user WHERE slot < %s", (first_slot,))
             link.run("DELETE FROM dragoman.loaded WHERE time < to_timestamp(%s / 1000.0)", (oldest - MARGIN_MS,))
 
     def close(self) -> None:
@@ -153,23 +164,29 @@ class PostgresReader:
             self._connection = PostgresConnection(self._settings.url, self._settings.place)
         return self._connection
 
-    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
-        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+    def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
+        """See LedgerReader."""
         with self._one_state() as (link, batch):
             if after:
                 spent = _spent(link, "batch > %s AND slot >= %s", after, slot)
             else:
                 spent = _spent(link, "slot >= %s", slot)
-            return SpendChanges(batch, spent, _loaded(link))
+            return SpendChanges(batch, spent, _loaded(link), _users_since(link, users))
 
-    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
-        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
+    def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
+        """See LedgerReader."""
         with self._one_state() as (link, batch):
-            totals = [
-                {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in link.rows(sql.TOTALS, (slot,))}
-                for slot in slots
-            ]
-            return SpendBase(batch, totals, _spent(link, "slot >= %s", recent), _loaded(link))
+            totals = [_totals(link.rows(sql.TOTALS, (slot,))) for slot in slots]
+            spent = _spent(link, "slot >= %s", recent)
+            return SpendBase(batch, totals, spent, _loaded(link), _users_since(link, users))
+
+    def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
+        """See LedgerReader."""
+        named = list(scopes)
+        with self._one_state() as (link, batch):
+            totals = [_totals(link.rows(sql.USER_TOTALS, (named, slot))) for slot in slots]
+            rows = link.rows(f"{sql.USERS_SPENT} scope = ANY(%s) AND slot >= %s", (named, recent))
+            return SpendBase(batch, totals, [SlotSpend(*row) for row in rows], _loaded(link))
 
     @contextmanager
     def _one_state(self) -> Iterator[tuple[PostgresConnection, int]]:
@@ -211,6 +228,15 @@ class PostgresReader:
 
 def _spent(link: PostgresConnection, where: str, *parameters: int) -> list[SlotSpend]:
     return [SlotSpend(*row) for row in link.rows(f"{sql.SPENT} {where}", parameters)]
+
+
+def _totals(rows: Sequence[tuple[Any, ...]]) -> dict[str, Amounts]:
+    return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
+
+
+def _users_since(link: PostgresConnection, after: int | None) -> list[SlotSpend]:
+    """Return the slots of end users that changed after a batch; none if they are not asked for."""
+    return [] if after is None else [SlotSpend(*row) for row in link.rows(f"{sql.USERS_SPENT} batch > %s", (after,))]
 
 
 def _loaded(link: PostgresConnection) -> dict[str, int]:

@@ -1,4 +1,5 @@
 """What a batch of rows adds to the sums: what each scope spent in each quarter of an hour, and each day's usage.
+What end users spent has a table of its own, which is read for those alone whom a process limits: there may be millions.
 
 Pure. All sums are of integers, so the same rows in other batches add up to the same.
 
@@ -15,7 +16,7 @@ from zoneinfo import ZoneInfoNotFoundError
 from config.time_zones import zone_named
 from proxy.ledger.ledger_row import INCOMPLETE, LedgerRow
 from proxy.ledger.ledger_settings import LedgerRefusedError
-from proxy.limits.limit import ScopeSide, Subject, scopes_of
+from proxy.limits.limit import ScopeSide, Subject, scopes_of, user_scope
 
 SLOT_MS: Final = 900_000
 """A slot's number is the time in ms since 1970, divided by this."""
@@ -49,7 +50,7 @@ class SlotSpend(NamedTuple):
 
 class UsageSums(NamedTuple):
     """Sums over requests. `errors` are those whose outcome is not `ok`; for `unpriced` see `is_unpriced`; `ms` is
-    time."""
+    time. `cost` is in billionths of a USD, without that of `unpriced` requests."""
 
     requests: int = 0
     errors: int = 0
@@ -61,6 +62,11 @@ class UsageSums(NamedTuple):
     unpriced: int = 0
     ms: int = 0
 
+    @property
+    def known_cost(self) -> int | None:
+        """The cost that is known: `None` if no price of what was used is, and a lower bound if some are not."""
+        return None if self.unpriced and not self.cost else self.cost
+
     def plus(self, other: "UsageSums") -> "UsageSums":
         """Return both together."""
         return UsageSums(*(mine + its for mine, its in zip(self, other, strict=True)))
@@ -71,11 +77,16 @@ class Rollup:
     """The additions of one batch."""
 
     spend: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    users: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     days: dict[DayKey, list[int]] = field(default_factory=dict)
 
     def spent(self) -> list[SlotSpend]:
         """The additions to `spend`, in an order that is the same for every batch."""
         return [SlotSpend(scope, slot, *sums) for (scope, slot), sums in sorted(self.spend.items())]
+
+    def spent_by_users(self) -> list[SlotSpend]:
+        """The additions to `spend_user`, in the same order."""
+        return [SlotSpend(scope, slot, *sums) for (scope, slot), sums in sorted(self.users.items())]
 
     def used(self) -> list[tuple[str | int, ...]]:
         """The additions to `usage_day`, each the key and the sums."""
@@ -132,6 +143,7 @@ def is_unpriced(row: LedgerRow) -> bool:
 def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
     """Return what the rows add; `day_of` names the day of a slot. Rows that count for the same are added up first: a
     batch has many of them, and each row counts in seven sums."""
+    made = Rollup()
     alike: dict[tuple[int, str, str, str, str | None, bool], tuple[LedgerRow, list[int]]] = {}
     for row in rows:
         asked = row.attempts > 0
@@ -139,7 +151,10 @@ def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
         found = alike.get(like)
         if found is None:
             found = alike[like] = row, [0] * len(UsageSums._fields)
-        sums = found[1]
+        sums, unknown = found[1], is_unpriced(row)
+        if asked and row.user_name:
+            used_by = (1, (row.tokens_in or 0) + (row.tokens_out or 0), row.cost or 0, int(unknown))
+            _add(made.users, (user_scope(row.team, row.user_name), row.time // SLOT_MS), used_by)
         sums[0] += 1
         if row.outcome != GOOD:
             sums[1] += 1
@@ -149,10 +164,9 @@ def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
         sums[5] += row.tokens_reasoning or 0
         if row.cost is not None:
             sums[6] += row.cost
-        if is_unpriced(row):
+        if unknown:
             sums[7] += 1
         sums[8] += row.ms
-    made = Rollup()
     for row, each in alike.values():
         used, slot = UsageSums(*each), row.time // SLOT_MS
         for scope in scopes(row):

@@ -4,11 +4,11 @@ Reading all of a month takes 0.1 s with thousands of teams; a second's changes a
 when a period begins, and when something changes that lies back longer than RECENT: a journal that was away.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from proxy.ledger.ledger_store import Amounts, LedgerReader
+from proxy.ledger.ledger_store import Amounts, LedgerReader, SpendBase
 from proxy.ledger.rollups import SLOT_MS, SlotSpend
 
 RECENT: Final = 8
@@ -23,10 +23,13 @@ P = TypeVar("P", bound=Hashable)
 @dataclass(frozen=True, slots=True)
 class SpentNews(Generic[P]):
     """What has changed: for each period, the sums of scopes that are others than before. `loaded` is, for each process,
-    the number of the last of its rows that is in these sums."""
+    the number of the last of its rows that is in these sums. `batch` is the last one that was read, `users` are the
+    present sums of changed slots of end users, if they were asked for."""
 
     sums: Mapping[P, Mapping[str, Amounts]]
     loaded: Mapping[str, int]
+    batch: int
+    users: Sequence[SlotSpend] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -39,31 +42,35 @@ class SpentTotals(Generic[P]):
     _first: int = 0
     _batch: int = 0
 
-    def refresh(self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int) -> SpentNews[P]:
+    def refresh(
+        self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int, users: int | None = None
+    ) -> SpentNews[P]:
         """Return what has changed since the last call, all sums of periods that have just begun included. `periods` are
-        their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots."""
+        their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots. Changes
+        of end users are asked for after the batch `users`, or not at all (None)."""
         starts = {period: begin // SLOT for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
-            return self._read_all(reader, starts, now)
-        changes = reader.spent_since(0, self._batch)
+            return self._read_all(reader, starts, now, users)
+        changes = reader.spent_since(0, self._batch, users)
         oldest = min(starts.values(), default=0)
         if any(oldest <= each.slot < self._first for each in changes.spent):
-            return self._read_all(reader, starts, now)
+            return self._read_all(reader, starts, now, users)
         changed: dict[P, dict[str, Amounts]] = {period: {} for period in starts}
         for each in changes.spent:
             if each.slot >= self._first:
                 self._add(each, changed)
         self._batch = changes.batch
         self._forget(now)
-        return SpentNews(changed, changes.loaded)
+        return SpentNews(changed, changes.loaded, changes.batch, changes.users)
 
-    def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int) -> SpentNews[P]:
+    def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int, users: int | None) -> SpentNews[P]:
         first = now // SLOT - RECENT
-        base = reader.spent_from(list(starts.values()), first)
+        base = reader.spent_from(list(starts.values()), first, users)
         self._totals = {period: dict(totals) for period, totals in zip(starts, base.totals, strict=True)}
         self._slots = {(each.scope, each.slot): _amounts(each) for each in base.recent}
         self._starts, self._first, self._batch = dict(starts), first, base.batch
-        return SpentNews({period: dict(totals) for period, totals in self._totals.items()}, base.loaded)
+        every = {period: dict(totals) for period, totals in self._totals.items()}
+        return SpentNews(every, base.loaded, base.batch, base.users)
 
     def _add(self, each: SlotSpend, changed: Mapping[P, dict[str, Amounts]]) -> None:
         """Add what a slot has more than before to the periods that it lies in."""
@@ -83,6 +90,116 @@ class SpentTotals(Generic[P]):
         if recent - self._first >= RECENT:
             self._slots = {key: amounts for key, amounts in self._slots.items() if key[1] >= recent}
             self._first = recent
+
+
+@dataclass(slots=True, eq=False)
+class _UserSums(Generic[P]):
+    """What the ledger has of one end user: the sum of each period with the slot in which that begins, and the slots
+    from `first` on, one by one."""
+
+    first: int
+    totals: dict[P, tuple[int, Amounts]]
+    slots: dict[int, Amounts]
+
+    def follow(self, slot: int, present: Amounts) -> bool:
+        """Take the present sum of a slot; return whether that was possible."""
+        if slot < self.first:
+            return all(slot < start for start, _ in self.totals.values())
+        before = self.slots.get(slot, (0, 0, 0))
+        self.slots[slot] = present
+        for period, (start, old) in self.totals.items():
+            if slot >= start:
+                total = tuple(map(_plus_difference, old, present, before))
+                self.totals[period] = start, (total[0], total[1], total[2])
+        return True
+
+    def begin(self, period: P, start: int) -> bool:
+        """Add up a period from where it begins now; return whether that was possible."""
+        known = self.totals.get(period)
+        if known is not None and known[0] == start:
+            return True
+        if start < self.first:
+            return False
+        requests = tokens = cost = 0
+        for slot, amounts in self.slots.items():
+            if slot >= start:
+                requests, tokens, cost = requests + amounts[0], tokens + amounts[1], cost + amounts[2]
+        self.totals[period] = start, (requests, tokens, cost)
+        return True
+
+    def forget(self, recent: int) -> None:
+        """Keep few slots."""
+        if recent - self.first >= RECENT:
+            self.slots = {slot: amounts for slot, amounts in self.slots.items() if slot >= recent}
+            self.first = recent
+
+
+@dataclass(slots=True, eq=False)
+class UserTotals(Generic[P]):
+    """The same of the end users whom a process limits: few of many, each read when it is first seen. Holds no more than
+    was begun and not forgotten. `batch` is the one up to which changes were followed."""
+
+    batch: int = 0
+    _users: dict[str, _UserSums[P]] = field(default_factory=dict)
+
+    def __contains__(self, scope: str) -> bool:
+        return scope in self._users
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def forget(self, scopes: Collection[str]) -> None:
+        """Know nothing more of these."""
+        for scope in scopes:
+            self._users.pop(scope, None)
+
+    def begin(
+        self, scopes: Collection[str], base: SpendBase, starts: Mapping[P, int], now: int
+    ) -> dict[P, dict[str, Amounts]]:
+        """Take what `users_from` found of these from the slots `starts` on, and the recent ones; return all sums."""
+        if not self._users:
+            self.batch = base.batch
+        slots: dict[str, dict[int, Amounts]] = {}
+        for each in base.recent:
+            slots.setdefault(each.scope, {})[each.slot] = _amounts(each)
+        found: dict[P, dict[str, Amounts]] = {period: {} for period in starts}
+        for scope in scopes:
+            totals: dict[P, tuple[int, Amounts]] = {}
+            for (period, start), sums in zip(starts.items(), base.totals, strict=True):
+                amounts = found[period][scope] = sums.get(scope, (0, 0, 0))
+                totals[period] = start, amounts
+            self._users[scope] = _UserSums(recent_slot(now), totals, slots.get(scope, {}))
+        return found
+
+    def follow(
+        self, changed: Sequence[SlotSpend], batch: int, starts: Mapping[P, int], now: int
+    ) -> tuple[dict[P, dict[str, Amounts]], set[str]]:
+        """Take slots that changed up to a batch; return the sums of whom they concern, and who has to be read anew."""
+        self.batch = batch
+        touched: set[str] = set()
+        stale: set[str] = set()
+        for each in changed:
+            user = self._users.get(each.scope)
+            if user is None:
+                continue
+            touched.add(each.scope)
+            if not user.follow(each.slot, _amounts(each)):
+                stale.add(each.scope)
+        found: dict[P, dict[str, Amounts]] = {period: {} for period in starts}
+        for scope in touched - stale:
+            user = self._users[scope]
+            if not all([user.begin(period, start) for period, start in starts.items()]):
+                stale.add(scope)
+                continue
+            for period in starts:
+                found[period][scope] = user.totals[period][1]
+            user.forget(recent_slot(now))
+        return found, stale
+
+
+def recent_slot(now: int) -> int:
+    """Return the first of the slots whose sums are known one by one, at `now` in seconds since 1970."""
+    return now // SLOT - RECENT
 
 
 def _amounts(each: SlotSpend) -> Amounts:

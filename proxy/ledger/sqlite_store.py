@@ -48,6 +48,14 @@ _OPENING: Final = (
 )
 """A cache of 500 KB instead of 2 MB is as fast: rows come in at the ends of the indexes."""
 
+_SPENDING: Final = """
+    CREATE TABLE {} (
+        scope TEXT NOT NULL, slot INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+        cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, batch INTEGER NOT NULL,
+        PRIMARY KEY (scope, slot)
+    ) WITHOUT ROWID
+    """
+
 _FIRST: Final = (
     "CREATE TABLE meta (version INTEGER NOT NULL, zone TEXT NOT NULL, batch INTEGER NOT NULL)",
     "INSERT INTO meta VALUES (1, '', 0)",
@@ -64,13 +72,7 @@ _FIRST: Final = (
     """,
     "CREATE INDEX request_team_time ON request (team, time)",
     "CREATE INDEX request_time ON request (time)",
-    """
-    CREATE TABLE spend (
-        scope TEXT NOT NULL, slot INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
-        cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, batch INTEGER NOT NULL,
-        PRIMARY KEY (scope, slot)
-    ) WITHOUT ROWID
-    """,
+    _SPENDING.format("spend"),
     "CREATE INDEX spend_batch ON spend (batch)",
     "CREATE INDEX spend_slot ON spend (slot)",
     """
@@ -86,7 +88,14 @@ _FIRST: Final = (
     "CREATE TABLE loaded (gateway TEXT PRIMARY KEY, sequence INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID",
 )
 
-_MIGRATIONS: Final = (_FIRST,)
+_SECOND: Final = (
+    _SPENDING.format("spend_user"),
+    "CREATE INDEX spend_user_batch ON spend_user (batch)",
+    "CREATE INDEX spend_user_slot ON spend_user (slot)",
+    "UPDATE meta SET version = 2",
+)
+
+_MIGRATIONS: Final = (_FIRST, _SECOND)
 """Step n leads to version n + 1, in one transaction."""
 
 _REQUEST_COLUMNS: Final = (
@@ -107,6 +116,8 @@ _ADD_SPEND: Final = """
     ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens,
         cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced, batch = excluded.batch
 """
+
+_ADD_USER_SPEND: Final = _ADD_SPEND.replace("INTO spend ", "INTO spend_user ")
 
 _ADD_DAY: Final = f"""
     INSERT INTO usage_day ({_DAY_COLUMNS}) VALUES ({", ".join("?" * 14)})
@@ -133,7 +144,9 @@ _REBUILD_DAYS: Final = f"""
 
 _TOTALS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend WHERE slot >= ? GROUP BY scope"
 
-_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE"
+_OF_USERS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend_user WHERE slot >= ? AND scope IN"
+
+_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM"
 
 # The store ------------------------------------------------------------------------------------------------------------
 
@@ -211,8 +224,11 @@ class SqliteStore:
         os.sched_yield()
         sums = roll_up(rows, self._days.of)
         spent = [(*each, batch) for each in sums.spent()]
+        users = [(*each, batch) for each in sums.spent_by_users()]
         os.sched_yield()
-        for statement, values in ((_ADD_REQUEST, rows), (_ADD_SPEND, spent), (_ADD_DAY, sums.used())):
+        for statement, values in (
+            *((_ADD_REQUEST, rows), (_ADD_SPEND, spent), (_ADD_USER_SPEND, users), (_ADD_DAY, sums.used())),
+        ):
             for start in range(0, len(values), WRITTEN_AT_ONCE):
                 run(statement, values[start : start + WRITTEN_AT_ONCE])
                 os.sched_yield()
@@ -232,7 +248,8 @@ class SqliteStore:
                     break
                 time.sleep(0.001)  # for who waits for the file
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
-            run("DELETE FROM spend WHERE slot < ?", (first_slot,))
+            for table in ("spend", "spend_user"):
+                run(f"DELETE FROM {table} WHERE slot < ?", (first_slot,))  # noqa: S608 - constant
             run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
             self._connection.executescript("PRAGMA incremental_vacuum(2000)")  # `execute` ends with the first page
 
@@ -266,18 +283,32 @@ class SqliteReader:
                 self._connection.close()
                 raise
 
-    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
-        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+    def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
+        """See LedgerReader."""
         with self._one_state() as batch:
             spent = self._spent("batch > ? AND +slot >= ?", after, slot) if after else self._spent("slot >= ?", slot)
-            return SpendChanges(batch, spent, self._loaded())
+            return SpendChanges(batch, spent, self._loaded(), self._users_since(users))
 
-    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
-        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
+    def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
+        """See LedgerReader."""
         run = self._connection.execute
         with self._one_state() as batch:
             totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
-            return SpendBase(batch, totals, self._spent("slot >= ?", recent), self._loaded())
+            spent = self._spent("slot >= ?", recent)
+            return SpendBase(batch, totals, spent, self._loaded(), self._users_since(users))
+
+    def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
+        """See LedgerReader."""
+        run, named = self._connection.execute, f"({', '.join('?' * len(scopes))})"
+        with self._one_state() as batch:
+            found = [run(f"{_OF_USERS} {named} GROUP BY scope", (slot, *scopes)).fetchall() for slot in slots]
+            totals = [{row[0]: (row[1], row[2], row[3]) for row in rows} for rows in found]
+            recently = run(f"{_SPENT} spend_user WHERE slot >= ? AND scope IN {named}", (recent, *scopes))
+            return SpendBase(batch, totals, [SlotSpend(*row) for row in recently], self._loaded())
+
+    def _users_since(self, after: int | None) -> list[SlotSpend]:
+        """Return the slots of end users that changed after a batch; none if they are not asked for."""
+        return [] if after is None else self._spent("batch > ?", after, table="spend_user")
 
     @contextmanager
     def _one_state(self) -> Iterator[int]:
@@ -286,8 +317,8 @@ class SqliteReader:
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
 
-    def _spent(self, where: str, *parameters: int) -> list[SlotSpend]:
-        return [SlotSpend(*row) for row in self._connection.execute(f"{_SPENT} {where}", parameters)]
+    def _spent(self, where: str, *parameters: int, table: str = "spend") -> list[SlotSpend]:
+        return [SlotSpend(*row) for row in self._connection.execute(f"{_SPENT} {table} WHERE {where}", parameters)]
 
     def _loaded(self) -> dict[str, int]:
         return dict(self._connection.execute("SELECT gateway, sequence FROM loaded").fetchall())

@@ -150,7 +150,8 @@ def _cells(sums: UsageSums) -> list[str]:
     share = f"{sums.tokens_cached / sums.tokens_in:.1%}" if sums.tokens_in else "-"
     after = (sums.tokens_out, sums.tokens_reasoning)
     numbers = [*(f"{count:,}" for count in before), share, *(f"{count:,}" for count in after)]
-    return [*numbers, usd(sums.cost), f"{sums.unpriced:,}"]
+    cost = sums.known_cost
+    return [*numbers, "-" if cost is None else usd(cost), f"{sums.unpriced:,}"]
 
 
 def shown(text: str) -> str:
@@ -170,13 +171,13 @@ def loaded_note(report: UsageReport) -> str:
 
 
 def usage_csv(report: UsageReport) -> str:
-    """Return the report as CSV without a total, cost in USD with nine digits."""
+    """Return the report as CSV without a total: cost in USD with nine digits, empty if it is not known."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*report.query.by, *(name for name in UsageSums._fields if name != "cost"), "cost_usd"])
     for line in report.lines:
         numbers = [number for name, number in zip(UsageSums._fields, line.sums, strict=True) if name != "cost"]
-        writer.writerow([*(_inert(shown(each)) for each in line.group), *numbers, _exact(line.sums.cost)])
+        writer.writerow([*(_inert(shown(each)) for each in line.group), *numbers, _exact(line.sums.known_cost)])
     return out.getvalue()
 
 
@@ -185,12 +186,12 @@ def _inert(text: str) -> str:
     return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
 
 
-def _exact(nano: int) -> str:
-    return f"{nano // NANO}.{nano % NANO:09}"
+def _exact(nano: int | None) -> str:
+    return "" if nano is None else f"{nano // NANO}.{nano % NANO:09}"
 
 
 def usage_json(report: UsageReport) -> bytes:
-    """Return the report as a JSON object."""
+    """Return the report as a JSON object. `cost_usd` is null if no price of what was used is known."""
     query = report.query
     lines = report.lines
     if len(lines) > MOST_LINES:
@@ -213,10 +214,11 @@ def usage_json(report: UsageReport) -> bytes:
     )
 
 
-def _members(sums: UsageSums) -> dict[str, int | float]:
-    members: dict[str, int | float] = dict(zip(UsageSums._fields, sums, strict=True))
+def _members(sums: UsageSums) -> dict[str, int | float | None]:
+    members: dict[str, int | float | None] = dict(zip(UsageSums._fields, sums, strict=True))
     del members["cost"]
-    return {**members, "cost_usd": sums.cost / NANO}
+    cost = sums.known_cost
+    return {**members, "cost_usd": None if cost is None else cost / NANO}
 
 
 def _stamp(ms: int) -> str:

@@ -2,13 +2,15 @@
 
 A *scope* is who or what is limited: one row of `SCOPE_KINDS` for each kind. It is a text, such as `team search`: by it
 limits are counted, shared between processes, summed in the ledger and shown. The client's scopes are known as soon as a
-request is parsed: one at its limit refuses the request. A target's are known only when it is to be called: one at its
-limit has the target skipped.
+request is parsed: one at its limit refuses the request. So is an end user's, but clients may make up any number of
+users. A target's are known only when it is to be called: one at its limit has the target skipped.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
 
@@ -110,21 +112,39 @@ class TeamLimits:
     patience: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class EachUser:
+    """What each end user of a team is limited to. `required` says that requests without a user are refused."""
+
+    limits: Limits = UNLIMITED
+    budgets: tuple[ScopeBudget, ...] = ()
+    required: bool = False
+
+    @property
+    def periods(self) -> frozenset[Period]:
+        """The calendar periods by which anything is counted."""
+        every: tuple[Quota | ScopeBudget, ...] = (*self.limits.quotas, *self.budgets)
+        return frozenset(each.period for each in every)
+
+
 class ScopeSide(StrEnum):
     """Whose scope it is."""
 
     CLIENT = "client"
+    USER = "user"
     TARGET = "target"
 
 
 class Subject(NamedTuple):
-    """What scopes are found from: the team, the label of its key (empty: none), the label of the name asked for, and of
-    a request that was planned further the label of its target, `vendor/model/deployment`."""
+    """What scopes are found from: the team, the label of its key (empty: none), the label of the name asked for, of a
+    request that was planned further the label of its target, `vendor/model/deployment`, and the digest of the end user
+    (empty: none)."""
 
     team: str
     key: str
     model: str
     target: str = ""
+    user: str = ""
 
     @property
     def target_model(self) -> str:
@@ -149,6 +169,7 @@ SCOPE_KINDS: Final = (
     ScopeKind(ScopeSide.CLIENT, lambda of: f"team {of.team} model {of.model}"),
     ScopeKind(ScopeSide.CLIENT, lambda of: f"team {of.team}"),
     ScopeKind(ScopeSide.CLIENT, lambda _: ALL),
+    ScopeKind(ScopeSide.USER, lambda of: f"user {of.team}/{of.user}" if of.user else ""),
     ScopeKind(ScopeSide.TARGET, lambda of: f"deployment {of.target}"),
     ScopeKind(ScopeSide.TARGET, lambda of: f"model {of.target_model}"),
     ScopeKind(ScopeSide.TARGET, lambda of: f"vendor {of.target.partition('/')[0]}"),
@@ -159,6 +180,45 @@ SCOPE_KINDS: Final = (
 def scopes_of(side: ScopeSide, subject: Subject) -> tuple[str, ...]:
     """Return the scopes of one side that a request counts in."""
     return tuple(text for kind in SCOPE_KINDS if kind.side is side and (text := kind.text(subject)))
+
+
+USER_BYTES: Final = 256
+"""Of the name of an end user, in UTF-8; a longer one is known by its digest."""
+
+_DIGEST_BYTES: Final = 16
+_DIGEST: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def end_user(name: str | None) -> str | None:
+    """Return the name of an end user as the ledger keeps it, None for no name. Clients send any text of any length."""
+    if not name:
+        return None
+    if len(name) <= USER_BYTES // 4 or len(_written(name)) <= USER_BYTES:
+        return name
+    return user_digest(name)
+
+
+def user_digest(name: str) -> str:
+    """Return 32 hex digits by which an end user is counted and shown: BLAKE2b of the name, as `b2sum -l 128` prints it.
+    A name that is such a digest stands for itself: on `/v1/messages` it is all that is known of a user."""
+    if _DIGEST.fullmatch(name):
+        return name
+    return blake2b(_written(name), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _written(name: str) -> bytes:
+    """Return a name as the ledger writes it, but for its length."""
+    return name.replace("\0", "\ufffd").encode(errors="replace")
+
+
+def user_scope(team: str, name: str) -> str:
+    """Return the scope of an end user of a team."""
+    return scopes_of(ScopeSide.USER, Subject(team, "", "", user=user_digest(name)))[0]
+
+
+def is_user_scope(scope: str) -> bool:
+    """Return whether a scope is that of an end user."""
+    return scope.startswith("user ")
 
 
 CENTS: Final = NANO // 10

@@ -14,13 +14,13 @@ from typing import Final
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, ScopeBudget
+from proxy.limits.limit import UNLIMITED, Limits, Period, ScopeBudget, is_user_scope
 from proxy.limits.limit_views import Exceeded, LimitView
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
-from proxy.limits.spending import SpendingNotes
+from proxy.limits.spending import SpendingCounter, SpendingNotes
 from proxy.limits.waiting_lines import (
     LONGEST,
     Leased,
@@ -48,7 +48,8 @@ FREE: Final = Reservation(NOTHING, 0, None)
 
 class LimitBook:
     """`clock` is the loop's, `wall` the seconds since 1970. Without `leases` this process counts by itself. `shares` is
-    how limits were divided before a restart."""
+    how limits were divided before a restart. `maker` makes what counts, `user` finds the scope of an end user, and
+    `unread` says whether a counter is one's of whom nobody has read yet what the ledger has."""
 
     def __init__(
         self,
@@ -58,11 +59,13 @@ class LimitBook:
         shares: Mapping[str, tuple[float, int]] | None = None,
     ) -> None:
         self.notes = SpendingNotes()
+        self.user: Callable[[str], ScopeState | None] = lambda scope: None
+        self.unread: Callable[[SpendingCounter], bool] = lambda counter: False
         self._clock = clock
         self._wall = wall
         self._leases = leases
-        self._maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
-        if leases is not None and (known := self._maker.shares.get(ROLL_CALL)):
+        self.maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
+        if leases is not None and (known := self.maker.shares.get(ROLL_CALL)):
             leases.assume(known[1])
         self._scopes: dict[str, ScopeState] = {}
         self._former: dict[str, ScopeState] = {}
@@ -90,7 +93,7 @@ class LimitBook:
         """Put a table's limits in force. Scopes that stay go on with what they have counted, whatever their limits are
         now; those that are gone end with their last request, and hold for who waits for them already."""
         wall = self._wall()
-        clocks = self._maker.clocks
+        clocks = self.maker.clocks
         moved = bool(clocks) and clocks[Period.DAY].zone != zone
         if not clocks or moved:
             clocks.update({period: PeriodClock(period, zone, wall) for period in CALENDAR})
@@ -105,14 +108,14 @@ class LimitBook:
             if state is None or state.limits != own or state.budgets != spend or moved:
                 former, state = state, ScopeState(own, spend)
                 if former is not None and former.made:
-                    state.make(scope, self._maker, now, former)
+                    state.make(scope, self.maker, now, former)
             self._scopes[scope] = state
         waited = self._waited_for() if before else ()
         for scope, state in before.items():
             if scope in waited:
                 self._former[scope] = state
             else:
-                state.end(self._maker)
+                state.end(self.maker)
         if self._scopes and self._leases is not None:
             self._leases.join()
 
@@ -175,40 +178,40 @@ class LimitBook:
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
         """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""
         state = self._scopes.get(scope)
-        if state is None or not state.budgets:
-            return None
-        reached = [budget for counter in state.counters for budget in counter.routes(now, wall)]
-        return max(reached, key=lambda budget: budget.at).route if reached else None
+        return None if state is None else state.route(now, wall)
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
         """Return the calendar periods that are now, for the ledger to add up."""
-        for clock in self._maker.clocks.values():
+        for clock in self.maker.clocks.values():
             clock.move(wall)
-        return {period: (clock.start, clock.end) for period, clock in self._maker.clocks.items()}
+        return {period: (clock.start, clock.end) for period, clock in self.maker.clocks.items()}
 
     def set_back(self, wall: float) -> bool:
         """Return whether the wall clock is before the periods that are in force."""
-        return any(clock.ahead(wall) for clock in self._maker.clocks.values())
+        return any(clock.ahead(wall) for clock in self.maker.clocks.values())
 
     def load(
         self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
     ) -> None:
+        """Do as `load_some`, where the sums of scopes that are not named have not changed."""
+        self.load_some(period, start, sums, mark, touched)
+        unloaded = self.notes.unloaded
+        for counter in [each for each in unloaded if each.clock.period is period and not self.unread(each)]:
+            if not counter.unchanged(start, mark, touched):
+                unloaded.discard(counter)
+
+    def load_some(
+        self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
+    ) -> None:
         """Take the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They hold all that this
-        process settled up to `mark`, and maybe some of what it settled up to `touched`; so do those of scopes that are
-        not named, which have not changed."""
+        process settled up to `mark`, and maybe some of what it settled up to `touched`."""
         for scope, amounts in sums.items():
-            state = self._scopes.get(scope)
+            state = self._scopes.get(scope) or self.user(scope)
             if state is None or not (state.limits.quotas or state.budgets):
                 continue
             if not state.made:
-                state.make(scope, self._maker, self._clock())
-            for counter in state.counters:
-                if counter.clock.period is period:
-                    counter.load(start, amounts[INDEX[counter.rules.unit]], mark, touched)
-        unloaded = self.notes.unloaded
-        for counter in [each for each in unloaded if each.clock.period is period]:
-            if not counter.unchanged(start, mark, touched):
-                unloaded.discard(counter)
+                state.make(scope, self.maker, self._clock())
+            state.load(period, start, amounts, mark, touched)
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the scopes that have been in use, with what is left."""
@@ -223,12 +226,10 @@ class LimitBook:
         leases = self._leases
         if leases is None:
             return {}
-        found = {} if leases.met else dict(self._maker.shares)
+        found = {} if leases.met else dict(self.maker.shares)
         now = self._clock()
         for state in list(self._scopes.values()):
-            for meter in (*state.places, *state.rates):
-                if isinstance(meter, RateLease | LeasedPlaces) and (known := meter.division(now)):
-                    found[meter.key] = known
+            found.update(state.divisions(now))
         if (processes := leases.division) is not None:
             found[ROLL_CALL] = processes
         return found
@@ -246,11 +247,11 @@ class LimitBook:
 
     def _of_scope(self, scope: str, now: float) -> Meters:
         """Return what counts for a scope, made when it is first asked for."""
-        state = self._scopes.get(scope) or self._former.get(scope)
+        state = self._scopes.get(scope) or self._former.get(scope) or self.user(scope)
         if state is None:
             return NOTHING
         if not state.made:
-            state.make(scope, self._maker, now)
+            state.make(scope, self.maker, now)
         return state
 
     def meters(self, scopes: Sequence[str], now: float) -> Meters:
@@ -260,6 +261,8 @@ class LimitBook:
             return known
         every = [meters for scope in scopes if (meters := self._of_scope(scope, now)) is not NOTHING]
         if len(every) > 1:
+            if is_user_scope(named[0]):  # there may be any number
+                return joined(every)
             if len(self._joined) >= JOINED:
                 self._joined.clear()
             both = self._joined[named] = joined(every)
@@ -328,7 +331,7 @@ class LimitBook:
             return
         waited = self._waited_for()
         for scope in [each for each in self._former if each not in waited]:
-            self._former.pop(scope).end(self._maker)
+            self._former.pop(scope).end(self.maker)
             self._joined.clear()
 
     def _ask_for(self, waiter: LeaseWaiter) -> None:
@@ -389,7 +392,7 @@ class LimitBook:
         return None
 
     def _places(self, scope: str) -> Places | None:
-        state = self._scopes.get(scope)
+        state = self._scopes.get(scope) or self.user(scope)
         return state.places[0] if state is not None and state.places else None
 
 

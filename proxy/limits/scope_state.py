@@ -9,7 +9,7 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
+from proxy.limits.limit import INDEX, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
@@ -100,12 +100,34 @@ class ScopeState(Meters):
 
     def end(self, maker: MeterMaker, kept: Collection[int] = ()) -> None:
         """Stop exchanging what is not `kept`: it is no longer in the table. Running requests settle what they hold."""
+        maker.notes.unloaded.difference_update([each for each in self.counters if id(each) not in kept])
         if maker.leases is not None:
             maker.leases.drop(
                 meter
                 for _, meter in self
                 if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
             )
+
+    def load(self, period: Period, start: int, amounts: tuple[int, int, int], mark: int, touched: int) -> None:
+        """Take the ledger's sums of the period that begins at `start`. See SpendingCounter.load."""
+        for counter in self.counters:
+            if counter.clock.period is period:
+                counter.load(start, amounts[INDEX[counter.rules.unit]], mark, touched)
+
+    def route(self, now: float, wall: float) -> str | None:
+        """Return the name by which requests are answered by what was spent, None for the one asked for."""
+        if not self.budgets:
+            return None
+        reached = [budget for counter in self.counters for budget in counter.routes(now, wall)]
+        return max(reached, key=lambda budget: budget.at).route if reached else None
+
+    def divisions(self, now: float) -> dict[str, tuple[float, int]]:
+        """Return how rates and places are divided among processes, by the keys of their leases."""
+        found = {}
+        for meter in (*self.places, *self.rates):
+            if isinstance(meter, RateLease | LeasedPlaces) and (known := meter.division(now)):
+                found[meter.key] = known
+        return found
 
     def _spending(self) -> dict[tuple[Unit, Period], list[Quota | ScopeBudget]]:
         """Return quotas and budgets by what one counter counts."""

@@ -41,15 +41,15 @@ NOTHING_MORE: Final = (0, 0, 0)
 @dataclass(frozen=True, slots=True)
 class SpendingRules:
     """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
-    something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget;
-    `index` is where the amount of its unit stands."""
+    something else happens, in rising order. `needs_price` is a budget that refuses what has no price. `told` is the
+    amount of a quota, of which headers speak, None of a budget; `index` is where the amount of its unit stands."""
 
     limits: tuple[Quota | ScopeBudget, ...]
     unit: Unit
     most: float
     refuses: Quota | ScopeBudget | None
     steps: tuple[tuple[float, ScopeBudget], ...]
-    needs_price: bool
+    needs_price: ScopeBudget | None
     told: int | None
     index: int
 
@@ -70,7 +70,8 @@ def _rules_of(limits: tuple[Quota | ScopeBudget, ...]) -> SpendingRules:
             steps.append((at, each))
         elif at < most:
             most, refuses = at, each
-    priced = any(isinstance(each, ScopeBudget) and each.unpriced == "reject" for each in limits)
+    budgets = [each for each in limits if isinstance(each, ScopeBudget)]
+    priced = next((each for each in budgets if each.unpriced == "reject"), None)
     rising = tuple(sorted(steps, key=lambda step: step[0]))
     told = refuses.amount if isinstance(refuses, Quota) else None
     unit = limits[0].unit
@@ -257,9 +258,9 @@ class SpendingCounter:
         rules, ends = self.rules, self.clock.end
         limit = rules.refuses
         kind = LimitKind.QUOTA if isinstance(limit, Quota) else LimitKind.BUDGET
-        if units is None and rules.needs_price:
-            kind = LimitKind.UNPRICED
         most, wait = 0 if limit is None else math.floor(rules.most), max(0.0, ends - wall)
+        if units is None and (strict := rules.needs_price) is not None:
+            kind, most = LimitKind.UNPRICED, strict.amount
         period, reserved = self.clock.period, self.reserved
         return Exceeded(scope, kind, rules.unit, period, most, self.spent, units or 0, wait, ends, reserved)
 

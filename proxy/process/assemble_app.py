@@ -13,6 +13,8 @@ from functools import partial
 
 from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.counting_together import ALONE, Siblings
+from proxy.accounting.gateway_lock import sole_gateway
+from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
@@ -381,7 +383,8 @@ async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
     heartbeat, lines = Heartbeat.private(), unbuffered(sys.stdout)
     # Standard output is the access log: what plugins print goes beside it.
     with redirect_stdout(sys.stderr), FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
-        async with running(source, table, listen, lines, heartbeat=heartbeat) as app:
+        started = running(source, table, listen, lines, heartbeat=heartbeat)
+        async with sole_gateway(settings_of(table.loaded)), started as app:
             shutdown = Shutdown()
             shutdown.listen()
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)

@@ -7,8 +7,6 @@ with its traceback and counted, and the others run all the same.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Final
 
 from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
@@ -48,7 +46,7 @@ class RequestObserver:
     ) -> None:
         self._metrics = metrics
         self._lines = lines
-        self._guard = ObserverGuard(metrics, clock)
+        self._guard = ObserverGuard(metrics.observer_failed, clock)
         self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
         self._line = LINE_WRITERS[log.form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
@@ -64,7 +62,7 @@ class RequestObserver:
     def finished(self, record: RequestRecord) -> None:
         """Report a request that has ended. Raises nothing."""
         request = record.request_id
-        cost = self._guard.call("metrics", request, _COST, record)
+        cost = self._guard.call("metrics", request, record.settle)
         for observer in self._observers:
             self._guard.call(observer.name, request, observer.observe, record, cost)
 
@@ -93,8 +91,6 @@ class RequestObserver:
         for status, count in counts.items():
             self._metrics.malformed(status, outcome_of(status), count)
 
-
-_COST: Final[Callable[[RequestRecord], float | None]] = attrgetter("cost")
 
 RequestLine = Callable[[RequestRecord, float | None], bytes]
 """Returns the line of a finished request, which cost so much."""

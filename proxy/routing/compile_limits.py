@@ -8,9 +8,32 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, TargetBudgetSection, WrittenLimit
+from config.sections.limits_section import (
+    AnyBudget,
+    BudgetSection,
+    EachUserSection,
+    LimitsSection,
+    OnLimitQueue,
+    TargetBudgetSection,
+    UserBudgetSection,
+    WrittenLimit,
+)
 from config.sections.team_section import TeamKey, TeamSection
-from proxy.limits.limit import NANO, SECONDS, UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, TeamLimits, Unit
+from config.table.table_schema import GatewayConfig
+from proxy.limits.limit import (
+    NANO,
+    SECONDS,
+    UNLIMITED,
+    EachUser,
+    Limits,
+    Period,
+    Quota,
+    Rate,
+    ScopeBudget,
+    TeamLimits,
+    Unit,
+)
+from proxy.request_record import NO_TEAM
 
 NO_LIMITS: Final = TeamLimits(models=MappingProxyType({}))
 """The limits of a team that has none."""
@@ -45,9 +68,10 @@ def _limits(section: LimitsSection, burst: _Burst) -> Limits:
     return Limits(tuple(rates), tuple(quotas), section.concurrent)
 
 
-def _budget(section: BudgetSection | TargetBudgetSection) -> ScopeBudget:
+def _budget(section: AnyBudget) -> ScopeBudget:
     then = section.then if isinstance(section.then, str) else "route"
-    route, unpriced = (section.route, section.unpriced) if isinstance(section, BudgetSection) else (None, "ignore")
+    route = section.route if isinstance(section, BudgetSection) else None
+    unpriced = section.unpriced if isinstance(section, BudgetSection | UserBudgetSection) else "ignore"
     spent = (section.at, then, route, unpriced)
     if section.usd is not None:
         return ScopeBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)
@@ -90,7 +114,7 @@ class LimitCompiler:
         self._spends(scope, budgets)
         return self._kept(scope, _limits(section, _part_of_limit))
 
-    def _spends(self, scope: str, sections: Sequence[BudgetSection | TargetBudgetSection]) -> None:
+    def _spends(self, scope: str, sections: Sequence[AnyBudget]) -> None:
         if sections:
             made = tuple(_budget(each) for each in sections)
             self.budgets[scope] = self._equal_budgets.setdefault(made, made)
@@ -101,6 +125,19 @@ class LimitCompiler:
         shared = self._equal.setdefault(limits, limits)
         self.scopes[scope] = shared
         return shared
+
+
+def compile_each_user(config: GatewayConfig) -> dict[str, EachUser]:
+    """Return what each end user may use, by team; without teams, by that of every request."""
+    of_all = config.each_user
+    sections = {name: team.each_user or of_all for name, team in config.teams.items()} or {NO_TEAM: of_all}
+    found = {name: _each_user(section) for name, section in sections.items() if section is not None}
+    return {name: each for name, each in found.items() if each.limits or each.budgets or each.required}
+
+
+def _each_user(section: EachUserSection) -> EachUser:
+    budgets = tuple(_budget(each) for each in section.budget)
+    return EachUser(_limits(section.limits, _whole_limit), budgets, section.required)
 
 
 ScopeLimits: TypeAlias = tuple[tuple[str, Limits], ...]

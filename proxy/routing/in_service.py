@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from proxy.routing.resolve_model import Plan
 
 
+def is_served(targets: Sequence[Target]) -> bool:
+    """Return whether one of the targets may be called. A name without one is refused, and not in lists of models."""
+    return not all(target.out_of_service for target in targets)
+
+
 def in_service(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Return the targets that may be called, in their order."""
     return tuple(target for target in targets if not target.out_of_service)
@@ -24,7 +29,7 @@ def plan_in_service(whole: "Plan") -> "Plan":
     """
     targets = in_service(whole.targets)
     if not targets:
-        raise out_of_service(whole.asked)
+        raise out_of_service(whole.asked, whole.by_route)
     fallbacks = {kind: in_service(group) for kind, group in whole.fallbacks.items()}
     away = tuple(dict.fromkeys(target for target in whole.every_target if target.out_of_service))
     return replace(whole, targets=targets, fallbacks=fallbacks, out_of_service=away)

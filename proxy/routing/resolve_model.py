@@ -221,14 +221,14 @@ def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
     settings = route.own_settings
     while len(route.members) == 1:
         name = route.members[0].name
-        inner = _inner_route(snapshot, team, name)
+        inner = inner_route(snapshot, team, name)
         if inner is None:
             found = find(snapshot, name)
             if found is None:
                 return settings
             model = found.model
-            return settings.over(RouteSettings(cache=model.cache, affinity=model.affinity, hedge=model.hedge))
-        settings = settings.over(inner.own_settings)
+            return settings.over(RouteSettings(cache=model.cache, affinity=model.affinity, hedge=model.hedge), name)
+        settings = settings.over(inner.own_settings, inner.name)
         route = inner
     return settings
 
@@ -269,7 +269,7 @@ def _expand_route(
 def _expand_member(
     snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step], above: AffinityRules | None = None
 ) -> Iterator[Target]:
-    inner = _inner_route(snapshot, team, name)
+    inner = inner_route(snapshot, team, name)
     if inner is not None:
         steps.append(Step("route", inner.name))
         yield from _expand_route(snapshot, team, inner, load, steps, above)
@@ -280,7 +280,7 @@ def _expand_member(
         yield from _order_targets(found, load, above)
 
 
-def _inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
+def inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
     """Return the route that a name means inside another route. A team's own come first."""
     return team.inner_routes.get(name) or snapshot.routes.get(name)
 

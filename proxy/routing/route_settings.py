@@ -25,7 +25,8 @@ class RouteSettings:
     compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` those of conversations,
     `hedge` those of second attempts (`None`: there are none). `written`
     are the names of the settings that the operator wrote at this route: each other one has its built-in value, or that
-    of `defaults`. Every field but `written` has the name that it has in the table.
+    of `defaults`. `fallbacks_of` is the route that the fallbacks were taken from, empty for its own. Every field but
+    these two has the name that it has in the table.
     """
 
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
@@ -34,11 +35,14 @@ class RouteSettings:
     affinity: AffinityRules = BUILT_IN
     hedge: HedgeRules | None = None
     written: frozenset[str] = frozenset()
+    fallbacks_of: str = ""
 
-    def over(self, inner: "RouteSettings") -> "RouteSettings":
-        """Return the settings of a name that stands for one route: its own, or those of that route if not written."""
-        taken = {name: getattr(inner, name) for name in ROUTE_SETTINGS if name not in self.written}
-        return replace(self, **taken, written=self.written | inner.written)
+    def over(self, inner: "RouteSettings", name: str) -> "RouteSettings":
+        """Return the settings of a name that stands for one route: its own, or those of that route, `name`, if not
+        written."""
+        taken = {each: getattr(inner, each) for each in ROUTE_SETTINGS if each not in self.written}
+        source = name if "fallbacks" in taken and inner.fallbacks else self.fallbacks_of
+        return replace(self, **taken, written=self.written | inner.written, fallbacks_of=source)
 
 
 def route_settings(route: RouteSection, defaults: DeploymentSettings) -> RouteSettings:

@@ -22,12 +22,12 @@ from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
 from proxy.hedging.hedge_rules import HedgeRules, model_hedge
-from proxy.limits.limit import ALL, UNLIMITED, Limits, ScopeBudget, TeamLimits
+from proxy.limits.limit import ALL, UNLIMITED, EachUser, Limits, ScopeBudget, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.affinity_rules import BUILT_IN, OFF, AffinityRules, member_group, model_affinity, under_policy
 from proxy.routing.build_target import make_target, unknown_profile
 from proxy.routing.cache_rules import CacheRules, model_cache
-from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
+from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits, compile_each_user
 from proxy.routing.route_settings import RouteSettings, route_settings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.surfaces.registry import SURFACES
@@ -52,9 +52,7 @@ class Model:
     answer cache (`None`: no cache), and whether the list of models names it.
 
     `affinity` are its rules for conversations, `placing` the same as they hold under its policy, and `group` are its
-    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are its rules for second attempts
-    (`None`: there are none).
-    """
+    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are those of second attempts."""
 
     name: str
     policy: str
@@ -155,8 +153,8 @@ class Snapshot:
     `places` says that some name places conversations, so that requests are looked at for theirs.
 
     `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
-    every scope that has some, and `budgets` the budgets. `zone` is that of the periods of limits and budgets.
-    `out_of_service` has the labels of the targets that get no new requests.
+    every scope that has some, `budgets` the budgets, and `each_user` by team what each end user may use. `zone` is that
+    of their periods. `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str
@@ -173,6 +171,7 @@ class Snapshot:
     target_limits: TargetLimits = field(default_factory=dict)
     scopes: Mapping[str, Limits] = field(default_factory=dict)
     budgets: Mapping[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
+    each_user: Mapping[str, EachUser] = field(default_factory=dict)
     zone: tzinfo = UTC
     out_of_service: frozenset[str] = frozenset()
     places: bool = False
@@ -262,6 +261,7 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
         target_limits=MappingProxyType(dict(_target_limits(loaded, compiled.values(), limits))),
         scopes=MappingProxyType(limits.scopes),
         budgets=MappingProxyType(limits.budgets),
+        each_user=MappingProxyType(compile_each_user(config)),
         zone=zone_named(config.server.timezone),
         out_of_service=frozenset(
             target.label for model in compiled.values() for target in model.targets if target.out_of_service
@@ -319,8 +319,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
     away = [position for position, target in enumerate(targets) if target.out_of_service]
     labels, weights = [target.label for target in targets], [target.weight for target in targets]
     group = member_group(name, model.policy, labels, weights, away)
-    cache = model_cache(loaded.config, name)
-    hedge = model_hedge(loaded.config, name)
+    cache, hedge = model_cache(loaded.config, name), model_hedge(loaded.config, name)
     return Model(name, model.policy, tuple(targets), cache, model.listed, affinity, placing, group, hedge)
 
 

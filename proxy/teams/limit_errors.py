@@ -12,7 +12,7 @@ from math import ceil
 from typing import Final
 
 from providers.failure import Failure, FailureKind
-from proxy.errors import ErrorFacts, GatewayError, known_wait
+from proxy.errors import NO_RETRY, ErrorFacts, FieldProblem, GatewayError, invalid_request, known_wait
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
@@ -58,12 +58,19 @@ def refusing_limit(exceeded: Exceeded) -> RefusingLimit:
 
 
 def no_price(scope: str, model: str) -> GatewayError:
-    """Return the error for a model without a price, where a budget in USD is to hold for all that is used."""
+    """Return the error for a model without a price, where a budget in USD is to hold for all that is used: of a budget,
+    as clients know one by its code, and for no time to pass."""
     message = (
         f"The budget of {scope} is in USD, and what '{model}' costs is not known here: ask for one with a price, or "
         "have the gateway's operator write one."
     )
-    return GatewayError(ErrorFacts(400, "invalid_request_error", "unsupported_parameter", message, "model"))
+    return GatewayError(ErrorFacts(429, QUOTA, QUOTA, message, "model", headers=NO_RETRY))
+
+
+def user_required() -> GatewayError:
+    """Return the error for a request that names no end user, where each has limits of its own."""
+    message = "'user' is missing: the gateway's operator has limited each end user, and requires requests to name one."
+    return invalid_request((FieldProblem(("user",), message),))
 
 
 def budget_unread() -> GatewayError:

@@ -6,10 +6,21 @@ Pure: nothing is counted. What was used of them only a running gateway knows.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from proxy.limits.limit import UNLIMITED, ScopeBudget, ScopeSide, Subject, budget_words, limit_words, scopes_of
+from proxy.limits.limit import (
+    UNLIMITED,
+    ScopeBudget,
+    ScopeSide,
+    Subject,
+    budget_words,
+    limit_words,
+    scopes_of,
+    user_scope,
+)
+from proxy.limits.limit_views import EACH_USER
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
+from proxy.teams.limit_errors import user_required
 from proxy.teams.team_limiter import RequestSize
 
 
@@ -33,9 +44,12 @@ class RequestLimits:
     patience: float = 0.0
 
 
-def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize) -> RequestLimits | None:
-    """Return what a request for a plan would be held to; None where there is nothing."""
-    held = tuple(_of_team(snapshot, team, planned.label))
+def request_limits(
+    snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize, user: str | None = None
+) -> RequestLimits | None:
+    """Return what a request for a plan would be held to, which names the end user `user`; None where there is nothing.
+    Raises GatewayError if it has to name one."""
+    held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, planned.label))
     targets = {
         target.label: tuple(
             HeldTo(scope, _words_of(snapshot, scope)) for scope, _ in snapshot.target_limits[target.label]
@@ -48,6 +62,18 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     prompt_bytes, most, _ = size
     tokens = sum(UNKNOWN.parts(prompt_bytes or 0, OUTPUT if most is None else most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
+
+
+def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldTo]:
+    """Yield the limits of an end user, who without a name has none."""
+    rule = snapshot.each_user.get(team.name)
+    if rule is None:
+        return
+    if user is None and rule.required:
+        raise user_required()
+    if words := (*limit_words(rule.limits), *map(_budget, rule.budgets)):
+        named = f"{EACH_USER} of team {team.name} that a request names; this one names none"
+        yield HeldTo(named if user is None else user_scope(team.name, user), words)
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:

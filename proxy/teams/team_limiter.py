@@ -1,23 +1,20 @@
-"""Holds requests to the limits and budgets of their client, which are those of all clients, its team and its key: once,
-after they are parsed and planned, and before any deployment is called.
+"""Holds requests to the limits and budgets of their client, which are those of all clients, its team, its key and its
+end user: once, after they are parsed and planned, and before any deployment is called.
 
 A request without limits costs one look into a dict.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final, TypeAlias
 
-from providers.failure import Failure
-from providers.pricing import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import (
-    MOST_COST,
     MOST_TOKENS,
-    NANO,
+    EachUser,
     Limits,
     Quota,
     Rate,
@@ -26,29 +23,24 @@ from proxy.limits.limit import (
     Subject,
     Unit,
     scopes_of,
+    user_scope,
 )
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
-from proxy.limits.reservation import Meters, Reservation
-from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
-from proxy.request_record import RequestRecord, TargetHold
+from proxy.limits.reservation import Meters
+from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates
+from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import (
-    budget_unread,
-    kept_lines,
-    limit_exceeded,
-    limit_headers,
-    limit_lines,
-    no_price,
-    refusing_limit,
-)
-
-_NANO_PER_MILLIONTH: Final = NANO // 1_000_000
-"""Billionths of a USD in a millionth: prices are per million tokens."""
+from proxy.teams.held_limits import ONE, Amounts, BoundScopes, Held, cost_of
+from proxy.teams.limit_errors import budget_unread, limit_exceeded, no_price, refusing_limit, user_required
+from proxy.teams.user_scopes import UserScopes
 
 KEPT: Final = 16_384
-"""Pairs of key and name whose scopes are kept."""
+"""Pairs of key and name, and of these and an end user, whose scopes are kept."""
+
+LEARN: Final = 2.0
+"""Seconds for which the first request of an end user waits for what the ledger has of it."""
 
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
@@ -59,130 +51,6 @@ RequestSize: TypeAlias = tuple[int | None, int | None, int]
 """What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most tokens
 of each of its answers (None: it does not say), and how many answers it wants. A plain tuple: one is made for most
 requests."""
-
-
-@dataclass(slots=True, eq=False)
-class BoundScopes:
-    """What holds a key's requests for a name: the scopes with limits, whether some of them count more than requests,
-    whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first request
-    and kept: what counts, and what is known of the tokens of such requests, UNKNOWN until there was one."""
-
-    pair: tuple[str, str]
-    scopes: tuple[str, ...] = ()
-    amounts: bool = False
-    budgets: bool = False
-    priced: bool = False
-    meters: Meters | None = None
-    ratio: TokenRatio = UNKNOWN
-
-
-_Amounts: TypeAlias = tuple[int, int | None, tuple[TokenRatio, int, int] | None]
-"""The tokens of a request, what they cost, None where that cannot be told, and what they were estimated from: the
-ratio, the bytes of the prompt, and the most tokens of the answer."""
-
-_ONE: Final[_Amounts] = (1, 0, None)
-"""The amounts of a request where only requests are limited."""
-
-
-class Held(Reservation):
-    """What one request holds of its limits until it ends. See `HeldLimits`."""
-
-    __slots__ = ("_bound", "_ended_at", "_estimate", "_limits", "_target", "soonest")
-
-    def __init__(
-        self,
-        limits: "TeamLimiter",
-        bound: BoundScopes,
-        meters: Meters,
-        amounts: "_Amounts",
-    ) -> None:
-        self._limits = limits
-        self._bound = bound
-        self.meters = meters
-        self.tokens, self._cost, self._estimate = amounts
-        self.soonest: Failure | None = None
-        self._target: TargetHold | None = None
-        self._ended_at: float | None = None
-        self.ended = False
-
-    def cost_at(self, price: Price | None) -> int | None:
-        """See HeldLimits."""
-        if self._estimate is None:
-            return None if price is None else 0
-        ratio, prompt_bytes, most = self._estimate
-        return _paid(price, *ratio.parts(prompt_bytes, most))
-
-    def hold_target(self, reservation: TargetHold) -> None:
-        """See HeldLimits."""
-        self._target = reservation
-
-    def leave_target(self) -> None:
-        """See HeldLimits. The request stays counted there: it was sent."""
-        target, self._target = self._target, None
-        if target is not None:
-            target.settle(0, 0)
-
-    def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
-        answer out of the cache counts as a request, and uses no tokens."""
-        if self.ended:
-            return
-        from_cache = record.cache is not None and record.from_cache
-        if not record.attempts and not from_cache:
-            self.release()
-            self.leave_target()
-            return
-        # If the count of what was used fails, what was reserved counts as used.
-        tokens, billed = self.tokens, self._cost
-        try:
-            self._bill_unanswered(record)
-            if (usage := record.counted) is None:
-                tokens, billed = 0, None
-            else:
-                prompt, answer = usage.prompt_tokens, usage.completion_tokens
-                used = prompt + answer
-                tokens = used if 0 <= used <= MOST_TOKENS else _within(used, MOST_TOKENS)
-                billed = None
-                if self._bound.priced or (self._target is not None and self._target.priced):
-                    paid = record.cost
-                    record.paid = usage, paid  # for the metrics and the ledger, which ask next
-                    if paid is not None:
-                        nano = round(paid * NANO)
-                        billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
-                if (estimate := self._estimate) is not None and not (usage.estimated or from_cache):
-                    ratio, prompt_bytes, most = estimate
-                    if ratio is UNKNOWN:
-                        ratio = self._bound.ratio = self._limits.estimates.begin(self._bound.pair)
-                    ratio.learn(prompt_bytes, most, prompt, answer)
-            limits = self._limits
-            now = self._ended_at = limits._now()
-            if now >= limits.notes.until:
-                limits.settling()
-        finally:
-            self.settle(tokens, billed)
-            if self._target is not None:
-                self._target.settle(tokens, billed)
-
-    def _bill_unanswered(self, record: RequestRecord) -> None:
-        """Bill calls whose answers were not given. A sum over several says nothing of what such a request takes."""
-        if record.unanswered:
-            record.bill_unanswered()
-            self._estimate = None
-
-    def headers(self) -> Mapping[str, str]:
-        """See HeldLimits."""
-        return limit_headers(self.meters.facts(*self._limits.times()))
-
-    def header_lines(self) -> str:
-        """See HeldLimits. The head of a whole answer is written right after the end, by the same reading of the clock.
-        Most answers find nothing used of any rate, since each took less than has come back since its request."""
-        meters, limits = self.meters, self._limits
-        now = limits._now() if self._ended_at is None else self._ended_at
-        if not meters.unused(now):
-            return limit_lines(meters.facts(now, limits._wall()))
-        if meters.full_lines is None:
-            meters.full_lines = kept_lines(meters.facts(now, limits._wall()))
-        return meters.full_lines
 
 
 class TeamLimiter:
@@ -200,14 +68,17 @@ class TeamLimiter:
         self.settling: Callable[[], None] = _nothing
         self.unread: Callable[[], bool] | None = None
         self.refused: Callable[[str, str], None] = lambda team, limit: None
-        self._now = now
-        self._wall = wall
+        self.now = now
+        self.wall = wall
         self._draw = draw
         self._lines = book.lines
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
+        self._nothing = True
+        self.users = UserScopes(book, now, wall)
         self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(KEPT)
+        self._of_users: BoundedDict[tuple[BoundScopes, str], BoundScopes] = BoundedDict(KEPT)
         self._budgets: Mapping[str, tuple[ScopeBudget, ...]] = {}
         self._routed: frozenset[str] = frozenset()
         self._routing: dict[Key, tuple[str, ...]] = {}
@@ -216,24 +87,26 @@ class TeamLimiter:
     def use(self, snapshot: Snapshot) -> None:
         """Put a table's limits in force for requests that begin from now on."""
         budgets = self._budgets = snapshot.budgets
-        self.book.use(snapshot.scopes, budgets, snapshot.zone, self._now())
+        self.book.use(snapshot.scopes, budgets, snapshot.zone, self.now())
         self._zone = snapshot.zone
         amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
+        self.users.use(snapshot.each_user)
+        self._nothing = not self._limited and not self._targets and not snapshot.each_user
         self._routed = frozenset(scope for scope, every in budgets.items() if any(each.route for each in every))
-        self._scopes = BoundedDict(KEPT)
+        self._scopes, self._of_users = BoundedDict(KEPT), BoundedDict(KEPT)
         self._routing = {}
         self._free = {}
 
     @property
     def limits_anything(self) -> bool:
         """Return whether the table has a limit or a budget."""
-        return bool(self._limited) or self._targets
+        return not self._nothing
 
     def times(self) -> tuple[float, float]:
         """Return the time of the loop, and that of the calendar."""
-        return self._now(), self._wall()
+        return self.now(), self.wall()
 
     def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
         """Return the name that answers a client's requests because of what was spent, and the team that may ask for it,
@@ -259,17 +132,21 @@ class TeamLimiter:
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
-        if not self._limited and not self._targets:  # as `limits_anything`, whose call would cost as much again
+        if self._nothing:
             return None
         bound = self._scopes.get((key, planned.label))
         if bound is None:
             bound = self._bind(key, planned.label)
+        if bound.each_user is not None:
+            bound = self._bind_user(bound, bound.each_user, record)
         if not bound.scopes and not self._targets:
             return None
         if bound.budgets and self.unread is not None:
             self._have_read(self.unread, record)
-        amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else _ONE
-        now, wall = self._now(), self._wall()
+        amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else ONE
+        if bound.state is not None and not self._is_known(bound):
+            return partial(self._admitted_once_known, key, record, bound, amounts)
+        now, wall = self.now(), self.wall()
         meters = bound.meters
         if meters is None:
             meters = bound.meters = self.book.meters(bound.scopes, now)
@@ -277,6 +154,12 @@ class TeamLimiter:
         if not self._lines and meters.attempt(amounts[0], amounts[1], now, wall):
             record.held = Held(self, bound, meters, amounts)
             return None
+        return self._begin(key, record, bound, amounts, now, wall)
+
+    def _begin(
+        self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, now: float, wall: float
+    ) -> Later | None:
+        """Admit a request that may lack something, or return what waits until it is admitted."""
         outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], now, wall)
         if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
@@ -285,7 +168,7 @@ class TeamLimiter:
             raise self._refusal(outcome, bound, record)
         return partial(self._admitted_later, key, record, bound, amounts)
 
-    def _measure(self, bound: BoundScopes, planned: Plan, size: RequestSize) -> _Amounts:
+    def _measure(self, bound: BoundScopes, planned: Plan, size: RequestSize) -> Amounts:
         """Estimate what a request takes. Where one of the targets that may answer has no price, nobody knows what it
         costs."""
         prompt_bytes, most, answers = size
@@ -306,7 +189,7 @@ class TeamLimiter:
             if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
                 paid = None
             else:
-                paid = _paid(price, prompt, answer)
+                paid = cost_of(price, prompt, answer)
         return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
 
     def _have_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
@@ -317,23 +200,68 @@ class TeamLimiter:
         self.unread = None
 
     async def _admitted_later(
-        self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: _Amounts, longest: float
+        self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, longest: float
     ) -> None:
-        began, patience = self._now(), min(key.team.limits.patience, longest)
+        began, patience = self.now(), min(key.team.limits.patience, longest)
         try:
             outcome = await self.book.admit_within(bound.scopes, amounts[0], amounts[1], patience)
         finally:
-            record.limit_waited += self._now() - began
+            record.limit_waited += self.now() - began
         if isinstance(outcome, Exceeded):
             raise self._refusal(outcome, bound, record)
         record.held = Held(self, bound, outcome.meters, amounts)
 
+    def _bind_user(self, bound: BoundScopes, rule: EachUser, record: RequestRecord) -> BoundScopes:
+        """Find out what holds a request of an end user beside what holds its key. Raises GatewayError if it names none
+        and has to."""
+        name = record.user
+        if name is None:
+            if rule.required:
+                raise user_required()
+            return bound
+        if not rule.limits and not rule.budgets:
+            return bound
+        made = self._of_users.get((bound, name))
+        if made is None:
+            scope = user_scope(bound.pair[0], name)
+            made = self._of_users[bound, name] = BoundScopes(
+                bound.pair,
+                (scope, *bound.scopes),
+                bound.amounts or bool(rule.budgets) or _on_amounts(rule.limits),
+                bound.budgets or bool(rule.budgets),
+                bound.priced or any(budget.unit is Unit.USD for budget in rule.budgets),
+                user=scope,
+            )
+        state = self.users.touch(made.user, rule)
+        if made.state is not state:
+            made.state, made.meters = state, None
+        return made
+
+    def _is_known(self, bound: BoundScopes) -> bool:
+        """Return whether all is known that a user spent by the calendar."""
+        return bound.state is None or not bound.state.counters or self.users.known(bound.user)
+
+    async def _admitted_once_known(
+        self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, longest: float
+    ) -> None:
+        began, users = self.now(), self.users
+        try:
+            known = await users.learned(bound.user, min(longest, LEARN))
+        finally:
+            waited = self.now() - began
+            record.limit_waited += waited
+        if users.refuses_unread and not known:
+            record.outcome = "limited"
+            raise budget_unread()
+        await self._admitted_later(key, record, bound, amounts, max(0.0, longest - waited))
+
     def _refusal(self, exceeded: Exceeded, bound: BoundScopes, record: RequestRecord) -> GatewayError:
         """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
-        if exceeded.kind is LimitKind.UNPRICED:
-            return no_price(exceeded.scope, record.asked or bound.pair[1])
         record.outcome, record.limit = "limited", refusing_limit(exceeded)
+        if exceeded.kind is LimitKind.UNPRICED:
+            self.refused(team, f"{limit}, unpriced")
+            return no_price(exceeded.scope, record.asked or bound.pair[1])
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
@@ -345,29 +273,15 @@ class TeamLimiter:
         budgets = [budget for scope in scopes for budget in self._budgets.get(scope, ())]
         priced = any(budget.unit is Unit.USD for budget in budgets)
         pair = key.team.name, model
-        bound = self._scopes[key, model] = BoundScopes(pair, scopes, amounts, bool(budgets), priced)
+        each_user = self.users.rules.get(key.team.name)
+        bound = BoundScopes(pair, scopes, amounts, bool(budgets), priced, each_user=each_user)
+        self._scopes[key, model] = bound
         return bound
 
 
 def _subject(key: Key, model: str) -> Subject:
     """Return what the scopes of requests with a key for a name are found from."""
     return Subject(key.team.name, key.label, model)
-
-
-def _paid(price: Price | None, prompt: int, answer: int) -> int | None:
-    """Return what tokens cost, in billionths of a USD; `None` without a price of what is used."""
-    if price is None:
-        return None
-    if price.long_context:
-        price = price.of_length(prompt)
-    if price.output is None:
-        return None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
-    return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)
-
-
-def _within(number: int, most: int) -> int:
-    """Return a number that somebody wrote, from 0 to `most`."""
-    return most if number > most else number if number > 0 else 0
 
 
 def _on_amounts(limits: Limits) -> bool:

@@ -92,7 +92,8 @@ REQUEST_FIELDS: Final = (
         "object",
         "",
         "a limit or budget refused the request",
-        "Whose it is (`scope`), its `kind` and `unit`, its `period` unless it is of requests at once, and its amount.",
+        "Whose it is (`scope`), its `kind` (`rate`, `quota`, `concurrent`, `budget`, or `unpriced`: a budget in USD, "
+        "for a model without a price) and `unit`, its `period` unless it is of requests at once, and its amount.",
         '{"scope":"team search","kind":"budget","unit":"usd","period":"month","limit":"500.00 USD"}',
     ),
     LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),

@@ -4,11 +4,9 @@ What requests add to is counted in plain rows, which a scrape turns into prometh
 take a lock and several calls for each number.
 """
 
-import asyncio
 import math
 import threading
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, Protocol, TypeVar
@@ -35,6 +33,7 @@ from proxy.telemetry.instruments import (
     Series,
 )
 from proxy.telemetry.merged_metrics import MetricFamily
+from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_counts import RequestCounts
 from proxy.version import VERSION
 
@@ -43,11 +42,9 @@ InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 MAX_LABEL_SETS = 5_000
 """Sets of label values that are kept apart; as many labelled histograms take over half a second to render."""
 
+
 SHOWN_DIGITS = 9
 """Decimals of a counter: billionths of a USD, as in the ledger."""
-
-CACHE_SECONDS = 1.0
-"""Seconds for which one exposition serves every scrape."""
 
 
 class KeptSize(Protocol):
@@ -115,11 +112,13 @@ class Instruments:
 
 
 class Metrics:
-    """The metrics of one gateway. Methods that count are called on the event loop's thread alone."""
+    """The metrics of one gateway. Methods that count are called on the event loop's thread alone. Those that count
+    while a request runs raise nothing: a fault in a metric changes no response. It is counted and logged."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         self._touched: set[Series] = set()
+        self._guard = ObserverGuard(self.observer_failed)
         ProcessCollector(registry=self.registry)
         make = self._make = Instruments(self.registry)
         self._counts = RequestCounts(make)
@@ -178,11 +177,14 @@ class Metrics:
         """Return the row in which the calls of a deployment that have not ended are counted, for who counts both."""
         row = self._inflight_rows.get(deployment)
         if row is None:
-            series = self._inflight.series(deployment)
-            row = series.row
-            if series.labels[0][1] == deployment:  # else it stands for others, each counted as an overflow
-                self._inflight_rows[deployment] = row
-        return row
+            row = self._guard.call("metrics", "-", self._new_inflight, deployment)
+        return [0.0] if row is None else row  # after a fault, a row that nobody shows
+
+    def _new_inflight(self, deployment: str) -> list[float]:
+        series = self._inflight.series(deployment)
+        if series.labels[0][1] == deployment:  # else it stands for others, each counted as an overflow
+            self._inflight_rows[deployment] = series.row
+        return series.row
 
     def fallback(self, model: str, reason: str) -> None:
         """Count a request that goes to another deployment; `reason` is the kind of the failure."""
@@ -336,6 +338,10 @@ class Metrics:
             self._limit.labels(deployment).set(limited.limit)
 
     def _add(self, instrument: CounterInstrument, *values: str, count: int = 1) -> None:
+        """Add to a counter. Raises nothing."""
+        self._guard.call("metrics", "-", self._add_to, instrument, values, count)
+
+    def _add_to(self, instrument: CounterInstrument, values: tuple[str, ...], count: int) -> None:
         self._touched.add(series := instrument.series(*values))
         series.row[0] += count
 
@@ -366,31 +372,6 @@ class _FamilyCollector:
             for (name, labels), value in family.samples:
                 metric.add_sample(name, dict(labels), value if digits is None else round(value, digits))
             yield metric
-
-
-class CachedExposition:
-    """A gateway's text exposition, rendered once for all scrapes within CACHE_SECONDS."""
-
-    def __init__(self, render: Callable[[], Awaitable[bytes]]) -> None:
-        self._render = render
-        self._rendering = asyncio.Lock()
-        self._rendered = (-math.inf, b"")
-
-    async def recent(self) -> bytes:
-        """Return the exposition, at most CACHE_SECONDS old."""
-        async with self._rendering:
-            then, text = self._rendered
-            return text if time.monotonic() - then < CACHE_SECONDS else await self._renewed()
-
-    async def fresh(self) -> bytes:
-        """Render the exposition now."""
-        async with self._rendering:
-            return await self._renewed()
-
-    async def _renewed(self) -> bytes:
-        text = await self._render()
-        self._rendered = (time.monotonic(), text)
-        return text
 
 
 def exposition(families: Iterable[MetricFamily]) -> bytes:

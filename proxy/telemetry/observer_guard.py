@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar, TypeVarTuple, Unpack
 
-from proxy.telemetry.metrics import Metrics
-
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
@@ -26,11 +24,13 @@ TRACEBACK_EVERY: Final = 1.0
 
 
 class ObserverGuard:
-    """Calls observers and survives their faults. `clock` counts seconds."""
+    """Calls observers and survives their faults. `count` counts a fault by its observer's name; if it fails itself, the
+    log has that alone. `clock` counts seconds."""
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._metrics = metrics
+    def __init__(self, count: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._count = count
         self._clock = clock
+        self._counting = False
         self._traced: dict[str, float] = {}
         self._log = logging.getLogger("dragoman")
 
@@ -54,11 +54,14 @@ class ObserverGuard:
 
     def _failed(self, name: ObserverName, request_id: str) -> None:
         """Count the fault that is being handled, and log it unless one of this observer was logged just now."""
-        self._metrics.observer_failed(name)
         now = self._clock()
         if now - self._traced.get(name, -TRACEBACK_EVERY) >= TRACEBACK_EVERY:
             self._traced[name] = now
             self._log.exception("request %s: a fault in %s; the response is not affected", request_id, name)
+        if not self._counting:
+            self._counting = True
+            self._count(name)
+            self._counting = False
 
 
 class OneGuard:

@@ -10,6 +10,7 @@ from typing import Final
 
 from config.sections.server_section import ServerSection
 from proxy.accounting import loader_process
+from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
@@ -23,9 +24,10 @@ from proxy.process.set_up_process import log_table, set_up_process, tune_garbage
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
 from proxy.process.start_listener import scheme_of, url_of, with_reach
 from proxy.routing.snapshot import CurrentSnapshot
+from proxy.telemetry.cached_exposition import CachedExposition
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged
-from proxy.telemetry.metrics import CachedExposition, Metrics, exposition
+from proxy.telemetry.metrics import Metrics, exposition
 from proxy.workers.restart_workers import WorkerPool
 from proxy.workers.usable_cores import usable_cores
 from proxy.workers.worker_main import WorkerSettings
@@ -127,6 +129,7 @@ async def supervise(
     async with AsyncExitStack() as stack:
         if template is not None:
             stack.callback(template.end)
+        await stack.enter_async_context(sole_gateway(settings_of(table.loaded)))
         holder = await stack.enter_async_context(reserved(listen.host, listen.port))
         metrics = Metrics()
         metrics.config(table.snapshot.digest)

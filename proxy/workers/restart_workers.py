@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from proxy.admin.status import ProcessStatus
+from proxy.background_tasks import Tasks
 from proxy.off_loop.child_process import Child, ProcessHandle
-from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
+from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, ThreadState, main_thread
 from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
@@ -27,9 +28,15 @@ from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, Worker
 from proxy.workers.worker_template import start_program
 
 BEGIN_LIMIT: Final = 60.0
+"""Seconds that a worker may run or sleep until it has begun. Seconds in which it waits for a core or a disk do not
+count: a machine that is short of them starts everything slowly."""
+
+LONGEST_BEGIN: Final = 600.0
+"""Seconds after which a worker has not begun, whatever it waited for."""
+
 TABLE_LIMIT: Final = 30.0
 STATUS_LIMIT: Final = 1.0
-"""Seconds that a worker has to begin, to take a table, and to respond with its status or metrics."""
+"""Seconds that a worker has to take a table, and to respond with its status or metrics."""
 
 QUICK_END: Final = 10.0
 """Seconds within which the end of a worker counts towards a longer pause before the next start."""
@@ -236,7 +243,8 @@ class WorkerPool:
         table = self.table
         settings = SETTINGS.dump_json(replace(self.settings(table), number=worker.number, name=worker.counted_as))
         try:
-            failure = (await worker.channel.request("begin", BEGIN_LIMIT, settings)).decode()
+            beginning = worker.channel.request("begin", LONGEST_BEGIN, settings)
+            failure = (await begun(beginning, lambda: main_thread(worker.process.pid))).decode()
         except PeerGone as gone:
             failure = str(gone)
         if failure:
@@ -278,6 +286,24 @@ class WorkerPool:
             worker.channel.notify("drain")
             return
         worker.digest = digest.decode()
+
+
+async def begun(beginning: Awaitable[bytes], thread: Callable[[], ThreadState | None]) -> bytes:
+    """Return the response to `begin` of a worker with this main thread. Raises PeerGone after BEGIN_LIMIT."""
+    detector, now = FreezeDetector(BEGIN_LIMIT), asyncio.get_running_loop().time
+
+    async def watch() -> None:
+        while True:
+            if detector.look(1, now(), thread):  # as a loop that has ticked once, and not since
+                limit.reschedule(now())
+            await asyncio.sleep(LOOK_EVERY)
+
+    try:
+        async with asyncio.timeout(None) as limit, Tasks() as tasks:
+            tasks.start(watch())
+            return await beginning
+    except TimeoutError:
+        raise PeerGone(f"no answer to 'begin' within {BEGIN_LIMIT:g} s") from None
 
 
 def restart_delay(quick_ends: int) -> float:

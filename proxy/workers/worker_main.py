@@ -39,8 +39,8 @@ from proxy.telemetry.metrics import Metrics
 from proxy.workers.lease_channel import ENDED, NAME, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
-BEGIN_WAIT: Final = 30.0
-"""Seconds that a supervisor may take to send the settings."""
+BEGIN_WAIT: Final = 600.0
+"""Seconds that a supervisor may take to send the settings. If it ends, the wait ends with it."""
 
 REPORT_EVERY: Final = 0.5
 """Seconds between two reports of metrics: so much is lost with a worker that is killed."""

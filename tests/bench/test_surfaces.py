@@ -28,6 +28,7 @@ def calls(run: Callable[[], None]) -> int:
     return count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in BODIES if name != "chat"])
 def test_a_chunk_calls_no_more_than_a_little_above_what_a_chat_s_does(name: str) -> None:
     assert calls(stream(name)) <= CHUNK_LIMIT * calls(stream("chat"))

@@ -1,7 +1,6 @@
 """`dragoman check` and `dragoman explain` as programs: what they print for a wrong table and for one request."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
+from tests.support.forked_program import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,14 +91,7 @@ EXPECTED: dict[str, tuple[str, JsonObject]] = {
 
 def dragoman(*arguments: str, stdin: bytes = b"", **variables: str) -> "subprocess.CompletedProcess[bytes]":
     """Run a command with these variables and no others."""
-    return subprocess.run(
-        [sys.executable, "-m", "proxy", *arguments],
-        cwd=ROOT,
-        env=variables,
-        input=stdin,
-        capture_output=True,
-        check=False,
-    )
+    return run_program(("-m", "proxy", *arguments), variables, stdin=stdin)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,13 @@ machine that may have much else to do."""
 
 
 def cases() -> Iterator[object]:
-    """Yield each fault on the loop that gateways use, whole and streamed, and on the other loop one of the two, in
-    turn: that it holds on another loop is one thing for both. The others are for the night."""
-    turn = cycle((False, True))
-    on_both = {name: next(turn) for name in dict.fromkeys(each.name for each in faults() if each.stream is not None)}
+    """Yield each fault on the loop that gateways use, whole and streamed, and one of each number on the other loop: it
+    holds on both or on neither, whatever it is. The others are for the night."""
+    seen: set[int] = set()
     for fault in faults():
         yield pytest.param(fault, "asyncio", id=f"{fault.id}-asyncio")
-        nightly = fault.stream not in (None, on_both.get(fault.name))
+        nightly = fault.number in seen
+        seen.add(fault.number)
         yield pytest.param(fault, "uvloop", id=f"{fault.id}-uvloop", marks=[pytest.mark.nightly] if nightly else [])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forked_program import run_program
 from tests.support.looped import looped
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,7 @@ def test_without_an_output_nothing_is_done_for_it(arguments: str) -> None:
 
 @looped("command", ["serve", "routes", "check"])
 def test_a_missing_table_is_one_line(command: str) -> None:
-    done = run(command, "-c", "nowhere.yaml")
+    done = run_program(("-m", "proxy", command, "-c", "nowhere.yaml"))
     said = (done.stdout if command == "check" else done.stderr).decode()
     assert done.returncode == 1
     assert (

@@ -1,10 +1,12 @@
 """What is told of a request follows from what was noted."""
 
+from dataclasses import replace
+
 import pytest
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.request_record import Attempt, RequestRecord, fresh_id, request_id
+from proxy.request_record import Attempt, RefusingLimit, RequestRecord, fresh_id, request_id
 from tests.support.looped import looped
 
 
@@ -56,3 +58,11 @@ def test_an_id_is_24_hex_digits_however_small_its_number(monkeypatch: pytest.Mon
 
 def test_requests_without_an_id_get_different_ones() -> None:
     assert request_id({}) != request_id({})
+
+
+def test_a_limit_is_named_in_a_line() -> None:
+    made = RefusingLimit("team t", "budget", "usd", "month", "5.00 USD")
+    assert made.words == "budget of team t: 5.00 USD per month"
+    unpriced = replace(made, kind="unpriced")
+    assert unpriced.words == "budget of team t: 5.00 USD per month, which refuses a model without a price"
+    assert RefusingLimit("key t/k", "concurrent", "requests", "", "4 requests").words.endswith("4 requests at once")

@@ -3,8 +3,6 @@
 import asyncio
 import base64
 import re
-import subprocess
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
 from tests.security import echo
 from tests.security.canary import CANARIES, canary, leaks
+from tests.support.forked_program import run_program
 from tests.support.gateway import ROOT, RunningGateway, free_ports, running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
@@ -228,8 +227,7 @@ def test_no_command_shows_a_secret(tmp_path: Path, good: bool, commands: Sequenc
     (tmp_path / "ask.json").write_bytes(orjson.dumps({"model": "fake/m", "prompt": "hi"}))
     environment = {**ENVIRONMENT, "PORT": "3", "ADMIN_PORT": "2", "PYTHONPATH": str(ROOT)}
     for command in commands:
-        line = [sys.executable, "-P", "-m", "proxy", *command, "-c", "table.yaml"]
-        done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False)
+        done = run_program(("-P", "-m", "proxy", *command, "-c", "table.yaml"), environment, tmp_path)
         assert (done.returncode == 0) is good, done.stderr
         assert leaks({" ".join(command): done.stdout + done.stderr}) == []
 

@@ -24,9 +24,10 @@ from proxy.gateway.dry_run import explained
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
 from proxy.upstream.request_headers import call_headers
 from tests.security.hostile import body
+from tests.support.nightly import by_day
 
-REQUESTS = 50_000
-SHARDS = 10
+REQUESTS = by_day(10_000, 50_000)
+SHARDS = by_day(2, 10)
 
 CHAT = "/v1/chat/completions"
 PATHS: Mapping[str, JsonObject] = {

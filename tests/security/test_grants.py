@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from config.problem import ConfigError
@@ -13,6 +13,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan, visible
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 Account = tuple[str, str]
@@ -128,7 +129,7 @@ def meant(grant: str) -> Iterable[str]:
     st.dictionaries(st.sampled_from(["r", "v/x", "v/x/x"]), st.lists(st.just("w/x"), min_size=1), max_size=1),
     GRANTS,
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_threat_12_what_a_team_reaches_is_exactly_what_its_grants_lead_to(
     models: dict[str, set[str]], routes: dict[str, list[str]], own: dict[str, list[str]], grants: list[str]
 ) -> None:

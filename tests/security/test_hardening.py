@@ -15,6 +15,7 @@ import yaml
 from proxy.http_client.address_guard import address_allowed
 from tests.security.floor import ROOT
 from tests.security.test_addresses import forms
+from tests.support.forked_program import run_program
 
 DEPLOY = ROOT / "deploy"
 KNOWN_HOOKS = {
@@ -254,7 +255,6 @@ def test_the_gateway_runs_where_memory_is_never_both_written_and_run() -> None:
 def test_the_process_does_not_start_with_an_admin_listener_that_anybody_could_reach(tmp_path: Path, host: str) -> None:
     table = tmp_path / "t.yaml"
     table.write_text(f"version: 1\nserver: {{admin: {{host: '{host}'}}}}\nvendors: {{mock: {{}}}}\n", "utf-8")
-    command = [sys.executable, "-m", "proxy", "serve", "-c", str(table), "--port", "0"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=30)
+    done = run_program(("-m", "proxy", "serve", "-c", str(table), "--port", "0"))
     assert done.returncode == 1
-    assert "the admin listener needs a token to listen on another address than loopback" in done.stderr
+    assert b"the admin listener needs a token to listen on another address than loopback" in done.stderr

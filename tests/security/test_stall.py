@@ -17,6 +17,7 @@ from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
 from tests.support.gateway import ROOT, RunningGateway, running_gateway
+from tests.support.nightly import by_day, some
 from tests.support.waiting import until
 
 KEY = "key-of-search"
@@ -123,7 +124,7 @@ async def gone_on(process: int) -> None:
     await until(is_there)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", by_day(["python", "native-sleep"], [*WAYS]))
 async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_path: Path) -> None:
     text = table("workers: 2", "stall_limit: 1s")
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
@@ -147,7 +148,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
         assert await gateway.stop() == 0
 
 
-@pytest.mark.parametrize("way", ["python", "call"])
+@pytest.mark.parametrize("way", some(["call", "python"], 2))
 async def test_one_process_that_stands_ends_and_names_the_request(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 1s"), tmp_path, environment(tmp_path)) as gateway:
         async with connected(port_of(gateway.url)) as client:
@@ -160,7 +161,7 @@ async def test_one_process_that_stands_ends_and_names_the_request(way: str, tmp_
         assert SECRET not in gateway.messages()
 
 
-@pytest.mark.parametrize("way", ["regex", "native"])
+@pytest.mark.parametrize("way", some(["regex", "native"], 2))
 async def test_one_process_that_stands_in_native_code_ends_and_says_where(way: str, tmp_path: Path) -> None:
     async with running_gateway(table("stall_limit: 1s"), tmp_path, environment(tmp_path)) as gateway:
         async with connected(port_of(gateway.url)) as client:
@@ -170,7 +171,7 @@ async def test_one_process_that_stands_in_native_code_ends_and_says_where(way: s
         assert SECRET not in gateway.messages()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", some([2, 1], 2))
 async def test_a_process_that_was_stopped_for_longer_than_the_limit_goes_on(workers: int, tmp_path: Path) -> None:
     text = table(f"workers: {workers}", "stall_limit: 1s")
     async with running_gateway(text, tmp_path) as gateway:
@@ -189,7 +190,7 @@ async def test_a_process_that_was_stopped_for_longer_than_the_limit_goes_on(work
         assert await gateway.stop() == 0
 
 
-@pytest.mark.parametrize("way", ["call", "native"])
+@pytest.mark.parametrize("way", some(["native", "call"], 2))
 async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way: str, tmp_path: Path) -> None:
     text = table("workers: 2", "stall_limit: 1s")
     async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
@@ -211,7 +212,7 @@ async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
         assert await gateway.stop() == 0
 
 
-@pytest.mark.parametrize("way", ["python", "call", "regex", "native"])
+@pytest.mark.parametrize("way", by_day(["call", "native"], ["python", "call", "regex", "native"]))
 async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path: Path) -> None:
     async with (
         running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path, SITE + IMPATIENT)) as gateway,
@@ -226,7 +227,7 @@ async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path:
         assert await ended(gateway) in {1, -signal.SIGTERM}
 
 
-@pytest.mark.parametrize("way", ["python", "native"])
+@pytest.mark.parametrize("way", some(["native", "python"], 2))
 async def test_a_second_sigterm_ends_workers_that_stand(way: str, tmp_path: Path) -> None:
     text = table("workers: 2", "stall_limit: 0s")
     async with running_gateway(text, tmp_path, environment(tmp_path, SITE + PATIENT)) as gateway:

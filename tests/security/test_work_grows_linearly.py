@@ -32,6 +32,7 @@ from tests.security.scaling import AXES, Axis, body_of, parsed, prepared, target
 from tests.security.scaling_answers import FLOODS, Flood, stream_work
 from tests.support.cpu_growth import TIMES, growth
 from tests.support.looped import looped
+from tests.support.nightly import some
 
 TARGETS = targets()
 COMMON = frozenset(
@@ -211,10 +212,10 @@ def _asked(target: Target) -> UnifiedRequest:
 def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
     target = TARGETS[name]
     sent = sent_for(_asked(target), target)
-    for unit in ("a.", "doesn't support a.", "1,", "a b ", "x" * 40 + " "):
+    for unit in some(["a.", "1,", "doesn't support a.", "a b ", "x" * 40 + " "], 2):
         small, large = (
             orjson.dumps({"error": {"message": said}, "message": said, "Message": said, "detail": said})
-            for said in (f"doesn't support {unit * count} field" for count in (8000, 8000 * TIMES))
+            for said in (f"doesn't support {unit * count} field" for count in (2000, 2000 * TIMES))
         )
         classify = partial(target.dialect.classify, sent, 400, {})
         assert growth(partial(classify, small), partial(classify, large)) == "", unit

@@ -44,9 +44,6 @@ LONGEST: Sequence[str] = (
     "tests/trust/test_load_capacity.py",
     "tests/proxy/relay/test_relayed_runs.py",
     "tests/security/test_work_grows_linearly.py",
-    "tests/providers/constraints/test_fit_schema.py",
-    "tests/providers/dialects/anthropic/test_native_stream.py",
-    "tests/proxy/limits/test_lease_book.py",
 )
 """The files of more than twenty seconds, then the longest quick ones. One worker runs all of a file: begun late, it
 would run when the others have no more to do."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import TimeoutExpired
+from tempfile import TemporaryFile
 from typing import IO, Final, Protocol, TypeAlias
 
 import orjson
@@ -185,6 +186,35 @@ def forked(arguments: Sequence[str], environment: Mapping[str, str], out: IO[byt
     if not can_fork(environment):
         return started(arguments, environment, out, err)
     return ForkedProcess(TEMPLATE.start(arguments, ROOT, environment, {0: 0, 1: out.fileno(), 2: err.fileno()}))
+
+
+def run_program(
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    directory: Path = ROOT,
+    stdin: bytes = b"",
+    seconds: float = 120.0,
+) -> "subprocess.CompletedProcess[bytes]":
+    """Do what `subprocess.run` does with a program of this interpreter and its outputs. Raises TimeoutExpired."""
+    variables = environment or {}
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        process: Process
+        if can_fork(variables):
+            files = {0: given.fileno(), 1: out.fileno(), 2: err.fileno()}
+            process = ForkedProcess(TEMPLATE.start(arguments, directory, variables, files))
+        else:
+            command = [sys.executable, *arguments]
+            process = subprocess.Popen(command, cwd=directory, env=variables, stdin=given, stdout=out, stderr=err)
+        try:
+            status = process.wait(seconds)
+        finally:
+            process.kill()
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, status, out.read(), err.read())
 
 
 async def fork_child(

@@ -1,12 +1,14 @@
 """The gateway as its operator runs it: a process with a table, observed over HTTP and by signals, log and exit code."""
 
 import asyncio
+import fcntl
 import itertools
 import os
 import re
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,22 +34,34 @@ FRESH = {"Cache-Control": "no-cache"}
 _FIRST, _LAST = 10_000, 30_000
 """Ports below those that Linux gives to connections and to listeners without a port of their own (32768 and up)."""
 
-
-def _ports_in_turn() -> Iterator[int]:
-    """Yield ports for ever, from a place that differs from process to process."""
-    start = os.getpid() * 97 % (_LAST - _FIRST)
-    for step in itertools.count(start):
-        yield _FIRST + step % (_LAST - _FIRST)
+_BLOCK = 200
+"""Ports that a process takes at a time, for as long as it lives."""
 
 
-_PORTS = _ports_in_turn()
+def ports_in_turn() -> Generator[int, None, None]:
+    """Yield ports for ever, none of which another process gets from here. Raises RuntimeError if all are taken."""
+    folder = Path(tempfile.gettempdir()) / f"dragoman-test-ports-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    for first in range(_FIRST, _LAST, _BLOCK):
+        claim = os.open(folder / str(first), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        with open(claim, "rb"):
+            try:
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield from itertools.cycle(range(first, first + _BLOCK))
+    raise RuntimeError(f"other processes have taken all ports from {_FIRST} to {_LAST}")
+
+
+_PORTS = ports_in_turn()
 
 
 def free_ports(count: int) -> list[int]:
     """Return distinct loopback ports that are free.
 
-    Nothing else takes them before they are used: a port that the system chooses may be another listener's a moment
-    later, whose answers would then be taken for those of the process that was to have it.
+    Nothing else takes them before they are used: a port that the system chooses, or that another process of the tests
+    tries, may be another listener's a moment later, whose answers would then be taken for those of the process that was
+    to have it.
     """
     return [next(filter(_is_free, _PORTS)) for _ in range(count)]
 

@@ -8,7 +8,7 @@ from tests.support.nightly import run
 
 
 @looped(
-    ("most", "by_day"), [(1_000, 250), (200, 50), (120, 50), (40, 40)], ids=["a quarter", "least", "no fewer", "all"]
+    ("most", "by_day"), [(1_000, 250), (100, 25), (60, 25), (20, 20)], ids=["a quarter", "least", "no fewer", "all"]
 )
 def test_a_change_tries_a_share_and_the_night_all(most: int, by_day: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

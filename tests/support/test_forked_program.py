@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked_program import ROOT, TEMPLATE, ForkedProcess, can_fork, fork_child, forked, started
+from tests.support.forked_program import (
+    ROOT,
+    TEMPLATE,
+    ForkedProcess,
+    can_fork,
+    fork_child,
+    forked,
+    run_program,
+    started,
+)
+from tests.support.looped import looped
 
 WAITS = "import time\ntime.sleep(600)\n"
 
@@ -58,6 +68,17 @@ def test_both_ways_say_the_same(tmp_path: Path) -> None:
             out.seek(0)
             said.append(out.read())
     assert said[0] == said[1] != b""
+
+
+@looped("environment", [{}, {"TZ": "UTC"}], ids=["forked", "started"])
+def test_a_program_that_is_run_reads_its_input_and_has_its_outputs(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    code = "import os, sys; print(sys.stdin.read(), os.getcwd()); print(sys.argv, file=sys.stderr); sys.exit(3)"
+    done = run_program(("-c", code, "a"), environment, tmp_path, b"given")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (3, f"given {tmp_path}\n", b"['-c', 'a']\n")
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_program(("-c", WAITS), environment, seconds=0.01)
 
 
 async def test_a_child_that_is_forked_is_linked_as_one_that_is_started() -> None:

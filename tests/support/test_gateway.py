@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from tests.support.forked_program import Launch, forked, started
-from tests.support.gateway import SERVER, free_ports, running_gateway, with_server
+from tests.support.gateway import SERVER, free_ports, ports_in_turn, running_gateway, with_server
 
 TABLE = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
 ASK = {"model": "mock/echo", "prompt": "hi"}
@@ -63,5 +63,10 @@ def test_the_ports_are_added_below_a_table_without_a_server() -> None:
     assert with_server(own) == own
 
 
-def test_free_ports_differ() -> None:
-    assert len(set(free_ports(5))) == 5
+def test_free_ports_differ_and_no_other_process_gets_one_of_them() -> None:
+    mine = free_ports(5)
+    assert len(set(mine)) == 5
+    # A claim is of an open file, so that a second one in this process is another process's.
+    theirs = ports_in_turn()
+    assert {next(theirs) for _ in range(500)}.isdisjoint(mine)
+    theirs.close()

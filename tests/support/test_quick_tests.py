@@ -22,9 +22,8 @@ from tests.support.quick_tests import (
     is_pure,
 )
 
-pytestmark = pytest.mark.smoke
 
-
+@pytest.mark.smoke
 @looped(
     ("text", "modules"),
     [
@@ -40,6 +39,7 @@ def test_imports_are_read(text: str, modules: set[str]) -> None:
     assert imported_modules(text) == modules
 
 
+@pytest.mark.smoke
 @looped(
     ("path", "pure"),
     [
@@ -52,6 +52,7 @@ def test_a_file_is_pure_if_nothing_that_it_imports_has_sockets(path: str, pure: 
     assert is_pure(ROOT / path) == pure
 
 
+@pytest.mark.smoke
 @looped(
     ("path", "scopes"),
     [
@@ -65,6 +66,7 @@ def test_a_file_without_tests_of_a_scope_is_left_out(path: str, scopes: set[str]
     assert {scope for scope in SCOPES if has_tests_in(scope, ROOT / path)} == scopes
 
 
+@pytest.mark.smoke
 def test_every_source_file_with_functions_is_covered_by_a_quick_test_of_its_mirror() -> None:
     sources = texts("config", "providers", "proxy")
     mirrors = [ROOT / rules.mirror_of(path) for path, text in sources.items() if rules.has_functions(text)]
@@ -74,6 +76,7 @@ def test_every_source_file_with_functions_is_covered_by_a_quick_test_of_its_mirr
     assert [path for path in slow if not has_smoke(path)] == []
 
 
+@pytest.mark.smoke
 def test_a_pure_test_that_opens_a_socket_or_starts_a_process_fails() -> None:
     guard = NoSockets()
     guard.install()

@@ -19,6 +19,7 @@ from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, ou
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import run
 from tests.support.looped import looped
+from tests.support.nightly import some
 
 HEADERS: Final = 1_000
 LEAST, MOST, UNTOLD = 1.0, 60.0, 5.0
@@ -87,7 +88,7 @@ def limited(headers: Mapping[str, str]) -> Behaviour:
     return lambda: Body(b"limited", b"", status=429, headers=headers)
 
 
-@looped("seed", range(HEADERS // 100))
+@looped("seed", some(range(HEADERS // 100), 4))
 def test_a_vendor_is_asked_again_neither_early_nor_later_than_its_cap(seed: int) -> None:
     draw = Random(seed)
     for _ in range(100):

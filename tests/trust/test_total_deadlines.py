@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+import pytest
 from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
@@ -135,6 +136,7 @@ def test_who_is_never_answered_is_told_so_at_the_limit() -> None:
     assert {len(rig.begun[each.name]) for each in ended} == {2}
 
 
+@pytest.mark.thorough
 def test_whatever_deployments_do_nothing_goes_on_after_the_limit() -> None:
     draw = Random(2)
     rig = Timed({"a": mixed(draw), "b": mixed(draw), "c": mixed(draw)}, PATIENT, draw=draw.random)

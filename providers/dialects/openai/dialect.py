@@ -33,6 +33,7 @@ from providers.dialects.responses.request import (
     responses_profile,
     runs_hosted,
     why_responses,
+    without_chat_fields,
 )
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
@@ -282,10 +283,11 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
 
 def _compile_responses(request: UnifiedRequest, target: Target, because: str) -> _CompiledEndpoint:
     profile = responses_profile(_newest(target))
+    table = capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target))
     return _CompiledEndpoint(
         profile,
         Operation.CHAT,
-        capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
+        without_chat_fields(table, _newest(target), because),
         _responses_writers(profile),
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,

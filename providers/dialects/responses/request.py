@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
+from providers.capabilities import Capabilities, refused
 from providers.dialects.responses.call import ENCRYPTED, PROTECTED, effort_words, reasons_at
 from providers.dialects.responses.input_items import BREAKPOINT, input_items
 from providers.dialects.responses.own_body import LOGPROBS
@@ -33,6 +34,8 @@ _LACKS: Final = frozenset(
     {"n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "prediction", "modalities", "audio"}
 )
 """Fields of chats that the API does not have."""
+
+_LACKING: Final = "this request goes by the Responses API, which has no such field ({})"
 
 _NAMES: Final[Mapping[str, str]] = {"reasoning_effort": "reasoning.effort", "verbosity": "text.verbosity"}
 _LIMIT: Final = "max_output_tokens"
@@ -84,6 +87,14 @@ def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str
     if runs_hosted(params):
         return "the vendor runs tools of its own by this API alone"
     return _REASONS[wire.when].get(effort_of(profile, params), "") if params.get("tools") else ""
+
+
+def without_chat_fields(table: Capabilities, profile: Profile, because: str) -> Capabilities:
+    """Return the capabilities of the Responses API with a reason at each field that a chat of the same model has, and
+    that is refused because the request goes by this API; `because` says why it does."""
+    chat = profile.wires[Operation.CHAT].accepts
+    lost = [name for name in _LACKS & chat if table[name].refused]
+    return replace(table, cells={**table.cells, **dict.fromkeys(lost, refused(_LACKING.format(because)))})
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ import orjson
 
 from providers.adaptation.file_data import with_data_url
 from providers.conversation import (
+    CITED,
     CONTINUING,
     DESCRIBING,
     Address,
@@ -77,11 +78,13 @@ _KNOWN = frozenset(
         "thinking_blocks",
         "extra_content",
         "cache_control",
-        "annotations",
         "images",
     }
     | DESCRIBING
+    | CITED
 )
+_SILENT = _KNOWN - CITED
+"""Fields of a turn of the model that are read, or left out in silence."""
 
 
 def read_conversation(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[Turn]:
@@ -131,7 +134,7 @@ class _MessageReader:
             google_signature(message),
             self.turn.param,
             self.turn.position,
-            tuple([each for each in message if each not in _KNOWN and message[each]]) if role == "assistant" else (),
+            tuple([each for each in message if each not in _SILENT and message[each]]) if role == "assistant" else (),
         )
 
     def _check_members(self, message: JsonObject) -> None:

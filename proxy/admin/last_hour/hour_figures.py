@@ -63,6 +63,11 @@ class Spent:
     unpriced: int = 0
 
     @property
+    def known_cost(self) -> float | None:
+        """The cost in USD that is known: `None` if no price of what was used is, a lower bound if some are not."""
+        return None if self.unpriced and not self.cost else self.cost
+
+    @property
     def rank(self) -> tuple[float, int, int]:
         """The order of spenders: by cost, then by tokens, then by requests."""
         return (self.cost, self.tokens, self.requests)

@@ -19,7 +19,7 @@ MOST_NAMES: Final = 20
 
 
 def hour_json(hour: HourFigures) -> dict[str, object]:
-    """Return the minutes with requests, and who spent how much. Times are seconds, costs USD."""
+    """Return the minutes with requests, and who spent how much. Times are seconds; costs are USD, null if unknown."""
     return {
         "minutes": [_minute(each) for each in hour.minutes],
         "teams": [_team(name, minutes) for name, minutes in highest_by_minute(hour.teams, MOST_NAMES)],
@@ -45,10 +45,15 @@ def _seconds(found: float | None) -> float | None:
     return None if found is None else round(found, 4)
 
 
+def _usd(spent: Spent) -> float | None:
+    cost = spent.known_cost
+    return None if cost is None else round(cost, 9)
+
+
 def _spent(name: str, spent: Spent) -> dict[str, object]:
     return {
         "name": name,
-        "cost_usd": round(spent.cost, 9),
+        "cost_usd": _usd(spent),
         "tokens": spent.tokens,
         "requests": spent.requests,
         "requests_of_unknown_cost": spent.unpriced,
@@ -57,7 +62,7 @@ def _spent(name: str, spent: Spent) -> dict[str, object]:
 
 def _team(name: str, minutes: Mapping[int, Spent]) -> dict[str, object]:
     spending = [
-        {"start": timestamp(60 * minute), "cost_usd": round(spent.cost, 9), "tokens": spent.tokens}
+        {"start": timestamp(60 * minute), "cost_usd": _usd(spent), "tokens": spent.tokens}
         for minute, spent in sorted(minutes.items())
     ]
     return {**_spent(name, spent_of(minutes.values())), "minutes": spending}

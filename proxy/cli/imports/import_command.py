@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from config.problem import ConfigError, Position, Problem
-from config.reading.table_files import DISK, Copies, SourceFiles, UnreadableError
+from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError
 from config.reading.yaml_tree import MapNode, Node, parse
 from proxy.cli.check_command import examine, text_lines
 from proxy.cli.imports.bifrost_table import bifrost_table
@@ -25,8 +25,8 @@ from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.table_values import joined
 from proxy.cli.imports.write_yaml import table_text
 from proxy.cli.imports.written_file import Write, put_file
-from proxy.cli.terminal import FAILED, INCOMPLETE
-from proxy.process.load_table import Source
+from proxy.cli.terminal import FAILED, INCOMPLETE, UNEQUIPPED
+from proxy.process.load_table import Source, TableRefused
 
 MOST_LINES: Final = 200
 """Lines of remarks; the table's comments have all of them."""
@@ -49,7 +49,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def import_to_output(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> int:
     """Print the table, and on standard error the remarks and what a check of it says. Returns 0 for a valid table that
-    lacks nothing, 3 for one that lacks something."""
+    lacks nothing, 3 for one that lacks something, 4 for one that this machine cannot serve, 1 for one that none can."""
     draft, remarks = read(gateway, path, name, exports)
     text = table_text(draft)
     print(text, end="")
@@ -127,8 +127,18 @@ def _report(draft: TableDraft, remarks: Remarks, source: Source, copies: Copies 
         return FAILED
     print(f"taken: {remarks.summary()}", file=sys.stderr)
     if summary is None:
-        return FAILED
+        return _refused(source, copies or DISK)
     return 0 if remarks.is_complete else INCOMPLETE
+
+
+def _refused(source: Source, store: Store) -> int:
+    """Return the exit status of a table that cannot be served: whether it is due to the table or to this machine."""
+    try:
+        source.load(store)
+    except TableRefused:
+        return FAILED
+    print("the table is valid; this machine lacks what serving it needs, as the lines above say", file=sys.stderr)
+    return UNEQUIPPED
 
 
 def _remark_lines(problems: list[Problem]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from config.allowed_names import covers
 from config.checks.budget_places import BudgetPlace, budget_places
 from config.load_config import Loaded
 from config.problem import Path, Problem, shown
-from config.sections.limits_section import BudgetSection, SpendingSection
+from config.sections.limits_section import BudgetSection, SpendingSection, UserBudgetSection
 from providers.target import Target
 from proxy.routing.resolve_model import reached
 from proxy.routing.snapshot import ANYONE, WILDCARD, Snapshot, Team
@@ -68,7 +68,7 @@ class PriceBook:
 
     def team_of(self, place: BudgetPlace) -> Team | None:
         """Return the team, or what a key may do of it, whose requests count in a place; None for one of targets."""
-        if place.path[0] == "budget":
+        if place.path[0] in ("budget", "each_user"):
             return ANYONE
         if place.path[0] != "teams":
             return None
@@ -166,7 +166,9 @@ def _of_route(loaded: Loaded, who: str, found: ModelPrices, route: ModelPrices) 
 
 
 def _rejects_unpriced(budget: SpendingSection) -> bool:
-    return isinstance(budget, BudgetSection) and budget.usd is not None and budget.unpriced == "reject"
+    return (
+        isinstance(budget, BudgetSection | UserBudgetSection) and budget.usd is not None and budget.unpriced == "reject"
+    )
 
 
 def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:

@@ -57,6 +57,8 @@ def model_parts_of(made: Translation, block: JsonObject) -> _Parts:
     """Return the parts of a block in a turn of the model. A block of an unknown type is part of a response that the
     client repeats: its text stays, and one without a text is left out and named. Raises Invalid."""
     kind = block["type"]
+    if block.get("citations"):
+        made.leave_out("citations")
     if kind in _READERS or kind in _OPENAIS or kind in _FOUND:
         return parts_of(made, block)
     for name in ("text", "content"):

@@ -93,6 +93,8 @@ class ConversationReader:
             self._end_turn()
             self.messages.append({"role": item.get("role"), "content": _content(parts)})
             return
+        if _cites(item.get("content")):
+            self._draft.left_out["annotations"] = None
         turn = self._begin_turn()
         # An empty text says nothing, and several vendors refuse it.
         said = [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
@@ -223,6 +225,12 @@ def _parts(content: JsonValue) -> list[JsonValue]:
     return [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
+def _cites(content: JsonValue) -> bool:
+    """Return whether a text of the model cites sources."""
+    parts = content if isinstance(content, list) else []
+    return any([isinstance(part, dict) and bool(part.get("annotations")) for part in parts])
+
+
 def _is_of_store(part: JsonValue) -> bool:
     """Return whether a part is a file that OpenAI alone has, by its id. The addresses in other vendors' stores have
     slashes."""
@@ -242,7 +250,7 @@ def _part(part: JsonObject) -> JsonValue:
         case "input_text":
             return {**part, "type": "text"}
         case "output_text" | "text" | "summary_text":
-            # Annotations and log probabilities describe the text, and no vendor takes them back.
+            # No other vendor takes annotations and log probabilities back.
             return {"type": "text", "text": part.get("text")}
         case "refusal":
             return {"type": "refusal", "refusal": part.get("refusal")}

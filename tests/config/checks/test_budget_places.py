@@ -29,3 +29,12 @@ def test_each_scope_with_budgets_is_a_place_with_its_names() -> None:
 def test_wider_budgets_are_around() -> None:
     *_, key = budget_places(load(BASE + TABLE).config)
     assert [path for path, _ in key.around] == [("teams", "t", "budget"), ("budget",)]
+
+
+def test_users_have_places_of_their_own() -> None:
+    each = "each_user: {budget: {usd: 1, per: day}}"
+    text = BASE + TABLE.replace("    models: [openai/*]\n", f"    models: [openai/*]\n    {each}\n") + f"{each}\n"
+    found = {".".join(map(str, place.path)): place for place in budget_places(load(text).config)}
+    assert [path for path, _ in found["each_user.budget"].around] == [("budget",)]
+    of_team = found["teams.t.each_user.budget"]
+    assert (of_team.names, [*of_team.routes], len(of_team.around)) == (("openai/*",), ["own", "more"], 2)

@@ -116,3 +116,28 @@ def test_every_section_with_limits_is_found_with_those_around_it() -> None:
 
 def test_the_periods_that_are_counted_are_those_of_the_calendar() -> None:
     assert counted_periods(load(EVERYWHERE).config) == {"hour", "day", "week", "month"}
+
+
+@looped(
+    ("section", "message"),
+    [
+        ("{limit: {}}", "8:123 teams.t.each_user.limit: unknown key; did you mean limits?"),
+        ("{limits: {models: {}}}", "8:132 teams.t.each_user.limits.models: unknown key"),
+        ("{budget: {usd: 5}}", "8:131 teams.t.each_user.budget.per: required key is missing"),
+        (
+            "{budget: {usd: 5, per: day, then: {route: fast}}}",
+            "8:156 teams.t.each_user.budget.then: must be warn or reject",
+        ),
+        ("{required: 'perhaps'}", "8:133 teams.t.each_user.required: expected true or false, found text"),
+    ],
+)
+def test_what_each_user_cannot_have_is_refused_at_its_place(section: str, message: str) -> None:
+    text = f"{BASE}teams: {{t: {{keys: ['{KEY}'], models: ['*'], each_user: {section}}}}}\n"
+    (only,) = complaints(text)
+    assert only.startswith(message)
+
+
+def test_a_ledger_keeps_what_users_are_summed_from() -> None:
+    table = f"{PRICED}server: {{ledger: {{url: 'sqlite:l.db', keep: 20d}}}}\n"
+    (only,) = told("each_user: {budget: {usd: 5, per: month}}", table)
+    assert only.startswith("server.ledger.keep: must be at least 32d: a limit or a budget per month is summed")

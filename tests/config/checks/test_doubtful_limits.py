@@ -118,7 +118,7 @@ def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
 
 
 def test_a_queue_without_limits_is_doubted() -> None:
-    message = "teams.t.on_limit: has no effect: neither this team nor its keys nor all clients have limits"
+    message = "teams.t.on_limit: has no effect: neither this team, its keys, its users nor all clients have limits"
     assert told("on_limit: {queue: 5s}", TABLE + LEDGER + "limits: {concurrent: 9}\n") == []
     assert told("on_limit: {queue: 5s}") == [message]
     assert told("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
@@ -232,3 +232,49 @@ def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
     found = told(f"budget: {team}" if team else "tags: {a: b}", table, key=own)
     assert len(found) == bool(expected)
     assert all(each.startswith(expected) for each in found)
+
+
+@looped(
+    ("section", "message"),
+    [
+        ("{}", "teams.t.each_user: has no effect: it has neither limits nor a budget"),
+        ("{required: true}", ""),
+        (
+            "{limits: {tokens_per_day: 5}}",
+            "teams.t.each_user.limits.tokens_per_day: is less than many a request takes: ",
+        ),
+        (
+            "{limits: {requests_per_day: 500}}",
+            "teams.t.each_user.limits.requests_per_day: has no effect: it is above the team's, 100, which holds too",
+        ),
+        (
+            "{budget: {tokens: 9k, per: day, unpriced: reject}}",
+            "teams.t.each_user.budget.unpriced: has no effect on a budget in tokens",
+        ),
+        (
+            "{budget: {usd: 90, per: day}}",
+            "teams.t.each_user.budget.usd: has no effect: from 50.00 USD per day on everything is refused, by the ",
+        ),
+        (
+            "{budget: {usd: 9, per: day, then: warn}}",
+            "teams.t.each_user.budget.then: warns when all is spent and not before: write `at: 80%` too",
+        ),
+    ],
+)
+def test_what_is_said_of_each_user_is_doubted_as_of_teams(section: str, message: str) -> None:
+    own = "limits: {requests_per_day: 100}, budget: {usd: 50, per: day}"
+    found = told(f"{own}, each_user: {section}")
+    assert len(found) == bool(message)
+    assert all(each.startswith(message) for each in found)
+
+
+def test_a_team_may_have_no_limits_of_users_where_all_others_have_them() -> None:
+    table = f"{TABLE}{LEDGER}each_user: {{limits: {{requests_per_minute: 5}}}}\n"
+    assert told("each_user: {}, on_limit: {queue: 5s}", table) == [
+        "teams.t.on_limit: has no effect: neither this team, its keys, its users nor all clients have limits"
+    ]
+    assert told("on_limit: {queue: 5s}", table) == []
+    empty = warnings(f"{TABLE}{LEDGER}each_user: {{}}\n")
+    assert [each.partition(" ")[2] for each in empty] == [
+        "each_user: has no effect: it has neither limits nor a budget"
+    ]

@@ -165,3 +165,33 @@ def test_settings_of_a_route_that_do_not_hold_behind_another_are_a_warning() -> 
     assert [each for each in warnings(text) if "of this route" in each] == [
         f"12:28 routes.two.targets.1: fallbacks and cache of this route: {without}"
     ]
+
+
+@looped(
+    ("routes", "expected"),
+    [
+        ("real: {targets: [local/x], fallbacks: {context_window: [local/y]}}\n  alias: real", []),
+        (
+            "real: {targets: [local/x], fallbacks: {context_window: [local/y], content_filter: [local/x]}}\n"
+            "  mid: real\n  alias: {targets: [mid], fallbacks: {content_filter: [local/y]}}",
+            [
+                "routes.alias.fallbacks: replaces all fallbacks of real: its context_window (local/y) does not hold "
+                "here; write it here too, or an empty list"
+            ],
+        ),
+        (
+            "real: {targets: [local/x], fallbacks: {context_window: [local/y]}}\n"
+            "  alias: {targets: [real], fallbacks: {content_filter: [local/y], context_window: []}}",
+            [],
+        ),
+        (
+            "real: {targets: [local/x], fallbacks: {context_window: [local/y]}}\n"
+            "  alias: {targets: [real], fallbacks: {}}",
+            [],
+        ),
+        ("alias: {targets: [local/x], fallbacks: {content_filter: [local/y]}}", []),
+    ],
+)
+def test_fallbacks_that_replace_others_of_another_kind_are_a_warning(routes: str, expected: list[str]) -> None:
+    told = warnings(f"{BASE}routes:\n  {routes}\n")
+    assert [each.partition(" ")[2] for each in told if "fallbacks" in each] == expected

@@ -10,9 +10,11 @@ KEYS = f"[{{{{hash: '{KEY}', budget: {{0}}}}}}]"
 TEAM = f"teams: {{{{t: {{{{keys: {KEYS}, models: [openai/*], budget: {{0}}}}}}}}}}\nbudget: {{0}}\n"
 MODEL = "models: {{v/m: {{budget: {0}, deployments: {{a: {{budget: {0}}}}}}}}}\n"
 TARGETS = f"{TEAM}vendors: {{{{v: {{{{budget: {{0}}}}}}}}}}\n{MODEL}"
+TARGETS = TARGETS.replace("models: [openai/*],", "models: [openai/*], each_user: {{budget: {0}}},")
+TARGETS += "each_user: {{budget: {0}}}\n"
 
 PLACES = (
-    *("budget", "teams.t.budget", "teams.t.keys.0.budget"),
+    *("budget", "teams.t.budget", "teams.t.keys.0.budget", "each_user.budget", "teams.t.each_user.budget"),
     *("vendors.v.budget", "models.v/m.budget", "models.v/m.deployments.a.budget"),
 )
 

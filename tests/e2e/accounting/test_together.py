@@ -9,13 +9,12 @@ import pytest
 
 from providers.json_types import JsonObject
 from proxy.limits.held_units import SPEAKS
-from tests.e2e.accounting.kit import KEY, Client, postgres_rows, sqlite_rows, started, table
+from tests.e2e.accounting.kit import KEY, Client, ended, killed_at_end, postgres_rows, sqlite_rows, started, table
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.whole_gateway import port_of
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import RunningGateway, running_gateway, start_gateway
 from tests.support.postgres import real_postgres
 from tests.support.redis import real_redis
-from tests.support.waiting import until
 
 PER_SECOND = 200
 
@@ -107,21 +106,24 @@ async def test_four_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(
     await together(client, tmp_path, 4, 30)
 
 
-async def test_a_second_gateway_on_the_same_ledger_serves_and_says_why_it_waits(tmp_path: Path, client: Client) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+async def test_a_second_gateway_on_a_sqlite_ledger_is_refused_while_the_first_lives(
+    tmp_path: Path, client: Client, workers: int
+) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()
     lines = f"ledger: 'sqlite:{tmp_path}/ledger.db'"
-    async with running_gateway(table("", lines), one) as first:
-        await client.ask(first, 5)
-        await until((tmp_path / "ledger.db").exists)
-        other = f"ledger: {{url: 'sqlite:{tmp_path}/ledger.db', journal: other}}"
-        async with running_gateway(table("", other), two) as second:
-            await client.ask(second, 5)
-            await until(lambda: "another gateway writes to the ledger" in second.messages())
-            assert await second.stop() == 0
-        assert await first.stop() == 0
-    assert len(sqlite_rows(tmp_path / "ledger.db").requests) == 5
-    async with started(table("", other), two) as second:
-        assert await second.stop() == 0
-    assert sqlite_rows(tmp_path / "ledger.db").requests == client.names
+    other = f"ledger: {{url: 'sqlite:{tmp_path}/ledger.db', journal: other}}"
+    async with started(table("", lines, workers), one) as first:
+        assert await client.ask(first, 5) == {200: 5}
+        with killed_at_end(start_gateway(table("", other, workers), two, {})) as second:
+            second.exit_code = await asyncio.to_thread(second.process.wait)
+            assert second.exit_code == 1
+            assert "another gateway uses the ledger" in second.messages()
+        assert await client.ask(first, 5) == {200: 5}
+        first.process.kill()
+        await ended(first)
+    async with running_gateway(table("", lines, workers), one) as third:
+        assert await client.ask(third, 5) == {200: 5}
+        assert await third.stop() == 0

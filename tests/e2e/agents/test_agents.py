@@ -19,6 +19,7 @@ from tests.e2e.agents.strict_vendors import VENDORS
 from tests.support.environments import LineProcess
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import DONE, body_answer, data_frames, json_answer, sse_answer
+from tests.support.nightly import some
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
@@ -35,7 +36,11 @@ EVERY = [
     if name not in ("instructor_forced", "smolagents")
 ]
 STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-MODELS = pytest.mark.parametrize("model", list(VENDORS))
+EITHER_WAY = pytest.mark.parametrize(
+    ("model", "stream"),
+    some([(model, way == at % 2) for at, model in enumerate(VENDORS) for way in (0, 1)], 2),
+)
+"""Each vendor whole or streamed, and at night both."""
 
 TABLE = """\
 version: 1
@@ -115,8 +120,7 @@ def strict(vendors: Vendors, model: str) -> StrictVendor:
     return vendor
 
 
-@MODELS
-@STREAMED
+@EITHER_WAY
 @pytest.mark.parametrize("framework", [each for each in EVERY if "instructor" not in str(each.values)])
 async def test_an_agent_thinks_and_calls_tools_over_five_turns(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
@@ -130,8 +134,7 @@ async def test_an_agent_thinks_and_calls_tools_over_five_turns(
     assert vendor.wire.thinking == [True] * TURNS
 
 
-@MODELS
-@STREAMED
+@EITHER_WAY
 @pytest.mark.parametrize("framework", EVERY)
 async def test_a_framework_gets_its_structured_output(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
@@ -166,7 +169,7 @@ def held_to_a_format(received: Received) -> Script:
 
 @STREAMED
 @pytest.mark.parametrize("scenario", ["chat", "messages"])
-@pytest.mark.parametrize("model", ["ollama_native/any", "ollama/any"])
+@pytest.mark.parametrize("model", some(["ollama_native/any", "ollama/any"], 2))
 async def test_instructor_forces_a_call_of_a_vendor_that_cannot_be_made_to_call(
     model: str, scenario: str, stream: bool, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:
@@ -192,7 +195,7 @@ OF_STEPS: dict[str, type[StrictVendor]] = {**VENDORS, OPENAI: OpenAI, "ollama_na
 
 @STREAMED
 @pytest.mark.parametrize("scenario", list(MOVES))
-@pytest.mark.parametrize("model", list(OF_STEPS))
+@pytest.mark.parametrize("model", some([*OF_STEPS], 2))
 async def test_smolagents_reaches_its_answer_by_calls_and_by_code(
     model: str, scenario: str, stream: bool, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:

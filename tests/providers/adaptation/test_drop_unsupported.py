@@ -23,10 +23,10 @@ def refusing(*names: str, code: str = "unsupported_parameter") -> object:
 
 
 def test_refused_fields_are_left_out_one_after_the_other_and_named() -> None:
-    dropped: list[str] = []
+    dropped: dict[str, str] = {}
     request = chat_request(temperature=1.5, seed=1, top_p=0.5)
     assert plan_dropping(refusing("seed", "temperature"), request, TARGET, dropped) == ("top_p",)  # type: ignore[arg-type]
-    assert dropped == ["seed", "temperature"]
+    assert dropped == {"seed": "no", "temperature": "no"}
     assert len(dropped) <= MAX_NAMED
 
 
@@ -34,4 +34,4 @@ def test_refused_fields_are_left_out_one_after_the_other_and_named() -> None:
 def test_a_binding_field_and_a_wrong_value_stay_refused(name: str, code: str) -> None:
     request = chat_request(max_tokens=5, seed=1)
     with pytest.raises(Refusal):
-        plan_dropping(refusing(name, "max_tokens", code=code), request, TARGET, [])  # type: ignore[arg-type]
+        plan_dropping(refusing(name, "max_tokens", code=code), request, TARGET, {})  # type: ignore[arg-type]

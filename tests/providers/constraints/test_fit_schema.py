@@ -1,8 +1,9 @@
 """Schemas as vendors take them: narrowed where that is exact, weakened and noted where it is not, and at a bounded cost
 whatever a client writes."""
 
+from itertools import product
+
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from tests.providers.constraints.pydantic_models import MODELS
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
+from tests.support.nightly import some
 
 
 def of_a(node: JsonValue, **more: JsonValue) -> JsonObject:
@@ -163,8 +165,7 @@ HOSTILE: dict[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("rules", ALL)
+@looped(("name", "rules"), some(list(product(HOSTILE, ALL)), 7))
 def test_a_hostile_schema_costs_little_more_than_its_text(name: str, rules: str) -> None:
     schema = HOSTILE[name]
     size = len(orjson.dumps(schema))

@@ -28,7 +28,7 @@ from providers.unified_request import (
 from providers.vendor_credential import Credential
 from tests.providers.kit import failure_of, refusal_of
 from tests.support.dialects import fixture_path
-from tests.support.nightly import run
+from tests.support.nightly import by_day
 
 SIZES = (1, 7, 4096)
 
@@ -205,15 +205,16 @@ def single_events(data: bytes) -> list[bytes]:
 
 
 EACH_BYTE = 1500
-"""Bytes of a stream that is cut at every one of them; the shorter streams of each dialect are."""
+"""Bytes of a stream that is cut at every one of them at night; the shorter streams of each dialect are."""
 
 
 def cut_places(data: bytes) -> Iterator[int]:
-    """Yield where a stream is cut: at every byte, and beyond EACH_BYTE at some and around the ends of lines, for what
-    it costs grows with the square of the length."""
-    step, around = (5, 3) if run.nightly else (25, 1)
+    """Yield where a stream is cut: at night at every byte, beyond EACH_BYTE at some and around the ends of lines, for
+    what it costs grows with the square of the length; with every change at fewer."""
+    each, step, around = by_day((3, 50, 1), (1, 5, 3))
     for place in range(len(data)):
-        if place < EACH_BYTE or place % step == 0 or b"\n" in data[max(0, place - around) : place + around]:
+        stride = each if place < EACH_BYTE else step
+        if place % stride == 0 or b"\n" in data[max(0, place - around) : place + around]:
             yield place
 
 

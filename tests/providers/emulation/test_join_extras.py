@@ -101,9 +101,9 @@ def test_citations_move_with_the_text_that_they_are_in() -> None:
     assert shifted_annotations(Extras(annotations=(cited, other, {})), 5).annotations == (moved, other, {})
 
 
-def test_a_hundred_thousand_pieces_are_joined_in_linear_time() -> None:
-    pieces = [Extras(reasoning_details=(text(0, "x" * 20),), message={"l": [1]}) for _ in range(100_000)]
-    assert growth(partial(joined, *pieces[:25_000]), partial(joined, *pieces)) == ""
+def test_thousands_of_pieces_are_joined_in_linear_time() -> None:
+    pieces = [Extras(reasoning_details=(text(0, "x" * 20),), message={"l": [1]}) for _ in range(20_000)]
+    assert growth(partial(joined, *pieces[:5_000]), partial(joined, *pieces)) == ""
     whole = joined(*pieces)
     assert whole is not None
-    assert whole.reasoning_details == (text(0, "x" * 2_000_000),)
+    assert whole.reasoning_details == (text(0, "x" * 400_000),)

@@ -50,5 +50,5 @@ def test_the_time_is_linear_in_the_text(piece: str) -> None:
         fence.end()
         return most
 
-    assert held(100_000) <= MOST_HELD + len(piece)
-    assert growth(partial(held, 25_000), partial(held, 100_000)) == ""
+    assert held(20_000) <= MOST_HELD + len(piece)
+    assert growth(partial(held, 5_000), partial(held, 20_000)) == ""

@@ -236,7 +236,7 @@ async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
     ledger, _ = service(made)
     tries = []
 
-    def broken(self: object, reader: object, periods: object, now: int) -> None:
+    def broken(self: object, reader: object, periods: object, now: int, users: int | None) -> None:
         tries.append(now)
         if len(tries) < 4:
             raise ZeroDivisionError
@@ -266,7 +266,7 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
 
         async def read(self: object, work: object) -> SpentNews[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
-            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded})
+            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
         monkeypatch.setattr(ReaderTurns, "read", read)
         await ledger._read_spent()

@@ -74,6 +74,13 @@ def test_what_nobody_has_used_is_in_the_report_with_all_of_it_left() -> None:
     assert budget.ends == 1_796_083_200
 
 
+def test_what_each_user_of_a_team_may_use_is_in_the_report_before_any_is_seen() -> None:
+    each = "each_user: {limits: {requests_per_minute: 9}, budget: {usd: 5, per: month}}"
+    table = snapshot(f"{TABLE}{each}\n")
+    found = [each for each in with_unused([], table, WALL, "search") if each.scope == "user search/*"]
+    assert [(view.kind, view.remaining) for view in found] == [(LimitKind.RATE, 9), (LimitKind.BUDGET, 5 * NANO)]
+
+
 def test_money_is_in_usd_and_a_period_has_its_end() -> None:
     spent = LimitView(
         *("team a", LimitKind.BUDGET, Unit.USD, Period.MONTH, 500 * NANO, 401 * NANO, 1_796_083_200, 0.8, "warn", True)

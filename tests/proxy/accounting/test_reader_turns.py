@@ -14,6 +14,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.sqlite_store import SqliteStore
 from tests.proxy.ledger.kit import journaled, sqlite
+from tests.support.nightly import by_day
 from tests.support.waiting import until
 
 
@@ -46,7 +47,7 @@ async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(settings
 async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, caplog: pytest.LogCaptureFixture) -> None:
     """Many times, since a file that is closed under a thread ends the process now and then."""
     reading: asyncio.Task[object] | None = None
-    for _ in range(20):
+    for _ in range(by_day(5, 20)):
         turns, begun = ReaderTurns(settings), threading.Event()
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(turns.read(lambda reader, begun=begun: endless(reader, begun)))  # type: ignore[misc]  # bound at once

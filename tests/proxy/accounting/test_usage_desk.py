@@ -119,11 +119,14 @@ class Fake:
         if not slow:
             self.go.set()
 
-    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
+    def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
         return SpendChanges(0, (), {})
 
-    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+    def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
         return SpendBase(0, (), (), {})
+
+    def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
+        raise AssertionError
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         if self.away:

@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.failure import Failure, FailureKind
 from providers.json_types import JsonValue
 from proxy.deployment_health import circuit_breaker as health
-from proxy.telemetry.metrics import CACHE_SECONDS, Metrics
+from proxy.telemetry.cached_exposition import CACHE_SECONDS
+from proxy.telemetry.metrics import Metrics
 from proxy.version import VERSION
 from tests.proxy.admin.operators import BEARER, TABLE, TOKEN, Operator, said, up
 from tests.proxy.kit.gateway_rig import ask
@@ -45,7 +46,7 @@ async def test_scrapes_within_a_second_cost_what_one_does(operator: Operator, mo
     assert (await operator.ask("GET", "/metrics", {"Cache-Control": "no-cache"})).body == b"# scrape 1\n"
     assert (await operator.ask("GET", "/metrics")).body == b"# scrape 1\n"
     later = time.monotonic() + CACHE_SECONDS
-    monkeypatch.setattr("proxy.telemetry.metrics.time.monotonic", lambda: later)
+    monkeypatch.setattr("proxy.telemetry.cached_exposition.time.monotonic", lambda: later)
     assert (await operator.ask("GET", "/metrics")).body == b"# scrape 2\n"
 
 

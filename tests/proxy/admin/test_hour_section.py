@@ -28,7 +28,7 @@ def test_each_chart_says_its_figures_in_words_too() -> None:
         "Requests by outcome 28 requests in the hour; the top is 20 a minute",
         "succeeded 10 (35.7%) ■ client gone 2 (7.1%) ■ refused 6 (21.4%) ■ shed 2 (7.1%) ■ failed 8 (28.6%)",
         "Time to first token p95 is dashed; the top is 20 ms",
-        "Cost by team 1.75 USD in the hour; the top is 2.00 USD a minute",
+        "Cost by team 1.75 USD in the hour without 2 requests of unknown cost; the top is 2.00 USD a minute",
         "Tokens by team 5,050 in the hour; the top is 5,000 a minute",
         "■ search 5,000 ■ ads 50",
         "Prompt tokens from vendors' caches share of each minute; the top is 100% 13:14 13:44 14:13 UTC",
@@ -47,7 +47,7 @@ def test_the_table_repeats_the_charts_by_five_minutes() -> None:
     text = said(made[made.index("<details") :])
     assert "13:40 to 13:44 4 1 3 1 4 " in text
     assert " 2,000 0.50 25.0% 14:10 to 14:14 6 1 3 1 4 " in text
-    assert " 3,050 1.25 25.0% " in text
+    assert " 3,050 1.25 without 2 requests of unknown cost 25.0% " in text
     assert "13:45 to 13:49" not in text
 
 
@@ -73,6 +73,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing() -> None:
     text = said(shown(HourFigures(NEWEST, (minute(NEWEST),), {"search": {NEWEST: spent}}, {}, models)))
     assert "Cost by team none is known in the hour" in text
     assert "search unknown 30 3" in text
+    assert " 30 unknown 25.0% The teams" in text
     assert "v/priced 2.00 100.0% 1 1 v/m unknown 30 3" in text
 
 

@@ -137,6 +137,22 @@ def test_of_a_long_route_the_first_targets_are_shown_and_all_counted() -> None:
     assert (len(row.targets), row.more, row.skipped, row.state) == (MOST_TARGETS, 5, 1, RouteState.IN_PART)
 
 
+def test_a_name_for_a_route_is_as_that_route_is() -> None:
+    names = "  alias: part\n  deep: {targets: [alias], policy: weighted}\n  alias_down: down\n  alias_well: well\n"
+    made = snapshot(ROUTES.replace("teams:", f"{names}teams:").replace("{well: {", "{mine: well, well: {"))
+    rows = {(row.name, row.team): row for row in route_rows(made, status())}
+
+    def told(name: str, team: str = "") -> tuple[int, int, int, RouteState]:
+        row = rows[name, team]
+        return row.count, row.skipped, row.up, row.state
+
+    assert told("alias") == told("deep") == told("part") == (2, 1, 1, RouteState.IN_PART)
+    assert told("alias_down") == told("down") == (2, 2, 0, RouteState.DOWN)
+    assert told("alias_well") == told("well") == (1, 0, 1, RouteState.UP)
+    assert told("mine", "search") == told("well", "search") == (1, 1, 0, RouteState.DOWN)
+    assert [target.name for target in rows["alias", ""].targets] == ["part"]
+
+
 def test_a_deployment_out_of_service_is_told_as_such_whatever_its_state() -> None:
     made = snapshot(ROUTES.replace("a: {}, b: {}", "a: {out_of_service: true}, b: {out_of_service: true}"))
     rows = {(row.name, row.team): row for row in route_rows(made, status())}

@@ -72,6 +72,15 @@ def test_the_object_has_it_by_the_kind_of_failure(ask: Ask) -> None:
     assert facts(ask("json", model="fast", messages=MESSAGES))["fallbacks"] == {}
 
 
+def test_an_explanation_says_whose_fallbacks_they_are(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    request = tmp_path / "request.json"
+    request.write_bytes(orjson.dumps({"model": "again", "messages": MESSAGES}))
+    table = source(TABLE.replace("routes:\n", "routes:\n  again: long\n", 1))
+    for form, words in (("text", "of these (fallbacks of long):"), ("json", '"fallbacks_of": "long"')):
+        explain(table, ExplainOptions(str(request), None, None, None), FORMS[form])
+        assert words in capsys.readouterr().out
+
+
 def test_the_text_says_when_chance_decides_and_names_what_is_emulated(ask: Ask) -> None:
     assert "chosen for each request" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
     text = ask("text", model="openai/gpt-4o-mini", messages=MESSAGES, guided_choice=["a", "b"])[1]
@@ -150,7 +159,9 @@ def test_it_is_said_why_a_target_comes_after_others_and_what_is_left_out(seeded:
     before, after = seeded("text").split("2. anthropic/claude-haiku-4-5/default would get", 1)
     assert "1. openai/gpt-4o-mini/default gets\nPOST" in before
     assert "\nIt comes after targets that honour seed, which it would drop.\nPOST" in after
-    assert after.endswith("dropped: seed, prediction\n")
+    assert after.endswith(
+        "dropped: seed, prediction\n  'seed' is not supported by anthropic/claude-haiku-4-5/default.\n"
+    )
     targets = json.loads(seeded("json"))["targets"]
     assert [(each["behind_for"], each["dropped"]) for each in targets] == [([], []), (["seed"], ["seed", "prediction"])]
 
@@ -315,3 +326,18 @@ def test_whether_a_request_may_have_a_second_attempt_is_told_with_the_reason(
         assert said in printed["text"]
         found = json.loads(printed["json"])["hedge"]
         assert found == {"after": "1.5x", "share": 0.03, "burst": 20, "usd_per_hour": 1.0, "not_this_request": why}
+
+
+def test_an_explanation_says_why_a_field_is_dropped(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    request = tmp_path / "request.json"
+    body = {"model": "openai/gpt-5.6", "messages": MESSAGES, "tools": [tool], "seed": 7, "user": "u"}
+    request.write_bytes(orjson.dumps(body))
+    table = source("version: 1\nvendors: {openai: {api_key: k}}\nmodels: {openai/gpt-5.6: {on_unsupported: drop}}\n")
+    because = "this request goes by the Responses API, which has no such field (the model takes tools in chats only if "
+    why = f"'seed' is not supported by openai/gpt-5.6/default: {because}'reasoning_effort' is 'none')."
+    explain(table, ExplainOptions(str(request), None, None, None), FORMS["text"])
+    text = capsys.readouterr().out
+    assert f"dropped: seed\n  {why}\n" in text
+    explain(table, ExplainOptions(str(request), None, None, None), FORMS["json"])
+    assert json.loads(capsys.readouterr().out)["targets"][0]["why_dropped"] == {"seed": why}

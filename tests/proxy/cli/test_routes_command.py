@@ -65,6 +65,12 @@ def test_routes_show_what_they_fall_back_to_and_when(source: Writer, capsys: Out
     ]
 
 
+def test_routes_show_whose_fallbacks_they_have(source: Writer, capsys: Output) -> None:
+    routes(source(TABLE.replace("routes:\n", "routes:\n  again: long\n", 1)), None)
+    policies = [row[2] for row in rows(capsys.readouterr().out) if row and row[0] == "again"]
+    assert policies == ["priority", *["on context_window of long"] * 2]
+
+
 def test_retries_are_shown_where_they_differ(source: Writer, capsys: Output) -> None:
     routes(source("version: 1\nvendors: {mock: {}}\nmodels: {mock/a: {retries: {safety: strict}}, mock/b: {}}\n"), None)
     assert [row[-1] for row in rows(capsys.readouterr().out)] == [SETTINGS, "retries.safety: strict", "-"]

@@ -7,7 +7,8 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from proxy.cli.terminal import CommandError
 from proxy.process.assemble_app import Addresses
 from proxy.process.load_table import Source
 from proxy.workers.usable_cores import usable_cores
+from tests.support.forked_program import forked
 from tests.support.gateway import ROOT, running_gateway
 
 Writer = Callable[[str], Source]
@@ -99,63 +101,56 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
         assert await gateway.stop() == 0
 
 
+@asynccontextmanager
+async def serving(folder: Path, server: str, *arguments: str) -> AsyncIterator[list[str]]:
+    """Run the command until it listens, and yield the lines that it has logged by then. It ends well."""
+    path, log = folder / "t.yaml", folder / "stderr.log"
+    path.write_text(f"version: 1\nvendors: {{mock: {{}}}}\nmodels: {{mock/*: {{}}}}\nserver: {{{server}}}\n")
+    with log.open("wb") as err:
+        process = forked(("-m", "proxy", "serve", "-c", str(path), *arguments), {}, err, err)
+    try:
+        while "listening on" not in (told := log.read_text()) or not told.endswith("\n"):
+            assert process.poll() is None, told
+            await asyncio.sleep(0.005)
+        yield told.splitlines()
+        process.terminate()
+        assert await asyncio.to_thread(process.wait) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_a_listener_for_all_addresses_is_told_and_warned_of_if_open(tmp_path: Path, workers: str) -> None:
-    path = tmp_path / "t.yaml"
-    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
     wide = ["--insecure-open", "--host", "0.0.0.0", "--port=0", "--admin-port=0", f"--workers={workers}"]
-    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *wide]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
-    assert process.stderr is not None
-    told = [await process.stderr.readline()]
-    while b"listening on" not in told[-1]:
-        told.append(await process.stderr.readline())
-    found = re.search(rb"listening on (http://0\.0\.0\.0:\d+) \(all addresses\)", told[-1])
-    assert found is not None
-    async with aiohttp.ClientSession() as http, http.get(found[1].decode() + "/health") as answer:
-        assert answer.status == 200
-    process.terminate()
-    assert await process.wait() == 0
-    (warning,) = [line for line in told if b"there are no teams: anybody who reaches this address can use" in line]
-    assert b'"level":"warning"' in warning
+    async with serving(tmp_path, "drain_grace: 0s", *wide) as told:
+        found = re.search(r"listening on (http://0\.0\.0\.0:\d+) \(all addresses\)", told[-1])
+        assert found is not None
+        async with aiohttp.ClientSession() as http, http.get(found[1] + "/health") as answer:
+            assert answer.status == 200
+    (warning,) = [line for line in told if "there are no teams: anybody who reaches this address can use" in line]
+    assert '"level":"warning"' in warning
 
 
 @pytest.mark.parametrize(("given", "count"), [([], 2), (["--workers", "3"], 3), (["--workers", "1"], 0)])
 async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, given: list[str], count: int) -> None:
-    server = "server: {port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}}\n"
-    path = tmp_path / "t.yaml"
-    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n" + server)
-    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
-    assert process.stderr is not None
+    async with serving(tmp_path, "port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}", *given) as lines:
+        first, *told, last = lines
     cores = usable_cores()
-    first, *told, last = [await process.stderr.readline() for _ in range(3 if count > cores else 2)]
-    process.terminate()
-    assert await process.wait() == 0
-    assert f"serving the table {path}".encode() in first
-    assert (b"with %d workers" % count in last) == (count > 0)
-    assert b"listening on" in last
-    assert [b"%d workers on %d cores: more than there are cores" % (count, cores) in each for each in told] == [
-        True
-    ] * (count > cores)
+    assert f"serving the table {tmp_path / 't.yaml'}" in first
+    assert (f"with {count} workers" in last) == (count > 0)
+    assert [f"{count} workers on {cores} cores: more than there are cores" in each for each in told] == [True] * (
+        count > cores
+    )
 
 
 @pytest.mark.parametrize("given", [[], ["--workers", "auto"]])
 async def test_as_many_processes_serve_as_there_are_cores_where_that_is_asked(tmp_path: Path, given: list[str]) -> None:
-    path = tmp_path / "t.yaml"
-    workers = 1 if given else "auto"
-    server = f"server: {{port: 0, workers: {workers}, drain_grace: 0s, admin: {{port: 0}}}}\n"
-    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n" + server)
-    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
-    assert process.stderr is not None
-    _, told, last = [await process.stderr.readline() for _ in range(3)]
-    process.terminate()
-    assert await process.wait() == 0
-    cores = usable_cores()
-    assert b"workers: auto is %d, the number of cores that may be used" % cores in told
-    assert (b"with %d workers" % cores in last) == (cores > 1)
-    assert b"listening on" in last
+    server = f"port: 0, workers: {1 if given else 'auto'}, drain_grace: 0s, admin: {{port: 0}}"
+    async with serving(tmp_path, server, *given) as (_, told, last):
+        cores = usable_cores()
+        assert f"workers: auto is {cores}, the number of cores that may be used" in told
+        assert (f"with {cores} workers" in last) == (cores > 1)
 
 
 def test_as_many_as_the_cores_may_be_one_and_is_then_one_process(tmp_path: Path) -> None:

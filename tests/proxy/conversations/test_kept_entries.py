@@ -104,7 +104,7 @@ def test_sizes_hold_and_nobody_falls_below_an_equal_share(steps: list[tuple[str,
                 assert size >= most / (len(before) + 1)
 
 
-def test_a_client_that_makes_a_hundred_thousand_ids_is_bounded_and_quick() -> None:
+def test_a_client_that_makes_thousands_of_ids_is_bounded_and_quick() -> None:
     def flooded(ids: int, most: int) -> KeptEntries:
         kept = KeptEntries(most, 3600.0)
         kept.put("light", "mine", b"x" * 1000, 0.0)
@@ -112,21 +112,21 @@ def test_a_client_that_makes_a_hundred_thousand_ids_is_bounded_and_quick() -> No
             kept.put("flood", str(number), b"x" * 2000, 0.0)
         return kept
 
-    assert growth(partial(flooded, 25_000, BYTES), partial(flooded, 100_000, BYTES)) == ""
-    kept = flooded(100_000, BYTES)
+    assert growth(partial(flooded, 5_000, BYTES), partial(flooded, 20_000, BYTES)) == ""
+    kept = flooded(20_000, BYTES)
     assert kept.size <= BYTES
     assert kept.take("light", ["mine"], 0.0)
 
 
-def test_a_hundred_thousand_owners_are_bounded_and_quick() -> None:
+def test_thousands_of_owners_are_bounded_and_quick() -> None:
     def crowded(owners: int) -> KeptEntries:
         kept = KeptEntries(BYTES, 3600.0)
         for number in range(owners):
             kept.put(str(number), "k", b"x" * 2000, 0.0)
         return kept
 
-    assert growth(partial(crowded, 25_000), partial(crowded, 100_000)) == ""
-    kept = crowded(100_000)
+    assert growth(partial(crowded, 5_000), partial(crowded, 20_000)) == ""
+    kept = crowded(20_000)
     assert kept.size <= BYTES
     assert len(kept._owners) == len(kept)
     assert len(kept._largest) <= 64 + 4 * len(kept)

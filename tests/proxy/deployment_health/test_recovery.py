@@ -6,6 +6,7 @@ from collections.abc import Callable
 from providers.failure import Failure, FailureKind
 from tests.proxy.kit.health_simulation import DOWN, A, B, Behaviour, Reaction, Simulation, during, percentile, steady
 from tests.support.looped import looped
+from tests.support.nightly import some
 
 OUTAGES = 100
 ANSWER = 0.5
@@ -53,7 +54,7 @@ def late(outage: Outage, length: float, gap: float, draw: random.Random) -> floa
     )
 
 
-@looped("gap", [2.0, 0.7])
+@looped("gap", some([2.0, 0.7], 2))
 @looped("outage", OUTAGE.values(), ids=OUTAGE)
 def test_a_primary_that_is_back_answers_within_ten_seconds(outage: Outage, gap: float) -> None:
     draw = random.Random(12)

@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +15,8 @@ from proxy.process.assemble_app import WholeGateway
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of, up
-from tests.support.gateway import ROOT, running_gateway
+from tests.support.forked_program import run_program
+from tests.support.gateway import running_gateway
 from tests.support.http_scripts import body_answer, json_answer
 from tests.support.openai_wire import completion
 from tests.support.vendor import FakeVendor
@@ -230,8 +229,7 @@ async def test_the_commands_that_read_a_table_ask_no_vendor(tmp_path: Path) -> N
         table = tmp_path / "t.yaml"
         table.write_text(TABLE % dict.fromkeys(PATHS, vendor.base_url))
         for command in (["check", "-c"], ["routes", "-c"], ["check", "--strict", "-c"]):
-            line = [sys.executable, "-m", "proxy", *command, str(table)]
-            await asyncio.to_thread(subprocess.run, line, cwd=ROOT, check=False, capture_output=True)
+            await asyncio.to_thread(run_program, ("-m", "proxy", *command, str(table)))
         assert vendor.connections == 0
 
 

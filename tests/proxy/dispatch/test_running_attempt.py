@@ -242,10 +242,10 @@ def crowd(rig: Rig, count: int, tenants: Sequence[str] = ("",)) -> dict[str, Lim
     return run(main())
 
 
-def test_five_thousand_at_once_go_to_a_deployment_that_does_not_complain() -> None:
+def test_a_thousand_at_once_go_to_a_deployment_that_does_not_complain() -> None:
     rig = Rig({"a": [says("ok", 5.0)]})
-    assert crowd(rig, 5000) == {}
-    assert rig.asked == [("a", 0.0)] * 5000
+    assert crowd(rig, 1000) == {}
+    assert rig.asked == [("a", 0.0)] * 1000
 
 
 @looped(

@@ -14,7 +14,8 @@ from proxy.limits.reservation import NOTHING, Reservation
 from proxy.limits.token_estimate import UNKNOWN
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.team_limiter import BoundScopes, Held, TeamLimiter
+from proxy.teams.held_limits import BoundScopes, Held
+from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from tests.proxy.kit.tables import snapshot
@@ -40,7 +41,7 @@ class Door:
         self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
         self.metrics = Metrics()
-        guard = ObserverGuard(self.metrics)
+        guard = ObserverGuard(self.metrics.observer_failed)
         self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, guard, draw=lambda: 0.0)
         self.limiter.use(self.table)
 

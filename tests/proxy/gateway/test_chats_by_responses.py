@@ -240,6 +240,9 @@ async def test_a_refusal_and_a_stop_string_and_a_completion(served: Rig, stream:
 async def test_what_the_api_lacks_is_refused_by_name(served: Rig, fields: JsonObject, param: str) -> None:
     answer = await served.post(CHATS[0], asked(CODEX, False, **fields))
     assert (answer.status, answer.error()["param"]) == (400, param), answer.body
+    if param == "seed":
+        assert "'seed' is not supported by openai/" in answer.message
+        assert ": this request goes by the Responses API, which has no such field (the model" in answer.message
     assert served.vendor.requests == []
 
 

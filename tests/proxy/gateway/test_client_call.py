@@ -16,7 +16,7 @@ pytestmark = pytest.mark.smoke
 
 def calls() -> ClientCalls:
     metrics = Metrics()
-    return ClientCalls(metrics, lambda: 0.0, ObserverGuard(metrics))
+    return ClientCalls(metrics, lambda: 0.0, ObserverGuard(metrics.observer_failed))
 
 
 def record() -> RequestRecord:

@@ -12,6 +12,7 @@ from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import CLIENT_KEY, OPERATOR_KEY, Rig, ask
+from tests.support.nightly import by_day
 
 CANARY = "canary-of-a-header"
 
@@ -78,7 +79,7 @@ async def test_what_a_client_sends_as_its_own_headers_stays_here(served: Rig) ->
 near = st.sampled_from(FORBIDDEN) | st.text(string.ascii_letters + string.digits + "-_ \r\n:\0ü", max_size=12)
 
 
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=by_day(125, 500), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(near, st.text(max_size=8) | st.just(CANARY), max_size=3))
 def test_nothing_forbidden_passes_alone_or_among_others(value: dict[str, str]) -> None:
     lowered = {name.lower() for name in FORBIDDEN}

@@ -53,6 +53,17 @@ async def test_a_key_for_single_names_has_a_list_of_its_own() -> None:
         assert names(await made.models(table, narrowed, OPENAI)) == ["mock/m1"]
 
 
+async def test_a_name_of_which_no_deployment_is_in_service_is_not_listed() -> None:
+    away = "{deployments: {eu: {out_of_service: true}, us: {}}}"
+    table = snapshot(
+        f"vendors: {{mock: {{}}}}\nmodels: {{mock/up: {{}}, mock/part: {away}, mock/away: {{out_of_service: true}}}}\n"
+        "routes: {gone: mock/away, alias: gone, some: {targets: [mock/away, mock/up]}}\n"
+    )
+    made = Catalogue(5)
+    assert names(await made.models(table, ANYONE, OPENAI)) == ["some", "mock/up", "mock/part", "mock/part/us"]
+    assert orjson.loads(await made.model(table, ANYONE, OPENAI, "gone"))["id"] == "gone"
+
+
 async def test_a_new_table_has_a_new_list_and_the_old_one_is_let_go() -> None:
     made, old, new = Catalogue(5), many(3), many(2)
     await made.models(old, ANYONE, OPENAI)

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.request_record import RequestRecord
-from proxy.teams.team_limiter import Held
+from proxy.teams.held_limits import Held
 from proxy.telemetry.observer_guard import RunningObserver
 from proxy.trace_context import SpanNotes
 from proxy.tracing.begin_trace import TraceStarter

@@ -88,7 +88,7 @@ def views(served: Rig) -> dict[str, int]:
 
 async def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_is_refused() -> None:
     async with limited("limits: {requests_per_minute: 60}") as served:
-        served.limits._now = repeat(served.limits._now()).__next__  # no time passes, however slow the machine is
+        served.limits.now = repeat(served.limits.now()).__next__  # no time passes, however slow the machine is
         assert await statuses(served, 30) + await statuses(served, 30) == [200] * 60
         refused = await served.post("/v1/completions", ask())
     assert (refused.status, refused.code, refused.error()["type"]) == (429, "rate_limit_exceeded", "requests")
@@ -339,14 +339,24 @@ async def test_a_warning_lets_everything_pass() -> None:
         assert await statuses(served, 3) == [200] * 3
 
 
+USER = {"role": "user", "content": "hi"}
+
+
 async def test_a_model_without_a_price_is_refused_by_name_where_the_budget_says_so() -> None:
     async with limited(DAY.format("unpriced: reject")) as served:
         refused = await served.post("/v1/completions", ask("v/unpriced"))
-        assert (refused.status, refused.code, refused.error()["param"]) == (400, "unsupported_parameter", "model")
+        error = refused.error()
+        assert (refused.status, error["type"], refused.code) == (429, "insufficient_quota", "insufficient_quota")
+        assert (error["param"], refused.headers["x-should-retry"]) == ("model", "false")
+        assert "retry-after" not in refused.headers
         assert "'v/unpriced'" in refused.message
+        (record,) = await served.finished(1)
+        assert (record.outcome, record.limit and record.limit.kind) == ("limited", "unpriced")
+        native = await served.post("/v1/messages", {"model": "v/unpriced", "max_tokens": 9, "messages": [USER]})
+        assert (native.status, native.json()["error"]["type"]) == (429, "rate_limit_error")
         assert await statuses(served, 1, ask(max_tokens=10)) == [200]
         unknown = await served.post("/v1/moderations", {"model": "v/m", "input": "hi"})
-        assert unknown.status == 400
+        assert (unknown.status, unknown.code) == (429, "insufficient_quota")
     assert served.vendor.requests[0].path == "/v1/completions"
     assert len(served.vendor.requests) == 1
 

@@ -19,6 +19,7 @@ from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.http_answers import CHUNKED, FIVE, HAND_WRITTEN, LAST, OK, PLAIN, recorded
 from tests.proxy.kit.http_differences import DIFFERENCES, Difference, read
 from tests.support.examples import examples
+from tests.support.nightly import by_day
 
 ENDINGS: tuple[Ending, ...] = ("stays", "fin", "rst")
 
@@ -63,9 +64,9 @@ def both_broke_off(ours: Outcome, theirs: Outcome) -> bool:
     )
 
 
-@pytest.fixture(scope="module", params=LOOPS)
+@pytest.fixture(scope="module", params=by_day(["asyncio"], [*LOOPS]))
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab on both loops that the gateway runs on."""
+    """The lab on the loop that gateways use, and at night on the other one too."""
     with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
         made = rig()
         yield Lab(runner, runner.run(made.__aenter__()), request.param == "asyncio")

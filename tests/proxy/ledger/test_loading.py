@@ -154,7 +154,6 @@ def test_at_the_end_a_database_that_hangs_is_not_waited_for(tmp_path: Path, capl
     assert rows_in(settings) == 1
 
 
-@pytest.mark.smoke
 async def test_a_connection_that_falls_silent_is_given_up_and_another_one_loads(
     postgres: RealPostgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -316,7 +315,9 @@ def test_writers_and_loaders_that_are_killed_at_any_moment_lose_and_double_nothi
             time.sleep(((seed + 7 * turn + 3 * part) % 10) * 0.02)
             killed(loader)
         for name, writer in writers.items():
-            written[name] = int(killed(writer)[-1])
+            assert writer.stdout is not None
+            first = writer.stdout.readline()  # a slow machine may not have come so far
+            written[name] = int([first, *killed(writer)][-1])
     last = LedgerLoading(settings)
     last.start()
     last.stop(60)

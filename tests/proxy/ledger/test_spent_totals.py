@@ -8,7 +8,8 @@ from proxy.ledger.ledger_row import Journaled
 from proxy.ledger.ledger_settings import LedgerSettings
 from proxy.ledger.ledger_store import Amounts
 from proxy.ledger.open_ledger import open_reader, open_store
-from proxy.ledger.spent_totals import SLOT, SpentTotals
+from proxy.ledger.spent_totals import SLOT, SpentTotals, UserTotals, recent_slot
+from proxy.limits.limit import user_scope
 from tests.proxy.ledger.kit import NOON, journaled
 
 NOW = NOON // 1000
@@ -91,5 +92,61 @@ def test_without_periods_there_is_nothing_to_tell(settings: LedgerSettings) -> N
     store, reader = open_store(settings), open_reader(settings)
     store.add([journaled(1)])
     assert SpentTotals[str]().refresh(reader, {}, NOW).sums == {}
+    reader.close()
+    store.close()
+
+
+def test_the_sums_of_users_are_those_of_the_rows_from_when_each_is_first_seen(settings: LedgerSettings) -> None:
+    """Also if they are forgotten and seen again, of rows that come in late, and where hours begin meanwhile."""
+    draw = random.Random(5)
+    store, reader = open_store(settings), open_reader(settings)
+    totals, users = SpentTotals[str](), UserTotals[str]()
+    names = [f"u{number}" for number in range(6)]
+    rows: list[tuple[str, Journaled]] = []
+    known: dict[tuple[str, str], tuple[int, Amounts]] = {}
+    now = NOW
+    for turn in range(80):
+        now += draw.choice([1, 60, 900, 2700])
+        late = draw.choice([0, 0, 0, 1800, 3 * HOUR, 30 * HOUR])
+        for number in range(draw.randrange(6)):
+            name = draw.choice(names)
+            each = journaled(100 * turn + number, (now - late - draw.randrange(60)) * 1000)
+            rows.append((name, Journaled(each.sequence, each.row._replace(user_name=name))))
+            store.add([rows[-1][1]])
+        periods = {"hour": (now - now % HOUR, 0), "day": (now - now % (24 * HOUR), 0), "month": (NOW - 12 * HOUR, 0)}
+        starts = {period: start // SLOT for period, (start, _) in periods.items()}
+        news = totals.refresh(reader, periods, now, users.batch if len(users) else None)
+        found, stale = users.follow(news.users, news.batch, starts, now)
+        users.forget({*stale, user_scope("search", draw.choice(names))})
+        seen = [scope for name in draw.sample(names, 2) if (scope := user_scope("search", name)) not in users]
+        base = reader.users_from(seen, list(starts.values()), recent_slot(now)) if seen else None
+        for sums in (found, {} if base is None else users.begin(seen, base, starts, now)):
+            for period, of_users in sums.items():
+                known.update({(period, scope): (starts[period], amounts) for scope, amounts in of_users.items()})
+        for name in names:
+            if (scope := user_scope("search", name)) in users:
+                for period, (start, _) in periods.items():
+                    began, amounts = known[period, scope]
+                    of_user = added_up([row for named, row in rows if named == name], start).get("team search")
+                    # A period that has begun since without any row has no sum yet, which is nothing.
+                    assert (amounts if began == starts[period] else (0, 0, 0)) == (of_user or (0, 0, 0)), (turn, period)
+    assert len(rows) > 100
+    reader.close()
+    store.close()
+
+
+def test_what_users_spent_is_read_for_those_alone_who_are_asked_for(settings: LedgerSettings) -> None:
+    store, reader = open_store(settings), open_reader(settings)
+    each = journaled()
+    store.add(
+        [Journaled(number, each.row._replace(user_name=f"u{number}", id=b"%016d" % number)) for number in range(9)]
+    )
+    totals = SpentTotals[str]()
+    assert not any(scope.startswith("user ") for scope in totals.refresh(reader, {"day": (0, 1)}, NOW).sums["day"])
+    wanted = [user_scope("search", "u3"), user_scope("search", "nobody")]
+    base = reader.users_from(wanted, [0], 0)
+    assert [*base.totals[0]] == wanted[:1]
+    assert {slot.scope for slot in base.recent} == set(wanted[:1])
+    assert totals.refresh(reader, {"day": (0, 1)}, NOW).users == []
     reader.close()
     store.close()

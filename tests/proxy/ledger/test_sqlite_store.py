@@ -52,7 +52,7 @@ def test_a_newer_version_is_refused_naming_both_and_left_as_it_is(tmp_path: Path
         with pytest.raises(LedgerRefusedError, match=f"has version 7, and this gateway knows versions up to {VERSION}"):
             opened(sqlite(tmp_path))
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
-        connection.execute("UPDATE meta SET version = 1")
+        connection.execute("UPDATE meta SET version = ?", (VERSION,))
         connection.commit()
     SqliteStore(sqlite(tmp_path)).close()
 

@@ -38,11 +38,14 @@ class Fixed:
         self.lines = list(lines)
         self.away = away
 
-    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
+    def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
         return SpendChanges(0, (), {})
 
-    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+    def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
         return SpendBase(0, [{} for _ in slots], (), {})
+
+    def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
+        raise AssertionError
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         if self.away:
@@ -88,10 +91,26 @@ def test_a_table_is_aligned_the_dearest_first_and_ends_with_the_total() -> None:
 
 
 def test_what_has_no_price_has_a_column_of_its_own() -> None:
-    heads, row, total = usage_table(report("team", lines=[UsageLine(("search",), sums(5, 0, 2))]))
+    heads, row, total = usage_table(report("team", lines=[UsageLine(("search",), sums(5, 30_000_000, 2))]))
     assert heads.endswith("COST USD  NO PRICE")
-    assert row.endswith("0.00         2")
-    assert total.endswith("0.00         2")
+    assert row.endswith("0.0300         2")
+    assert total.endswith("0.0300         2")
+
+
+UNPRICED = UsageLine(("local",), sums(5, 0, 2))
+FREE = UsageLine(("free",), sums(5, 0))
+PARTLY = UsageLine(("search",), sums(5, 30_000_000, 2))
+
+
+def test_a_cost_of_which_nothing_is_known_is_never_shown_as_nothing() -> None:
+    found = report("team", lines=[UNPRICED, FREE, PARTLY])
+    rows = {row.split()[0]: row.split()[-2:] for row in usage_table(found)[1:]}
+    assert rows == {"search": ["0.0300", "2"], "free": ["0.00", "0"], "local": ["-", "2"], "TOTAL": ["0.0300", "4"]}
+    costs = {each["team"]: each["cost_usd"] for each in json.loads(usage_json(found))["usage"]}
+    assert costs == {"search": 0.03, "free": 0.0, "local": None}
+    cells = {row["team"]: row["cost_usd"] for row in csv.DictReader(io.StringIO(usage_csv(found)))}
+    assert cells == {"search": "0.030000000", "free": "0.000000000", "local": ""}
+    assert json.loads(usage_json(report("team", lines=[UNPRICED])))["total"]["cost_usd"] is None
 
 
 def test_an_empty_report_still_says_what_it_would_show() -> None:

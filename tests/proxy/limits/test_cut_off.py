@@ -26,6 +26,7 @@ from tests.proxy.limits.kit.simulation import (
     within,
 )
 from tests.support.looped import looped
+from tests.support.nightly import by_day
 
 PER_SECOND: Final = 120
 OFFERED: Final = 1.5 * PER_SECOND
@@ -117,7 +118,7 @@ def each_time(kind: str, after: float, lasts: float, times: int, processes: int 
         pytest.param(each_time("killed", 0.5, 0.5, 4, 4), id="replaced"),
         pytest.param(each_time("wiped", 0.5, 0.5, 4), id="memory lost"),
         pytest.param([Trouble("cut", 0, 0, 1.0), Trouble("wiped", 0, 0, 1.0)] * 2, id="cut off, then memory lost"),
-    ],
+    ][:: by_day(2, 1)],
 )
 @in_virtual_time
 async def test_what_passes_is_within_the_promise_and_the_traffic_goes_on(troubles: list[Trouble]) -> None:
@@ -170,7 +171,7 @@ twice."""
 
 
 @given(SCHEDULES)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=by_day(4, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_schedule_of_troubles_lets_more_pass(troubles: list[Trouble]) -> None:
     never_more(troubles, ROUGHLY)
 
@@ -178,7 +179,7 @@ def test_no_schedule_of_troubles_lets_more_pass(troubles: list[Trouble]) -> None
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @given(LONG)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=by_day(20, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_longer_schedule_of_troubles_lets_more_pass(troubles: list[Trouble]) -> None:
     never_more(troubles, ROUGHLY)
 

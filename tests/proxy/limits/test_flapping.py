@@ -20,6 +20,7 @@ from tests.proxy.limits.kit.simulation import (
     within,
 )
 from tests.support.looped import looped
+from tests.support.nightly import by_day
 
 SHARP = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
 """300 a second, in bursts of as many."""
@@ -47,7 +48,7 @@ async def flap(world: World, seconds: Sequence[tuple[float, float]], *, wiped: b
         pytest.param(False, UNEVEN, [(2.5, 1.5)] * 3, id="frozen, slow, uneven"),
         pytest.param(True, UNEVEN, [(0.4, 0.7)] * 8, id="restarted, fast, uneven"),
         pytest.param(True, EVEN, [(1.0, 5.0)] * 2, id="restarted, rare"),
-    ],
+    ][:: by_day(3, 1)],
 )
 @in_virtual_time
 async def test_no_window_holds_more_than_the_limit(

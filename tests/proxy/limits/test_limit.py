@@ -1,8 +1,11 @@
 """The words of limits: what is a limit, and what is none."""
 
+from proxy.ledger.ledger_row import clean
 from proxy.limits.limit import (
     NANO,
     UNLIMITED,
+    USER_BYTES,
+    EachUser,
     Limits,
     Period,
     Quota,
@@ -13,10 +16,14 @@ from proxy.limits.limit import (
     Unit,
     amount_words,
     budget_words,
+    end_user,
+    is_user_scope,
     limit_words,
     number_words,
     period_words,
     scopes_of,
+    user_digest,
+    user_scope,
 )
 from tests.support.looped import looped
 
@@ -80,3 +87,42 @@ def test_without_a_key_there_is_no_scope_of_one() -> None:
 def test_a_target_counts_in_itself_its_model_and_its_vendor() -> None:
     found = scopes_of(ScopeSide.TARGET, Subject("t", "", "m", "v/a/b/eu"))
     assert found == ("deployment v/a/b/eu", "model v/a/b", "vendor v")
+
+
+LONG = "é" * 200
+
+
+@looped(
+    ("name", "known"),
+    [
+        (None, None),
+        ("", None),
+        ("ann", "ann"),
+        ("a" * USER_BYTES, "a" * USER_BYTES),
+        (LONG, user_digest(LONG)),
+        ("\0" * 100, user_digest("\0" * 100)),
+        ("x" * 10**6, user_digest("x" * 10**6)),
+        ("\ud800", "\ud800"),
+    ],
+)
+def test_the_name_of_a_user_is_bounded_and_the_ledger_s_digest_of_it_is_the_same(
+    name: str | None, known: str | None
+) -> None:
+    assert end_user(name) == known
+    if known is not None:
+        assert user_digest(clean(known)) == user_digest(known) == user_digest(name or "")
+
+
+def test_a_user_counts_by_a_digest_that_stands_for_itself() -> None:
+    digest = user_digest("ann")
+    assert (len(digest), user_digest(digest)) == (32, digest)
+    assert user_scope("a/b", "ann") == f"user a/b/{digest}"
+    assert is_user_scope(user_scope("t", "ann"))
+    assert not any(map(is_user_scope, scopes_of(ScopeSide.CLIENT, Subject("user t", "ci", "fast"))))
+    assert user_digest(f"{digest}\n") != digest
+
+
+def test_the_periods_of_users_are_those_of_the_calendar() -> None:
+    rates = Limits((Rate(Unit.REQUESTS, 60, Period.MINUTE, 60),), (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)
+    assert EachUser(rates, (ScopeBudget(Unit.USD, 1, Period.DAY),)).periods == {Period.HOUR, Period.DAY}
+    assert EachUser().periods == frozenset()

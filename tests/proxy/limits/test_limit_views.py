@@ -73,4 +73,5 @@ USED = {"team a": 5, "team b": 1, "team c": 9}
 def test_labels_have_the_team_and_what_is_limited() -> None:
     assert limit_labels("team a model m", Unit.TOKENS, Period.DAY) == ("a", "m: tokens per day")
     assert limit_labels("key a/ci", Unit.REQUESTS, None) == ("a", "key ci: requests at once")
+    assert limit_labels("user a/b/0f", Unit.USD, Period.DAY) == ("a/b", "each user: usd per day")
     assert limit_labels("vendor v", Unit.REQUESTS, Period.MINUTE) == ("", "vendor v: requests per minute")

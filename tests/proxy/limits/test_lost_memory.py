@@ -5,6 +5,7 @@ import asyncio
 import logging
 import random
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -23,6 +24,7 @@ from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 from tests.support.looped import looped
+from tests.support.nightly import by_day, some
 from tests.support.not_none import not_none
 
 DAY = Quota(Unit.REQUESTS, 240, Period.DAY)
@@ -93,7 +95,7 @@ async def spent_in_the_end(troubles: list[Trouble], rates: list[int]) -> int:
 )
 @example([Trouble("wiped", 0.5, 0.5), Trouble("restarted", 1.0, 1.0), Trouble("frozen", 1.0, 2.0)], [20] * 4)
 @given(st.lists(TROUBLES, min_size=1, max_size=3), st.lists(st.integers(1, 20), min_size=COUNT, max_size=COUNT))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=by_day(8, 25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list[Trouble], rates: list[int]) -> None:
     loop = VirtualLoop()
     try:
@@ -108,8 +110,12 @@ def used(processes: list[SimulatedProcess]) -> int:
     return sum(places.used for each in processes for places in each.book._scopes["team t"].places)
 
 
-@looped("kind", ["frozen", "restarted", "wiped", "foreign"])
-@looped("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
+@looped(
+    ("kind", "rates"),
+    some(
+        [*product(("frozen", "restarted", "wiped", "foreign"), ((200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)))], 5
+    ),
+)
 @in_virtual_time
 async def test_places_are_never_more_than_there_are_and_all_are_in_use_soon(kind: str, rates: tuple[int, ...]) -> None:
     world = World()

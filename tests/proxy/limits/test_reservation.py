@@ -67,7 +67,7 @@ def test_what_is_left_is_told_from_what_is_spent_and_what_is_reserved() -> None:
 def test_a_cost_that_nobody_knows_is_no_amount() -> None:
     meter = counter(ScopeBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
     told = meter.exceeded("team t", None, 0.0, WALL)
-    assert (told.kind, told.limit, told.requested) == (LimitKind.UNPRICED, 0, 0)
+    assert (told.kind, told.limit, told.requested) == (LimitKind.UNPRICED, 5, 0)
 
 
 def test_places_say_how_many_are_taken() -> None:

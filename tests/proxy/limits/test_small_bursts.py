@@ -11,6 +11,8 @@ from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import WALL, World, all_admitted, excess, fleet, run_traffic, stop
 from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.support.looped import looped
+from tests.support.nightly import some
 
 
 def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requests_wait_for_it() -> None:
@@ -28,17 +30,19 @@ def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requ
     assert lease.fetchable(1, 0.1945)  # 6 ms later there is one, less 2 for the way
 
 
-@pytest.mark.parametrize(
+@looped(
     ("rate", "offered"),
-    [
-        (Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 800),
-        (Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 150),
-        (Rate(Unit.REQUESTS, 6000, Period.MINUTE, 1), 800),
-        (Rate(Unit.REQUESTS, 6000, Period.MINUTE, 2), 200),
-    ],
-    ids=["by the second", "by the second, fewer", "by the minute", "two at once"],
+    some(
+        [
+            pytest.param(Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 150, id="by the second, fewer"),
+            pytest.param(Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 800, id="by the second"),
+            pytest.param(Rate(Unit.REQUESTS, 6000, Period.MINUTE, 2), 200, id="two at once"),
+            pytest.param(Rate(Unit.REQUESTS, 6000, Period.MINUTE, 1), 800, id="by the minute"),
+        ],
+        2,
+    ),
 )
-@pytest.mark.parametrize("count", [1, 2, 8])
+@looped("count", some([8, 2, 1], 3))
 @in_virtual_time
 async def test_of_a_small_burst_all_together_get_no_less_than_one_would(count: int, rate: Rate, offered: float) -> None:
     """One process passes less than the limit, too: what flows while nobody asks is lost, but for the burst."""

@@ -13,7 +13,7 @@ from proxy.telemetry.observer_guard import ObserverGuard, OneGuard
 
 
 def guard(metrics: Metrics | None = None) -> OneGuard:
-    return ObserverGuard(metrics or Metrics()).of("payload_log", "req-1")
+    return ObserverGuard((metrics or Metrics()).observer_failed).of("payload_log", "req-1")
 
 
 class Plain:

@@ -1,8 +1,6 @@
 """What plugins print is no part of a command's output, and none of the access log."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
@@ -12,7 +10,8 @@ from providers.json_types import JsonObject
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of
 from tests.proxy.plugins.kit import plugin
-from tests.support.gateway import ROOT, running_gateway
+from tests.support.forked_program import run_program
+from tests.support.gateway import running_gateway
 
 TABLE = f"{MOCK}plugins: {{c: {plugin('Chatterbox')}}}\n"
 BODY: JsonObject = {"model": "mock/echo", "prompt": "hi"}
@@ -24,8 +23,8 @@ def test_a_command_s_json_is_whole_whatever_a_plugin_prints(tmp_path: Path, comm
     table.write_text(TABLE, encoding="utf-8")
     body.write_bytes(orjson.dumps(BODY))
     arguments = [str(body)] if command == "explain" else []
-    run = [sys.executable, "-m", "proxy", command, *arguments, "-c", str(table), "--output", "json"]
-    done = subprocess.run(run, cwd=ROOT, capture_output=True, check=True)
+    done = run_program(("-m", "proxy", command, *arguments, "-c", str(table), "--output", "json"))
+    assert done.returncode == 0
     assert type(orjson.loads(done.stdout)) is kind
     assert b"made" in done.stderr
     assert b"ended" in done.stderr

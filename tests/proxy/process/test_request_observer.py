@@ -1,5 +1,6 @@
 """Each kind of end of a request is counted and logged once."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -12,8 +13,10 @@ import pytest
 from config.sections.log_section import LogSection
 from providers.completion import Usage
 from providers.pricing import Price
+from proxy import request_record
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
+from proxy.ledger.ledger_row import row_line
 from proxy.process.request_observer import LINE_WRITERS, Observer, RequestObserver
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES
@@ -202,3 +205,40 @@ def test_a_share_of_the_good_requests_gets_lines_that_say_it_and_all_are_counted
     share = '"sample":0.25' if form == "json" else " (sampled 0.25)"
     assert [share in line for line in told] == [True, True, False]
     assert b"} 8.0" in metrics.render()
+
+
+def test_what_a_request_cost_is_computed_once_for_all_observers(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: Counter[str] = Counter()
+
+    def counts(name: str) -> None:
+        function = getattr(request_record, name)
+
+        def counted(price: Price | None, usage: Usage | None) -> object:
+            computed[name] += 1
+            return function(price, usage)
+
+        monkeypatch.setattr(request_record, name, counted)
+
+    counts("cost")
+    counts("unpriced")
+    rows: list[bytes] = []
+
+    class Ledger:
+        def append(self, record: RequestRecord) -> None:
+            rows.append(row_line(record, 1, 1_795_000_000_000))
+
+    written = BytesIO()
+    lines = LineWriter(written, print)
+    observer = RequestObserver(Metrics(), lines, LogSection(), cast("LedgerService", Ledger()))
+    for price in (Price(2, 8), None):
+        record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
+        record.attempts, record.usage, record.price = [Attempt("a/m/eu", 1.0)], Usage(1_000_000, 0), price
+        computed.clear()
+        observer.finished(record)
+        assert computed["unpriced"] == 1
+        assert computed["cost"] == (0 if price is None else 1)
+    lines.close()
+    priced, unpriced = map(orjson.loads, written.getvalue().splitlines())
+    assert (priced["cost_usd"], "unpriced" in priced) == (2.0, False)
+    assert ("cost_usd" in unpriced, unpriced["unpriced"]) == (False, ["tokens"])
+    assert len(rows) == 2

@@ -47,7 +47,7 @@ from tests.proxy.kit.virtual_time import VirtualLoop
 from tests.support.dialects import fixture_path
 from tests.support.examples import examples
 from tests.support.looped import looped
-from tests.support.nightly import run
+from tests.support.nightly import run, some
 
 LOOP = VirtualLoop()
 CHAT, TEXT = chat_request(), text_request()
@@ -196,7 +196,7 @@ def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
         both([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
 
 
-@looped("odd", ODD)
+@looped("odd", some(ODD, 3))
 def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
     again = BEGIN + 3 * (odd + chat(b'"x"')) + END
     for stream in (

@@ -2,8 +2,10 @@
 
 from config.sections.limits_section import BudgetSection, LimitsSection
 from config.sections.team_section import TeamSection
-from proxy.limits.limit import NANO, UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler
+from config.table.table_schema import GatewayConfig
+from proxy.limits.limit import NANO, UNLIMITED, EachUser, Limits, Period, Quota, Rate, ScopeBudget, Unit
+from proxy.request_record import NO_TEAM
+from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, compile_each_user
 from tests.support.looped import looped
 
 
@@ -98,3 +100,21 @@ def test_equal_limits_are_one_value() -> None:
     assert compiler.client("key t0/k", limits(requests_per_minute=5)) is made[0].own
     assert compiler.budgets["team t0"] is compiler.budgets["team t1"] is compiler.budgets["team t2"]
     assert made[0].own.rates == (Rate(Unit.REQUESTS, 5, Period.MINUTE, 5),)
+
+
+def test_a_team_s_users_have_its_own_limits_or_those_of_the_config_file() -> None:
+    teams = {
+        "own": {"each_user": {"limits": {"requests_per_minute": 5}, "budget": [{"usd": 1, "per": "day"}]}},
+        "none": {"each_user": {}},
+        "built-in": {},
+    }
+    keys = {"version": 1, "each_user": {"limits": {"concurrent": 2}, "required": True}}
+    found = compile_each_user(GatewayConfig.model_validate({**keys, "teams": teams}))
+    assert found == {
+        "own": EachUser(
+            Limits((Rate(Unit.REQUESTS, 5, Period.MINUTE, 5),)), (ScopeBudget(Unit.USD, NANO, Period.DAY),)
+        ),
+        "built-in": EachUser(Limits(concurrent=2), required=True),
+    }
+    assert compile_each_user(GatewayConfig.model_validate(keys)) == {NO_TEAM: found["built-in"]}
+    assert compile_each_user(GatewayConfig.model_validate({"version": 1})) == {}

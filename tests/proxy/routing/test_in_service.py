@@ -62,7 +62,8 @@ def test_a_name_without_a_deployment_in_service_is_refused_and_still_resolves(na
     with pytest.raises(GatewayError) as refused:
         plan(table, ANYONE, name, "openai", load)
     assert (refused.value.facts.status, refused.value.facts.code) == (503, "no_healthy_deployment")
-    assert "out of service" in refused.value.facts.message
+    kind = "route" if name == "nothing" else "model"
+    assert refused.value.facts.message == f"Every deployment of the {kind} '{name}' is out of service."
     whole = whole_plan(table, ANYONE, name, "openai", load)
     assert whole.targets
     assert not in_service(whole.targets)

@@ -1,6 +1,6 @@
 """Settings of routes: which hold for a name that stands for another."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from config.sections.route_section import ROUTE_SETTINGS
 from proxy.routing.deployment_load import IDLE
@@ -78,7 +78,26 @@ def test_a_name_that_stands_for_a_route_has_each_setting_of_it_that_it_does_not_
 
 
 def test_every_setting_of_a_route_in_the_table_is_taken_over() -> None:
-    assert {each.name for each in fields(RouteSettings)} == {*ROUTE_SETTINGS, "written"}
+    assert {each.name for each in fields(RouteSettings)} == {*ROUTE_SETTINGS, "written", "fallbacks_of"}
     whole = settings_of(TABLE, ANYONE, TABLE.routes["real"])
     assert whole.written == set(ROUTE_SETTINGS)
-    assert RouteSettings().over(whole) == whole
+    assert RouteSettings().over(whole, "real") == replace(whole, fallbacks_of="real")
+
+
+@looped(
+    ("name", "team", "source"),
+    [
+        ("real", "", ""),
+        ("alias", "", "real"),
+        ("deepest", "", "real"),
+        ("over_partly", "", "real"),
+        ("mine", "u", "real"),
+        ("without", "", ""),
+        ("mixed", "", ""),
+        ("of_model", "", ""),
+        ("alias", "t", ""),
+    ],
+)
+def test_the_route_that_fallbacks_are_taken_from_is_known(name: str, team: str, source: str) -> None:
+    user = TABLE.teams[team] if team else ANYONE
+    assert settings_of(TABLE, user, user.routes.get(name) or TABLE.routes[name]).fallbacks_of == source

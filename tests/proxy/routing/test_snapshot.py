@@ -313,7 +313,7 @@ def test_ten_thousand_teams_with_limits_take_less_than_a_kilobyte_more_each() ->
     def size(limits: str) -> int:
         teams = "".join(
             f"  t{number}: {{keys: ['sha256:{number:064x}'], models: ['*']{limits.replace('N', str(number + 1))}}}\n"
-            for number in range(1000)
+            for number in range(200)
         )
         table = loaded(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams:\n{teams}")
         gc.collect()

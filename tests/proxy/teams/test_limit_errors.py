@@ -259,7 +259,8 @@ def test_headers_are_whole_numbers_durations_and_the_scopes_that_they_are_of() -
 
 def test_a_model_without_a_price_is_named() -> None:
     facts = no_price("team t", "v/m").facts
-    assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "model")
+    assert (facts.status, facts.type, facts.code, facts.param) == (429, *["insufficient_quota"] * 2, "model")
+    assert facts.headers == {"x-should-retry": "false"}
     assert facts.message.startswith(
         "The budget of team t is in USD, and what 'v/m' costs is not known here: ask for one "
     )

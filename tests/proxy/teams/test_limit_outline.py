@@ -1,5 +1,9 @@
 """What a dry run says of limits: every scope that holds a request, in words, and what it would reserve."""
 
+import pytest
+
+from proxy.errors import GatewayError
+from proxy.limits.limit import user_scope
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import plan
 from proxy.teams.limit_outline import HeldTo, request_limits
@@ -73,3 +77,26 @@ teams:
             ),
         ),
     )
+
+
+def test_a_user_who_is_named_is_held_to_what_each_may_use() -> None:
+    each = "each_user: {limits: {requests_per_day: 9}, budget: {usd: 5, per: month, then: warn}}"
+    table = snapshot(TABLE.replace("limits: {concurrent: 9}", each))
+    team = table.teams["data"]
+    planned = plan(table, team, "mock/echo", "openai", Idle())
+    words = ("9 requests per day", "5 USD per month; once 100% are spent: a line in the log")
+    for user, scope in (("ann", user_scope("data", "ann")), (None, "each user of team data that a request names; ")):
+        found = request_limits(table, team, planned, (0, 1, 1), user)
+        assert found is not None
+        (held,) = found.held
+        assert (held.scope.startswith(scope), held.words) == (True, words)
+
+
+def test_a_user_who_has_to_be_named_is_asked_for() -> None:
+    table = snapshot(TABLE.replace("limits: {concurrent: 9}", "each_user: {required: true}"))
+    team = table.teams["data"]
+    planned = plan(table, team, "mock/echo", "openai", Idle())
+    with pytest.raises(GatewayError) as raised:
+        request_limits(table, team, planned, (0, 1, 1))
+    assert raised.value.facts.param == "user"
+    assert request_limits(table, team, planned, (0, 1, 1), "ann") is not None

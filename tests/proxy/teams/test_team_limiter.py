@@ -12,7 +12,8 @@ from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import Held, RequestSize
+from proxy.teams.held_limits import Held
+from proxy.teams.team_limiter import RequestSize
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
@@ -177,9 +178,9 @@ BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
 def test_what_has_no_price_is_refused_where_the_table_says_so(name: str, size: RequestSize) -> None:
     desk = Desk(BUDGET.format("unpriced: reject"))
     error = desk.refusal(size, name)
-    assert (error.facts.status, error.facts.param) == (400, "model")
+    assert (error.facts.status, error.facts.code, error.facts.param) == (429, "insufficient_quota", "model")
     assert f"'{name}'" in error.facts.message
-    assert desk.refused == []
+    assert desk.refused == [("t", "usd per day, unpriced")]
     Desk(BUDGET.format("unpriced: ignore")).ask(size, name)
 
 
@@ -272,6 +273,7 @@ def test_what_is_used_is_the_sum_of_what_requests_used(usages: list[tuple[int, i
         assert desk.used() == {"team t: requests concurrent": 0, "team t: tokens day": sum(map(sum, usages))}
 
 
+@pytest.mark.thorough
 def test_estimates_are_corrected_by_what_was_seen() -> None:
     desk = Desk("limits: {tokens_per_day: 1000M}")
     size = (400, 1000, 1)

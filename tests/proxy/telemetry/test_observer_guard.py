@@ -18,7 +18,7 @@ class Guarded:
     guard: ObserverGuard = field(init=False)
 
     def __post_init__(self) -> None:
-        self.guard = ObserverGuard(self.metrics, lambda: self.now)
+        self.guard = ObserverGuard(self.metrics.observer_failed, lambda: self.now)
 
     def faults(self) -> list[str]:
         text = self.metrics.render().decode()

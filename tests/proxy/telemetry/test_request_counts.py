@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
@@ -19,6 +19,7 @@ from proxy.telemetry import request_counts
 from proxy.telemetry.merged_metrics import WorkerCounts
 from proxy.telemetry.metrics import SHOWN_DIGITS, Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS, FIRST_TOKEN_BUCKETS, OVERHEAD_BUCKETS
+from tests.support.examples import examples
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own gap
 
@@ -167,7 +168,7 @@ def with_rounded_costs(text: bytes) -> bytes:
     return re.sub(r"^(dragoman_cost_usd_total{.*} )(.*)$", rounded, text.decode(), flags=re.MULTILINE).encode()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(records() | CALLS, max_size=20), BOUNDS, BOUNDS)
 def test_whatever_requests_come_the_exposition_is_that_of_prometheus_client(
     happened: list[RequestRecord | tuple[str, int]], most: int, kept: int

@@ -17,7 +17,7 @@ CHOICE = Choice(0, "canary", "stop")
 
 
 def guard(metrics: Metrics) -> OneGuard:
-    return ObserverGuard(metrics).of("tracing", "req-1")
+    return ObserverGuard(metrics.observer_failed).of("tracing", "req-1")
 
 
 class Pieces:

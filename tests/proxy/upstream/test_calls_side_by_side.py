@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
@@ -19,6 +19,7 @@ from proxy.upstream.call_vendor import AT_ONCE
 from proxy.upstream.vendor_stream import DRAIN_WAIT, TAIL_WAIT
 from tests.proxy.kit.mark_streams import CUT, Body, Step, often
 from tests.proxy.kit.scripted_calls import Exchange, Vendor, ask, refusal, target, whole
+from tests.support.examples import examples
 from tests.support.http_scripts import DONE, data_frames
 from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
@@ -364,7 +365,7 @@ def pieces(draw: st.DrawFn, text: str) -> list[Step]:
     return [*steps, b""]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), st.integers(1, 3), st.integers(1, 3), st.booleans(), st.booleans())
 def test_a_stream_says_what_the_whole_answer_says_however_it_is_cut_and_mixed(
     data: st.DataObject, prompts: int, n: int, echo: bool, searched: bool

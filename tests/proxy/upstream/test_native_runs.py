@@ -18,6 +18,7 @@ from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_f
 from tests.proxy.kit.mark_streams import Body
 from tests.support.examples import examples
 from tests.support.looped import looped
+from tests.support.nightly import by_day
 
 Read = Callable[[bytes], Iterable[StreamPart]]
 
@@ -103,7 +104,7 @@ def test_texts_are_read_in_runs(profile: str) -> None:
 
 
 @looped(("profile", "data"), FIXTURES)
-@settings(max_examples=15)
+@settings(max_examples=by_day(5, 15))
 @given(CUT)
 def test_every_recorded_stream_means_the_same(profile: str, data: bytes, places: list[int]) -> None:
     led(SENT[profile], data, places)
@@ -167,7 +168,7 @@ CHANGES["vertex_anthropic"] = [*CHANGES["anthropic"], (b"event: content_block_de
 
 
 @looped("profile", FOLDERS)
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.tuples(st.integers(0, 15), st.integers(0, 15)),
     st.lists(st.tuples(st.sampled_from([b'"a"', b'"\xc3\xa9"']), st.sampled_from([0, 0, 0, 1])), max_size=14),

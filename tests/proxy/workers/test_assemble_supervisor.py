@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cryptography.x509 import load_der_x509_certificate
 
+from proxy.process.freeze_watchdog import main_thread
 from proxy.process.load_table import Source
 from proxy.workers.assemble_supervisor import drain_limit, reserved
 from tests.proxy.kit.gateway_rig import ask
@@ -25,16 +26,17 @@ from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Hang, Until
+from tests.support.waiting import until
 
 TWO = SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
 TABLE = MOCK + TWO
 
 
-def pids(gateway: RunningGateway) -> list[int]:
-    """The workers' process ids."""
-    children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children").read_text(encoding="ascii")
-    named = {int(pid): Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip() for pid in children.split()}
-    return [pid for pid, name in named.items() if name == "dragoman-worker"]
+async def pids(gateway: RunningGateway) -> list[int]:
+    """The workers' process ids. One that does not respond in time is not on the status page."""
+    while len(found := await gateway.in_flight()) < 2:  # noqa: ASYNC110 - nothing notifies
+        await asyncio.sleep(0.01)
+    return [*found]
 
 
 @asynccontextmanager
@@ -149,7 +151,7 @@ async def test_a_hangup_of_the_supervisor_reloads_them_all(tmp_path: Path) -> No
 async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp_path: Path) -> None:
     async with up(TABLE, tmp_path) as gateway:
         gateway.table.write_text("broken", encoding="utf-8")
-        os.kill(pids(gateway)[0], signal.SIGKILL)
+        os.kill((await pids(gateway))[0], signal.SIGKILL)
         await gateway.serving(2, restarts=1)
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/echo" in answer.body for answer in answers)
@@ -178,7 +180,7 @@ async def test_every_worker_shows_the_latest_certificate_even_where_its_files_ar
         taken = await exchange(port_of(gateway.admin_url), request("POST", "/-/reload"))
         assert taken.json()["result"] == "reloaded"
         write((b"broken", b"broken"))
-        os.kill(pids(gateway)[0], signal.SIGKILL)
+        os.kill((await pids(gateway))[0], signal.SIGKILL)
         await gateway.serving(2, restarts=1)
         shown = {serial(port_of(gateway.url), authority) for _ in range(20)}
         assert len(shown) == 1
@@ -226,14 +228,18 @@ async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None
         assert [line["outcome"] for line in gateway.log()] == ["truncated"] * 4
 
 
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, be it that its parent has not been told yet."""
+    found = main_thread(pid)
+    return found is None or found.state == "Z"
+
+
 async def test_workers_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path) -> None:
     async with up(TABLE, tmp_path) as gateway:
-        theirs = pids(gateway)
-        assert len(theirs) == 2
+        theirs = await pids(gateway)
         gateway.process.kill()
         gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
-        while any(os.path.exists(f"/proc/{pid}") for pid in theirs):  # noqa: ASYNC110, ASYNC240 - processes tell no one
-            await asyncio.sleep(0.01)
+        await until(lambda: all(has_ended(pid) for pid in theirs))
 
 
 async def test_a_port_that_another_gateway_shares_is_taken() -> None:

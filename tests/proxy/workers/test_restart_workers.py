@@ -14,17 +14,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.off_loop.child_process import Child
+from proxy.process.freeze_watchdog import ThreadState
 from proxy.process.load_table import LoadedTable, Source
 from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers import restart_workers as workers_module
 from proxy.workers import worker_template as template_module
-from proxy.workers.restart_workers import LONGEST_PAUSE, WorkerPool, WorkerProcess, restart_delay
+from proxy.workers.restart_workers import (
+    BEGIN_LIMIT,
+    LONGEST_BEGIN,
+    LONGEST_PAUSE,
+    WorkerPool,
+    WorkerProcess,
+    begun,
+    restart_delay,
+)
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import start_program
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.support.forked_program import fork_child
+from tests.support.looped import looped
 from tests.support.waiting import until
 
 HASTY = MOCK + "server: {drain_grace: 0s}\n"
@@ -232,6 +243,30 @@ async def test_one_that_cannot_begin_at_first_is_the_end_of_all_with_its_reason(
     assert "could not begin: " in workers.failure
     assert "address already in use" in workers.failure
     assert counted.restarts == 0
+
+
+@looped(
+    ("state", "seconds", "limit"),
+    [("S", 50, None), ("R", 500, None), ("D", 500, None), ("S", 100, BEGIN_LIMIT), ("D", 700, LONGEST_BEGIN)],
+)
+@in_virtual_time
+async def test_one_that_waits_for_a_core_or_a_disk_has_longer_to_begin(
+    state: str, seconds: float, limit: float | None
+) -> None:
+    async def respond() -> bytes:
+        async with asyncio.timeout(LONGEST_BEGIN):
+            await asyncio.sleep(seconds)
+        return b"begun"
+
+    now = asyncio.get_running_loop().time
+    start = now()
+    try:
+        assert await begun(respond(), lambda: ThreadState(state, 1.0)) == b"begun"
+    except PeerGone:
+        assert limit is not None
+        assert limit <= now() - start <= limit + 1
+    else:
+        assert limit is None
 
 
 async def test_one_that_is_told_to_end_before_it_began_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,6 @@ async def test_it_takes_another_table_from_copies_and_names_it(tmp_path: Path) -
         assert b"mock/other" in await worker.models()
 
 
-@pytest.mark.smoke
 async def test_it_tells_what_it_is_about(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         status = STATUS.validate_json(await worker.channel.request("status", 5.0))

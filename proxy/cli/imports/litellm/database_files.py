@@ -78,11 +78,11 @@ def _rows(kind: Kind, paths: tuple[Path, ...], remarks: Remarks) -> tuple[Foreig
     for path in paths:
         at = Position(str(path), 1, 1)
         content = _content(path, at)
-        listed = _listed(kind, content)
+        listed = _listed(kind, content, path)
         if listed is None:
             raise ConfigError([Problem.at(at, (), f"is no list of {kind} of LiteLLM")])
         announced = max(announced, _announced(content))
-        found += (_section(kind, index, row, at, remarks) for index, row in enumerate(listed))
+        found += (_section(kind, index, row, remarks) for index, row in enumerate(listed))
     if announced > len(found):
         text = f"has {len(found)} of {announced} {kind}: give --{kind} for each page (page=2, page=3 and so on)"
         problem = Problem.at(Position(str(paths[-1]), 1, 1), (kind,), text)
@@ -102,20 +102,46 @@ def _content(path: Path, at: Position) -> object:
         raise ConfigError([Problem.at(at, (), f"cannot read the file: larger than {MOST_BYTES >> 20} MiB")])
     try:
         text = raw.decode("utf-8-sig")
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else list(_csv_rows(text))
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else [*_csv_rows(text, path)]
     except (ValueError, RecursionError, csv.Error):
         raise ConfigError([Problem.at(at, (), "is neither JSON nor CSV with a header, in UTF-8")]) from None
 
 
-def _listed(kind: Kind, content: object) -> list[object] | None:
+@dataclass(frozen=True, slots=True)
+class _PlacedRow:
+    """A row with its place: the line of a CSV, or of JSON the file with a pointer (RFC 6901) and no line, since
+    endpoints answer in one."""
+
+    row: object
+    at: Position
+
+
+def _listed(kind: Kind, content: object, path: Path) -> list[_PlacedRow] | None:
     """Return the rows of a file's content; None for content of another kind."""
+    found = [each if isinstance(each, _PlacedRow) else _PlacedRow(*each) for each in _rows_of(kind, content, path)]
+    return found if all(_is_row(kind, each.row) for each in found) else None
+
+
+def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow | tuple[object, Position]]:
+    base = Position(f"{path}#", 0, 0)
     if isinstance(content, dict):
-        inner = next((content[key] for key in _LISTS[kind] if isinstance(content.get(key), list)), None)
+        name = next((key for key in _LISTS[kind] if isinstance(content.get(key), list)), None)
         one = content.get(_INNER[kind])
-        content = inner if inner is not None else [{**one, **_named(content)}] if isinstance(one, dict) else [content]
-    if not isinstance(content, list) or not all(_is_row(kind, each) for each in content):
-        return None
-    return content
+        if name is not None:
+            content, base = content[name], _below(base, name)
+        elif isinstance(one, dict):
+            yield {**one, **_named(content)}, _below(base, _INNER[kind])
+            return
+    if not isinstance(content, list):
+        yield content, base
+        return
+    for index, row in enumerate(content):
+        yield row if isinstance(row, _PlacedRow) else (row, _below(base, str(index)))
+
+
+def _below(at: Position, key: str) -> Position:
+    """Return the place of a value in the one at `at`, which in a CSV is the same line."""
+    return at if at.line else Position(f"{at.file}/{key.replace('~', '~0').replace('/', '~1')}", 0, 0)
 
 
 def _named(content: Mapping[str, object]) -> dict[str, object]:
@@ -134,11 +160,11 @@ def _announced(content: object) -> int:
     return said if isinstance(said, int) else 0
 
 
-def _section(kind: Kind, index: int, row: object, at: Position, remarks: Remarks) -> ForeignSection:
-    values = row if isinstance(row, dict) else {"token": row}
+def _section(kind: Kind, index: int, placed: _PlacedRow, remarks: Remarks) -> ForeignSection:
+    values = placed.row if isinstance(placed.row, dict) else {"token": placed.row}
     known = (values.get(key) for key in _LABELS[kind])
     label = next((each for each in known if isinstance(each, str) and each), str(index))
-    node = _node(values, at, 0)
+    node = _node(values, placed.at, 0)
     if not isinstance(node, MapNode):
         raise TypeError("a row is a mapping")
     return ForeignSection(node, (kind, row_label(label)), remarks, [])
@@ -153,10 +179,12 @@ def _node(value: object, at: Position, depth: int) -> Node:
     if depth > DEEPEST:
         raise ConfigError([Problem.at(at, (), f"nested deeper than {DEEPEST} levels")])
     if isinstance(value, dict):
-        entries = {str(key): Entry(at, _node(each, at, depth + 1)) for key, each in value.items()}
+        places = {key: _below(at, str(key)) for key in value}
+        entries = {str(key): Entry(places[key], _node(each, places[key], depth + 1)) for key, each in value.items()}
         return MapNode(at, entries, 1, 1)
     if isinstance(value, list):
-        return ListNode(at, tuple(_node(each, at, depth + 1) for each in value), 1, 1)
+        items = (_node(each, _below(at, str(index)), depth + 1) for index, each in enumerate(value))
+        return ListNode(at, tuple(items), 1, 1)
     if value is None:
         return ScalarNode(at, "", "null", plain=True)
     if isinstance(value, bool):
@@ -169,12 +197,15 @@ _TRUTHS: Final = frozenset({"blocked", "auto_rotate", "soft_budget_cooldown"})
 # CSV ----------------------------------------------------------------------------------------------------------------
 
 
-def _csv_rows(text: str) -> Iterator[dict[str, object]]:
+def _csv_rows(text: str, path: Path) -> Iterator[_PlacedRow]:
     reader = csv.DictReader(io.StringIO(text), strict=True)
     if not {name for names in _OWN.values() for name in names}.intersection(reader.fieldnames or ()):
         raise ValueError("no column of a key, team or model")
+    line = reader.line_num + 1
     for row in reader:
-        yield {key: _cell(key, value) for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
+        cells = {key: _cell(key, text) for key, text in row.items() if isinstance(key, str) and isinstance(text, str)}
+        yield _PlacedRow(cells, Position(str(path), line, 1))
+        line = reader.line_num + 1
 
 
 def _cell(column: str, text: str) -> object:

@@ -39,7 +39,10 @@ _GUARDS: Final = Reason("guardrails are guards: plugins that check requests and 
 _NO_UI: Final = Reason("has no counterpart: no person logs in, and the table is the only place of settings")
 _KEYS: Final = Reason("has no counterpart: keys are made by `dragoman key new`, and stand in the table or in keys_from")
 _MCP: Final = Reason("has no counterpart: there are no MCP servers, agents, skills, files or vector stores")
-_TAGS: Final = Reason("requests are not routed by tags: give each team its own routes (teams.NAME.routes)")
+TAGS: Final = Reason(
+    "tags choose no deployment, for which a team has routes of its own (teams.NAME.routes); for reports of usage it "
+    "has teams.NAME.tags, by name and value: for you to write"
+)
 _PRICE: Final = Reason("has no counterpart: prices are by token, one for each of input, output and the cache")
 _BUILT: Final = _note("is built in, without a setting")
 _SURFACE: Final = Reason("has no counterpart: a model is called by its own API, whatever API the client speaks")
@@ -128,7 +131,7 @@ _ROUTER: Final[Sequence[_ROW]] = (
         "disable_cooldowns",
         Reason("a circuit breaker cannot be switched off; circuit_breaker.failures may be up to 1000"),
     ),
-    (".*tag_.*", _TAGS),
+    (".*tag_.*", TAGS),
     ("default_litellm_params", _DEFAULTS),
     ("alerting_config", _ALERTS),
     ("cache_.*|caching_groups", Reason("is `cache` in defaults, at a vendor, a model or a route: for you to write")),
@@ -167,6 +170,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
         Reason("metrics are the admin listener's, with labels of the table"),
     ),
     ("key_generation_settings|.*key_alias_.*|upperbound_.*|default_(key|internal_user|team)_.*|max_internal_.*", _KEYS),
+    ("soft_budget", Reason("is a budget of all clients that warns (`budget` with then: warn): for you to write")),
     (
         "budget_duration|.*budget.*",
         Reason("budgets are those of all clients, teams and keys (`budget`): for you to write"),
@@ -183,7 +187,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
     ("enable_preview_features|json_logs|return_response_headers", _BUILT),
     ("cost_.*|model_cost.*|custom_provider_map", Reason("is `price` of a model, and profiles: for you to write")),
     ("public_model_.*|.*model_groups?.*", _NO_UI),
-    ("tag_.*", _TAGS),
+    ("tag_.*", TAGS),
     ("max_parallel_requests", Reason("is `concurrent` in limits of teams, keys or deployments: for you to write")),
     (
         "enable_loadbalancing_on_batch_endpoints|.*batch.*|.*file.*",
@@ -197,7 +201,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
         "itpm|otpm|default_api_key_(rpm|tpm)_limit",
         Reason("limits of a deployment count all requests and tokens; a team has limits of models (limits.models)"),
     ),
-    ("tags|tag_regex", _TAGS),
+    ("tags|tag_regex", TAGS),
     ("region_name|allowed_model_region", Reason("requests are not routed by region: give regions routes of their own")),
     ("mock_.*", Reason("there are no made-up answers: the vendor `mock` is the nearest")),
     ("azure_ad_token", _note("a token that expires is not copied: credentials are fetched (credentials: entra)")),
@@ -207,7 +211,14 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ),
     (".*_(cost|costs|uplift_multiplier).*|cost_per_second|tiered_pricing|.*pricing.*", _PRICE),
     (
-        "temperature|top_p|top_k|max_tokens|max_completion_tokens|seed|stop|n|presence_penalty|frequency_penalty|dimensions"
+        "max_tokens|max_completion_tokens",
+        Reason(
+            "is no value for what clients leave out: max_output_tokens of the model or deployment is the most that a "
+            "response may have, and what a request has without a limit if the vendor requires one; for you to write"
+        ),
+    ),
+    (
+        "temperature|top_p|top_k|seed|stop|n|presence_penalty|frequency_penalty|dimensions"
         "|extra_body|thinking|reasoning_effort|output_vector_size|user|response_format|logit_bias",
         _DEFAULTS,
     ),

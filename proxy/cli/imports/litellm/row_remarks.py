@@ -10,7 +10,7 @@ from typing import Final
 from config.problem import Position, Problem
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.litellm.reasons import compiled, first_reason
+from proxy.cli.imports.litellm.reasons import TAGS, compiled, first_reason
 from proxy.cli.imports.remarks import Reason, Remarks
 from proxy.cli.imports.table_values import joined
 
@@ -23,7 +23,7 @@ ROWS: Final = compiled(
     (
         (
             "token|api_key|key_name|key_alias|(created|updated|settings_updated|last_refreshed|last_rotation|budget_reset"
-            "|last_active)(_at|_by)?|last_active|created_by_user|rotation_count|model_id|object_permission_id|budget_id"
+            "|last_active)(_at|_by)?|last_active|created_by_user|rotation_count|model_id|object_permission_id"
             "|litellm_model_table|key_type|team_alias|team_id|is_session_token|parent_otel_span|request_route"
             "|via_virtual_key|requires_fresh_policy|team_memberships|keys|matched_model_access_groups|authenticated_by_.*",
             _RECORDS,
@@ -48,6 +48,13 @@ ROWS: Final = compiled(
             "auto_rotate|rotation_interval|key_rotation_at",
             Reason("keys are not changed by themselves: `dragoman key new` makes one"),
         ),
+        (
+            "budget_id",
+            Reason(
+                "names a budget that this export does not have: its amounts and limits are lost (/budget/info shows "
+                "them); write budget and limits"
+            ),
+        ),
         ("model_max_budget", Reason("a budget is over all models: none is for one of them")),
         ("budget_fallbacks", Reason("is budget.then.route of a team, one name for all models: for you to write")),
         (
@@ -71,15 +78,16 @@ ROWS: Final = compiled(
 
 METADATA: Final = compiled(
     (
-        ("tags|.*tags.*", Reason("tags of a team are teams.NAME.tags, by name and value: for you to write")),
+        ("tags|.*tags.*", TAGS),
         (
             "logging|.*callback.*|.*langfuse.*",
             Reason("callbacks of a team are server.tracing, payload_log.teams and sinks (plugins)"),
         ),
         ("guardrails|.*guardrail.*|policies", Reason("guards are plugins (teams.NAME.plugins)")),
         ("soft_budget_alerting_emails|.*email.*", Reason("a warning is a line of the log and a metric")),
+        ("soft_budget", Reason("is a budget that warns (`budget` with then: warn): for you to write")),
         (".*_limit_type|.*_(rpm|tpm)_limit", Reason("limits hold as they are written (limits)", "note")),
-        (".*", Reason("has no counterpart: a team has tags, a key its name")),
+        (".*", Reason("has no counterpart: teams and keys have no notes")),
     )
 )
 

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final
 
 from config.addresses import reach
+from config.problem import shown
 from config.time_zones import zone_fault
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
@@ -126,6 +127,8 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
             if inner.flag("hidden"):
                 routes.hidden.add(alias)
             inner.lose_rest({})
+    if strategy in (None, "simple-shuffle"):
+        _remark_on_weights(routes, router)
     routes.read_depth(router)
     for section in (router, settings):
         for key in ("fallbacks", *KINDS):
@@ -133,6 +136,32 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
         routes.add_defaults(section)
     routes.write()
 
+
+def _remark_on_weights(routes: Routes, router: ForeignSection) -> None:
+    """Tell that `rpm` and `tpm` limit here, if LiteLLM's strategy only weighs by them."""
+    if ENFORCED in router.texts("optional_pre_call_checks"):
+        return
+    router.taken.discard("optional_pre_call_checks")
+    limited = [
+        entry.group
+        for group in routes.groups.values()
+        for entry in group.entries
+        if isinstance(limits := entry.endpoint.settings.get("limits"), Block) and limits.entries.keys() & _WEIGHED
+    ]
+    if limited:
+        hint = (
+            "rpm and tpm of a deployment are limits here, and beyond them its requests go elsewhere or are refused; "
+            "LiteLLM's simple-shuffle only weighs by them. Take `limits` away where the vendor has no such limit: "
+            f"{joined(dict.fromkeys(map(shown, limited)))}."
+        )
+        routes.draft.section("models").comments.append(hint)
+        router.remarks.hints.append(hint)
+
+
+ENFORCED: Final = "enforce_model_rate_limits"
+"""The check by which LiteLLM's router keeps to `rpm` and `tpm` under every strategy."""
+
+_WEIGHED: Final = {"requests_per_minute", "tokens_per_minute"}
 
 _RETRIES: Final = ("num_retries", "num_retries", "max_retries")
 

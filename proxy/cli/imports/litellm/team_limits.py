@@ -90,8 +90,9 @@ def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
                 metadata.lose(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
     spans = [source.text("budget_duration") for source in [row, *others]]
     duration = next((span for span in spans if span is not None), None)
-    for source in [row, *others]:
-        _read_budgets(source, duration, found)
+    if others:
+        row.text("budget_id")  # names the budget that is read here
+    _read_budgets([row, *others], duration, found)
     return found
 
 
@@ -119,19 +120,33 @@ def budget_of_all(settings: ForeignSection) -> Block | None:
     return found.budgets[0] if found.budgets else None
 
 
-def _read_budgets(row: ForeignSection, duration: str | None, found: RowAllowance) -> None:
-    hard, soft = row.number("max_budget"), row.number("soft_budget")
-    if hard is not None and not found.budgets:
-        _add(row, "max_budget", found, (hard, duration))
-    for window in row.sections("budget_limits"):
-        amount, span = window.number("max_budget"), window.text("budget_duration")
-        window.text("reset_at")
+def _read_budgets(sources: list[ForeignSection], duration: str | None, found: RowAllowance) -> None:
+    """Read the first hard budget, all windows, and the first soft budget."""
+    hard, soft = ([(source, source.number(key)) for source in sources] for key in ("max_budget", "soft_budget"))
+    for source, amount in hard:
         if amount is not None:
-            _add(row, "budget_limits", found, (amount, span))
-    if soft is not None and soft >= LEAST_USD:
-        per, _ = period(duration)
-        whole = round(min(soft / WARNED_AT, MOST_USD), 2)
-        found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
+            _add(source, "max_budget", found, (amount, duration))
+            break
+    for source in sources:
+        for window in source.sections("budget_limits"):
+            amount, span = window.number("max_budget"), window.text("budget_duration")
+            window.text("reset_at")
+            if amount is not None:
+                _add(source, "budget_limits", found, (amount, span))
+    for source, amount in soft:
+        if amount is not None:
+            _add_soft(source, found, amount, duration)
+            break
+
+
+def _add_soft(row: ForeignSection, found: RowAllowance, amount: float, duration: str | None) -> None:
+    if amount < LEAST_USD:
+        if amount:
+            row.lose("soft_budget", f"is less than {LEAST_USD} USD, the least of a budget: not taken")
+        return
+    per, _ = period(duration)
+    whole = round(min(amount / WARNED_AT, MOST_USD), 2)
+    found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
 
 
 def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float, str | None]) -> None:

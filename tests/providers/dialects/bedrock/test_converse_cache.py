@@ -81,8 +81,8 @@ def test_tens_of_thousands_of_points_are_limited_in_linear_time() -> None:
     def limited(count: int) -> bool:
         return limit_points(body([each for _ in range(count) for each in (TEXT, point())]))
 
-    assert limited(50_000)
-    assert growth(partial(limited, 12_500), partial(limited, 50_000)) == ""
+    assert limited(20_000)
+    assert growth(partial(limited, 5_000), partial(limited, 20_000)) == ""
 
 
 # In conversations ---------------------------------------------------------------------------------------------------

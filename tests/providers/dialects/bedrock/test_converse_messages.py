@@ -299,7 +299,7 @@ def test_search_results_and_guarded_texts_are_blocks_of_their_own() -> None:
 def test_a_long_conversation_is_read_in_linear_time(model: ConverseModel) -> None:
     marked = part("a", cache_control={"type": "ephemeral"})
     loop = [user([marked]), assistant(None, call()), result([marked, image(PNG)]), user([marked])]
-    small, large = (partial(read, *(loop * times), model=model) for times in (1000, 4000))
+    small, large = (partial(read, *(loop * times), model=model) for times in (250, 1000))
     assert growth(small, large) == ""
 
 

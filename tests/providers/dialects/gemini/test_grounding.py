@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def test_any_span_is_found_by_its_bytes(text: str, data: st.DataObject) -> None:
     assert Spans(text, {4: before}).find(segment) == (start, end)
 
 
+@pytest.mark.thorough
 @looped("wanted", ["x" * 50, "aaaaaaaaab", "ä" * 9])
 def test_hostile_grounding_costs_a_bounded_amount(wanted: str) -> None:
     chunks: JsonValue = [web("https://a.example/" + "x" * 500)] * 100

@@ -204,7 +204,7 @@ def test_a_long_conversation_costs_time_in_proportion() -> None:
         parts: JsonValue = [{"type": "text", "text": "y"}] * number
         return partial(DIALECT.encode, chat_request(*said, user(parts)), TARGET)
 
-    assert growth(encoded(10_000), encoded(40_000)) == ""
+    assert growth(encoded(2_500), encoded(10_000)) == ""
 
 
 # Media --------------------------------------------------------------------------------------------------------------

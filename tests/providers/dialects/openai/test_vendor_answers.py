@@ -18,7 +18,7 @@ from providers.dialects.shared.errors import classify
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonValue
 from providers.profiles.load_profiles import load_profiles
-from tests.providers.dialects.kit import chunks, usage_in
+from tests.providers.dialects.kit import chunks, cut_places, usage_in
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     FIXTURES,
@@ -179,7 +179,7 @@ def test_a_stream_gives_the_same_events_in_pieces_of_any_size(name: str, size: i
 @every_stream
 def test_a_stream_cut_at_any_byte_is_never_taken_for_a_whole_one(name: str) -> None:
     data, expected = stream(name), STREAMS[name]
-    for cut in range(len(data)):
+    for cut in cut_places(data):
         events, failure = played(asked(name), data[:cut])
         finished = [chunk for chunk in chunks(events) if chunk.finish_reason is not None]
         if failure is None and len(finished) == len(expected.finishes):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.conversation import (
+    CITED,
     CLAUDE_FORMAT,
     TOOL_RECORDS,
     Address,
@@ -62,6 +63,13 @@ def test_records_of_a_vendor_s_tools_are_named_and_refused_of_others_than_the_mo
     if name != "content_blocks":
         with pytest.raises(Refusal, match=name):
             turn({"role": "user", "content": "hi", name: [{}]})
+
+
+@looped("name", sorted(CITED))
+def test_the_sources_of_an_earlier_response_are_named_if_there_are_some(name: str) -> None:
+    assert turn({"role": "assistant", "content": "hi", name: [{}]}).unsent == [name]
+    assert turn({"role": "assistant", "content": "hi", name: []}).unsent == []
+    assert turn({"role": "user", "content": "hi", name: [{}]}).unsent == []
 
 
 @looped(

@@ -30,6 +30,7 @@ from tests.faults.memory import growth
 from tests.providers.kit import failure_of
 from tests.support.cpu_growth import growth as cpu_growth
 from tests.support.looped import looped
+from tests.support.nightly import by_day
 
 
 def test_arguments_are_a_text_whatever_the_vendor_sends() -> None:
@@ -102,7 +103,9 @@ def read_or_not(text: bytes) -> None:
 
 def test_a_text_of_halves_costs_time_in_proportion_to_its_size() -> None:
     for piece in (rb"\ud83d", rb"\ud83dx", rb"\\", rb"\ud83d\ude00"):
-        small, large = (b'"' + piece * (size * 2**20 // len(piece)) + rb'\ud83d"' for size in (1, 4))
+        small, large = (
+            b'"' + piece * int(size * 2**20 // len(piece)) + rb'\ud83d"' for size in by_day((0.25, 1), (1, 4))
+        )
         assert cpu_growth(partial(read_or_not, small), partial(read_or_not, large)) == ""
 
 
@@ -111,6 +114,7 @@ def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
     assert not is_json(text)
 
 
+@pytest.mark.thorough
 @looped("piece", [b"{},", b"[],", b'{"a":1},', b'"ab",'])
 def test_a_text_whose_values_would_take_many_times_its_size_is_not_read(piece: bytes) -> None:
     text = b'{"choices":[' + piece * (31 * 2**20 // len(piece)) + b"0]}"
@@ -120,6 +124,7 @@ def test_a_text_whose_values_would_take_many_times_its_size_is_not_read(piece: b
     assert grown.bytes < 8 * 2**20
 
 
+@pytest.mark.thorough
 def test_the_log_probabilities_of_a_long_answer_are_read() -> None:
     other = b'{"token":" the","logprob":-0.0123,"bytes":[32,116,104,101]}'
     token = b'{"token":" the","logprob":-0.0123,"top_logprobs":[' + b",".join([other] * 20) + b"]}"

@@ -151,6 +151,7 @@ def test_the_figures_name_the_highest_spenders_and_sum_up_the_rest() -> None:
     assert hour.teams[OTHER] == {NEWEST: Spent(30, 60, float(sum(range(30))))}
 
 
+@pytest.mark.thorough
 def test_thousands_of_teams_take_no_more_memory_than_hundreds() -> None:
     def peak(teams: int) -> int:
         clocks = Clocks()

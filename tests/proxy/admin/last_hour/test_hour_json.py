@@ -23,6 +23,16 @@ def test_scripts_get_each_minute_and_each_spender_by_name() -> None:
     assert [each["name"] for each in found["models"]] == ["v/m"]
 
 
+def test_a_cost_of_which_nothing_is_known_is_null() -> None:
+    unpriced = Spent(3, 30, 0.0, 3)
+    found = orjson.loads(
+        orjson.dumps(hour_json(HourFigures(NEWEST, (), {"t": {NEWEST: unpriced}}, {"t/k": unpriced}, {"m": Spent(1)})))
+    )
+    (team,), (key,), (model,) = found["teams"], found["keys"], found["models"]
+    assert [team["cost_usd"], team["minutes"][0]["cost_usd"], key["cost_usd"]] == [None] * 3
+    assert model["cost_usd"] == 0.0
+
+
 def test_an_hour_without_requests_is_empty_lists() -> None:
     assert hour_json(NO_HOUR) == {"minutes": [], "teams": [], "keys": [], "models": []}
 

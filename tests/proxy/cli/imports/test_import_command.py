@@ -16,7 +16,7 @@ from proxy.cli.imports.import_command import READERS, import_to_file, import_to_
 from proxy.cli.imports.write_yaml import table_text
 from proxy.cli.imports.written_file import write_new
 from proxy.cli.main import main
-from proxy.cli.terminal import INCOMPLETE
+from proxy.cli.terminal import FAILED, INCOMPLETE, UNEQUIPPED
 from tests.proxy.cli.imports.kit import FIXTURES
 from tests.support.looped import looped
 
@@ -41,7 +41,9 @@ def test_the_table_is_printed_and_the_rest_is_told(config: Path, capsys: Output)
     told = output.err.splitlines()
     assert told[0].startswith(f"{config}:2:61 model_list.0.litellm_params.api_key: ")
     assert told[0].endswith(": a credential is not copied: put it into the environment as OPENAI_API_KEY")
-    assert told[1:] == [
+    assert told[1].startswith("rpm and tpm of a deployment are limits here, ")
+    assert told[1].endswith("Take `limits` away where the vendor has no such limit: fast.")
+    assert told[2:] == [
         "LiteLLM listens on 0.0.0.0:4000 unless its command line says otherwise; this table says 127.0.0.1:8080 "
         "(server.host, server.port).",
         "the table refers to 1 environment variables: OPENAI_API_KEY",
@@ -60,6 +62,24 @@ def test_a_file_is_written_and_checked(config: Path, tmp_path: Path, capsys: Out
     assert main(["import", "litellm", str(config), "-o", str(output)]) == 1
     assert capsys.readouterr().err == f"dragoman: {output} is there already; --force writes over it\n"
     assert main(["import", "litellm", str(config), "-o", str(output), "--force"]) == 0
+
+
+def test_a_table_that_only_this_machine_cannot_serve_is_told_from_one_that_none_can(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG + "router_settings: {redis_host: localhost, redis_port: 6379, made_up: 1}\n", "utf-8")
+    assert import_to_output("litellm", path, "config") == INCOMPLETE
+    monkeypatch.setattr("proxy.optional_libraries._present", lambda module: False)
+    assert import_to_output("litellm", path, "config") == UNEQUIPPED
+    told = capsys.readouterr().err.splitlines()
+    assert any("an extra: make extras" in line for line in told)
+    assert told[-2:] == [
+        "taken: 1 of 1 model, 1 setting without counterpart",
+        "the table is valid; this machine lacks what serving it needs, as the lines above say",
+    ]
+    path.write_text(CONFIG.replace("rpm: 3", "api_base: 'http://8.8.8.8/v1'"), encoding="utf-8")
+    assert import_to_output("litellm", path, "config") == FAILED
 
 
 def test_what_is_written_routes_as_it_is_shown(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:

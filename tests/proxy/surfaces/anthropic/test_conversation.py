@@ -234,3 +234,14 @@ def test_thinking_between_calls_keeps_its_place() -> None:
         *("Thinking", "Text", "ToolUse"),
         *("RedactedThinking", "Text", "ToolUse"),
     ]
+
+
+def test_citations_of_an_earlier_answer_are_left_out_and_named() -> None:
+    cited: JsonObject = {"type": "char_location", "cited_text": "a", "document_index": 0}
+    rows: list[tuple[JsonValue, tuple[str, ...] | None]] = [([cited], ("citations",)), ([], None), (None, None)]
+    for citations, named in rows:
+        said: JsonObject = {"type": "text", "text": "a", "citations": citations}
+        asked: JsonObject = {"role": "user", "content": "q"}
+        request = parse(messages=[asked, {"role": "assistant", "content": [said]}, asked])
+        assert (request.losses and request.losses.left_out) == named
+        assert "citations" in str(not_none(request.native).body["messages"])

@@ -167,3 +167,11 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
 def test_successive_messages_of_the_model_stay_apart() -> None:
     said, empty, more = (typed("message", role="assistant", content=text) for text in ("A", "", "B"))
     assert read(HI, said, empty, more)[1]["content"] == [typed("text", text="A"), typed("text", text="\n\nB")]
+
+
+def test_annotations_of_an_earlier_text_are_left_out_and_named() -> None:
+    cited: JsonObject = {"type": "url_citation", "url": "https://e.x", "title": "t", "start_index": 0, "end_index": 1}
+    rows: list[tuple[list[JsonValue], tuple[str, ...]]] = [([cited], ("annotations",)), ([], ())]
+    for annotations, named in rows:
+        said: list[JsonValue] = [typed("output_text", text="a", annotations=annotations)]
+        assert losses(ask(input=[HI, {"role": "assistant", "content": said}])).left_out == named

@@ -39,6 +39,35 @@ def test_each_form_is_read(kind: str, text: str, paths: list[str], tmp_path: Pat
     assert [".".join(map(str, row.path)) for row in getattr(database, kind)] == paths
 
 
+@looped(
+    ("text", "place"),
+    [
+        (json.dumps({"keys": [{"token": "cd" * 32}, {"token": DIGEST, "metadata": {"a/b~": [1]}}]}), "#/keys/1"),
+        (json.dumps([{"token": "cd" * 32}, {"token": DIGEST, "metadata": {"a/b~": [1]}}]), "#/1"),
+        (json.dumps({"key": DIGEST, "info": {"metadata": {"a/b~": [1]}}}), "#/info"),
+        (json.dumps({"token": DIGEST, "metadata": {"a/b~": [1]}}), "#"),
+    ],
+)
+def test_a_row_of_json_has_a_pointer_as_its_place(text: str, place: str, tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    file.write_text(text, encoding="utf-8")
+    row = read_exports(Exports(keys=(file,)), Remarks()).keys[-1]
+    assert str(row.node.at) == f"{file}{place}"
+    inner = row.section("metadata").node.entries["a/b~"]
+    assert str(inner.key_at) == f"{file}{place}/metadata/a~1b~0"
+    row.lose("metadata")
+    assert str(row.remarks.problems[0]).startswith(f"{file}{place}/metadata keys.")
+
+
+def test_a_row_of_csv_has_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "keys.csv"
+    head, row = CSV.splitlines(keepends=True)
+    file.write_text(head + row.replace("mine", '"two\nlines"') + row, encoding="utf-8")
+    found = read_exports(Exports(keys=(file,)), Remarks()).keys
+    assert [str(each.node.at) for each in found] == [f"{file}:2:1", f"{file}:4:1"]
+    assert str(found[1].node.entries["models"].key_at) == f"{file}:4:1"
+
+
 def test_cells_of_a_csv_are_values(tmp_path: Path) -> None:
     file = tmp_path / "keys.csv"
     file.write_text(CSV, encoding="utf-8")

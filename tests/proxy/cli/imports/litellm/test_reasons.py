@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from proxy.cli.imports.foreign_section import NO_COUNTERPART
 from proxy.cli.imports.litellm.database_files import Exports
 from proxy.cli.imports.litellm.reasons import READ, reason_in
@@ -73,6 +75,7 @@ ROWS_OF_SCHEMA = [
 ] + [(section, key) for section in ("litellm_params", "model_info") for key in SCHEMA[section]]
 
 
+@pytest.mark.thorough
 @looped(("section", "key"), ROWS_OF_SCHEMA)
 def test_each_key_is_in_the_table_or_in_a_remark(section: str, key: str, tmp_path: Path) -> None:
     if key in SILENT.get(section, ()):
@@ -86,6 +89,7 @@ def test_each_key_is_in_the_table_or_in_a_remark(section: str, key: str, tmp_pat
     assert not [reason for reason in told if reason in (NO_COUNTERPART, UNKNOWN)], told
 
 
+@pytest.mark.thorough
 @looped(("section", "key"), [(section, key) for section in ("key", "key_view", "team") for key in SCHEMA[section]])
 def test_each_field_of_a_key_and_team_is_read_or_in_a_remark(section: str, key: str, tmp_path: Path) -> None:
     config = written(tmp_path / "config.json", {"model_list": [ENTRY]})
@@ -116,3 +120,8 @@ def test_the_list_is_of_the_version_that_reasons_are_for() -> None:
     assert SCHEMA["version"] == READ
     assert ROWS
     assert METADATA
+
+
+def test_a_limit_of_the_response_names_the_setting_that_is_like_it() -> None:
+    for key in ("max_tokens", "max_completion_tokens"):
+        assert "max_output_tokens" in reason_in("litellm_params")(key).text

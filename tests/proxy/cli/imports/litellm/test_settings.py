@@ -155,3 +155,23 @@ def test_an_address_of_redis_may_hold_a_password_and_is_a_variable(tmp_path: Pat
     assert 'shared: {redis: "${REDIS_URL}"}' in made.text.replace("\n    ", " ")
     assert "canary" not in made.text
     assert set(made.lost) == {"router_settings.redis_url"}
+
+
+@looped(
+    ("router", "told"),
+    [
+        ("{}", True),
+        ("{routing_strategy: simple-shuffle}", True),
+        ("{routing_strategy: usage-based-routing-v2}", False),
+        ("{optional_pre_call_checks: [enforce_model_rate_limits]}", False),
+        ("{optional_pre_call_checks: [prompt_caching]}", True),
+    ],
+)
+def test_rates_that_litellm_only_weighs_by_are_told_to_be_limits_here(router: str, told: bool, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    lines = "- {model_name: m, litellm_params: {model: openai/x, api_key: os.environ/A, rpm: 10}}"
+    path.write_text(f"model_list:\n{lines}\nrouter_settings: {router}\n", encoding="utf-8")
+    made = imported("litellm", path)
+    assert "limits: {requests_per_minute: 10}" in made.text
+    assert any(hint.startswith("rpm and tpm of a deployment are limits here") for hint in made.remarks.hints) is told
+    assert ("rpm and tpm of a deployment are limits here" in made.text) is told

@@ -54,6 +54,17 @@ def test_a_duration_is_a_period_no_shorter_than_itself(duration: str | None, fou
             ["budget: [{usd: 1, per: hour}, {usd: 9, per: day}]"],
             False,
         ),
+        (
+            "{max_budget: 9, soft_budget: 4, budget_duration: 1d}",
+            ["budget: [{usd: 9, per: day}, {usd: 5, per: day, at: 80%, then: warn}]"],
+            False,
+        ),
+        (
+            "{soft_budget: 4, litellm_budget_table: {soft_budget: 4, max_budget: 9, budget_duration: 1d}}",
+            ["budget: [{usd: 9, per: day}, {usd: 5, per: day, at: 80%, then: warn}]"],
+            False,
+        ),
+        ("{soft_budget: 0.001}", [], False),
         ("{max_budget: 0}", [], True),
         ("{max_parallel_requests: 0}", [], True),
         ("{max_parallel_requests: 3}", ["limits: {concurrent: 3}"], False),
@@ -82,3 +93,17 @@ def test_the_budget_of_all_is_that_of_the_settings(text: str, written: str) -> N
     draft, found = TableDraft(), budget_of_all(section(text))
     draft.root.put("budget", found)
     assert (f"budget: {written}" in table_text(draft)) is bool(written)
+
+
+def test_a_soft_budget_that_is_too_small_is_told() -> None:
+    row = section("{soft_budget: 0.001}")
+    read_allowance(row, KNOWN)
+    (told,) = row.remarks.settings
+    assert (told.path, told.message) == ("soft_budget", "is less than 0.01 USD, the least of a budget: not taken")
+
+
+def test_a_budget_that_only_its_id_names_is_told() -> None:
+    for text, is_read in (("{budget_id: b, litellm_budget_table: {max_budget: 9}}", True), ("{budget_id: b}", False)):
+        row = section(text)
+        read_allowance(row, KNOWN)
+        assert ("budget_id" in row.taken) is is_read

@@ -46,6 +46,7 @@ def reached(made: Imported, secret: str, names: list[str]) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_each_key_may_ask_for_the_names_that_it_could_at_litellm(shop: Imported) -> None:
     secrets = installation(BASE).secrets
     wrong = {}
@@ -206,6 +207,7 @@ ODD += ["\u2028", "a" * 300, {"a": {"b": [1]}}, "9999-12-31T23:59:59+23:59", ["a
 SCHEMA = json.loads((FIXTURES / "litellm_schema.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 @looped(("kind", "field"), [(kind, field) for kind in ("key", "team") for field in SCHEMA[kind] if field != "token"])
 def test_odd_values_make_a_table_that_can_be_served(kind: str, field: str, tmp_path: Path) -> None:
     # One team and key for each value: an odd one must leave the others as they are.

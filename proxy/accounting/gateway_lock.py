@@ -1,0 +1,75 @@
+"""One gateway for one SQLite ledger: a lock beside the file, held for the life of the gateway.
+
+The process that owns the gateway holds it: the only one, or the supervisor, whose workers share it. The kernel
+releases the lock at that process's end, however it ends; the lock's file stays and means nothing by itself. Readers
+need no lock.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from proxy.ledger.journal_files import lock_file
+from proxy.ledger.ledger_settings import LedgerRefusedError, LedgerSettings
+
+SUFFIX: Final = ".gateway"
+"""Of the lock's file, behind the name of the ledger's."""
+
+PATIENCE: Final = 5.0
+"""Seconds for which a gateway that starts waits for one that is ending, as in a restart. A drain may take minutes."""
+
+ASK_AGAIN: Final = 0.1
+
+_REFUSED: Final = (
+    "another gateway uses the ledger {}: SQLite serves one gateway at a time. Stop the other one first, name another "
+    "file in server.ledger, or let several gateways share a ledger in PostgreSQL"
+)
+
+
+@asynccontextmanager
+async def sole_gateway(settings: LedgerSettings | None, patience: float = PATIENCE) -> AsyncIterator[None]:
+    """Hold the lock of a SQLite ledger for the block; of any other ledger there is none.
+
+    Raises LedgerRefusedError if another gateway holds it for `patience` seconds. A place that takes no lock does not
+    keep a gateway from serving: the log says why, and the loader's own lock still admits one writer.
+    """
+    file = None if settings is None else settings.file
+    lock = None if file is None else await _taken(file, patience)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+async def _taken(file: Path, patience: float) -> int | None:
+    """Return the descriptor of the lock, `None` if the place takes no lock."""
+    log, loop = logging.getLogger("dragoman"), asyncio.get_running_loop()
+    deadline, waits = loop.time() + patience, False
+    while True:
+        try:
+            lock = await asyncio.to_thread(_locked, file)
+        except OSError as error:
+            log.warning(
+                "ledger: %s cannot be locked, so that a second gateway on it is not refused: %s", file, error.strerror
+            )
+            return None
+        if lock is not None:
+            return lock
+        if loop.time() >= deadline:
+            raise LedgerRefusedError(_REFUSED.format(file))
+        if not waits:
+            waits = True
+            log.info("ledger: another gateway uses %s; waiting up to %g s for its end", file, patience)
+        await asyncio.sleep(ASK_AGAIN)
+
+
+def _locked(file: Path) -> int | None:
+    """Take the lock at the place to which links lead; `None` if another process holds it."""
+    place = file.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return lock_file(place.with_name(place.name + SUFFIX))

@@ -1,0 +1,165 @@
+"""The end users of teams, each with limits of its own: a bounded number of scopes, made when a user is first seen.
+
+Clients may name any number of users, so that a process counts the last MOST only. When there are more, the least used
+of the oldest ones is forgotten, never one with a request in flight. What a forgotten user spent is read from the ledger
+when it comes back; without a ledger it begins anew, which is why those who used much are forgotten last.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.limit import EachUser, Period
+from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_views import LimitView
+from proxy.limits.scope_state import ScopeState
+from proxy.limits.spending import SpendingCounter
+
+MOST: Final = 10_000
+"""Users whom a process counts at a time: some 2 KB each."""
+
+LOOK: Final = 16
+"""The oldest users of whom the least used one is forgotten; the others become the newest."""
+
+NOBODY: Final = EachUser()
+
+
+class UserState(ScopeState):
+    """What counts for one end user, by which rule, and by which days."""
+
+    __slots__ = ("clock", "rule")
+
+    def __init__(self, rule: EachUser, clock: PeriodClock) -> None:
+        super().__init__(rule.limits, rule.budgets)
+        self.rule = rule
+        self.clock = clock
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request in flight holds any of it."""
+        return any([places.used for places in self.places]) or any([each.reserved for each in self.counters])
+
+    def used(self, now: float, wall: float) -> float:
+        """Return the largest part of a limit that is used, and 1 more while the ledger may not hold all that was."""
+        parts = [0.0]
+        for rate in self.rates:
+            parts.append(1 - rate.remaining(now, wall) / max(1, rate.rule.rate.burst))
+        for counter in self.counters:
+            if wall < counter.ends:
+                parts.append(counter.settled / counter.rules.limits[0].amount + (1 if counter.own else 0))
+        return max(parts)
+
+
+class UserScopes:
+    """The scopes of end users that the book finds. `known` says whether it is known what the ledger has of a scope,
+    `learn` waits until it is, so many seconds at most, and returns whether it is; without a ledger there is nothing to
+    learn. `gone` is called with a scope of which nothing is kept any more, or that counts something else now.
+    `refuses_unread` says that what a calendar limit holds is refused as long as it is not known."""
+
+    def __init__(self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], most: int = MOST) -> None:
+        self.rules: dict[str, EachUser] = {}
+        self.known: Callable[[str], bool] = lambda scope: True
+        self.learn: Callable[[str, float], Awaitable[bool]] = _nothing_to_learn
+        self.gone: Callable[[str], None] = lambda scope: None
+        self.refuses_unread = False
+        self._book = book
+        self._now = now
+        self._wall = wall
+        self._most = most
+        self._states: OrderedDict[str, UserState] = OrderedDict()
+        self._passed_unknown: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def use(self, rules: Mapping[str, EachUser]) -> None:
+        """Put the rules of a table in force, by team. Users whose rule changed go on with what was counted when they
+        are seen again."""
+        before, self._book.user, self._book.unread = self.rules, self.find, self._unread
+        self.rules = {team: known if (known := before.get(team)) == rule else rule for team, rule in rules.items()}
+        ended = [scope for scope in self._states if _team_of(scope) not in self.rules]
+        for scope in ended:
+            self._forget(scope)
+        leases = self._book.maker.leases
+        if self.rules and leases is not None:
+            leases.join()
+
+    def find(self, scope: str) -> UserState | None:
+        """Return what counts for a user, None if nothing is limited, or the scope is no user's."""
+        state = self._states.get(scope)
+        if state is None and self.rules and (rule := self.rules.get(_team_of(scope))) is not None:
+            state = self.touch(scope, rule)
+        return state
+
+    def touch(self, scope: str, rule: EachUser) -> UserState:
+        """Return what counts for a user by a rule, who is the newest now."""
+        clock, state = self._book.maker.clocks[Period.DAY], self._states.get(scope)
+        if state is not None and state.rule is rule and state.clock is clock:
+            self._states.move_to_end(scope)
+            return state
+        if state is None:
+            self._make_room()
+        made = UserState(rule, clock)
+        made.make(scope, self._book.maker, self._now(), state)
+        self._states[scope] = made
+        self._states.move_to_end(scope)
+        if state is not None and not set(made.counters) <= set(state.counters):
+            self.gone(scope)
+        return made
+
+    async def learned(self, scope: str, longest: float) -> bool:
+        """Do as `learn`, and note a user of whom nothing is known after it: its requests may go on without."""
+        known = await self.learn(scope, longest)
+        if not known and scope in self._states:
+            self._passed_unknown[scope] = None
+        return known
+
+    def unknown(self, most: int) -> list[str]:
+        """Return users who went on although it was not known what the ledger has of them, and is not yet."""
+        for scope in [each for each in self._passed_unknown if each not in self._states or self.known(each)]:
+            del self._passed_unknown[scope]
+        return list(islice(self._passed_unknown, most))
+
+    def views(self, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield each limit and budget of the users that are counted, with what is left."""
+        # A copy: reports are made in a thread.
+        for scope, state in list(self._states.items()):
+            for _, meter in state:
+                yield from meter.views(scope, now, wall)
+
+    def _unread(self, counter: SpendingCounter) -> bool:
+        """Return whether a counter is that of a user of whom it is not known what the ledger has."""
+        state = self._states.get(counter.scope)
+        return state is not None and counter in state.counters and not self.known(counter.scope)
+
+    def _make_room(self) -> None:
+        """Forget one user if there are too many: more stay only while they have requests in flight."""
+        if len(self._states) < self._most:
+            return
+        now, wall, waited = self._now(), self._wall(), self._book.lines
+        oldest = list(islice(self._states.items(), LOOK))
+        idle = [(scope, state) for scope, state in oldest if not state.busy and scope not in waited]
+        least = min(idle, key=lambda each: each[1].used(now, wall), default=None)
+        for scope, _ in oldest:
+            self._states.move_to_end(scope)
+        if least is not None:
+            self._forget(least[0])
+
+    def _forget(self, scope: str) -> None:
+        self._states.pop(scope).end(self._book.maker)
+        self._passed_unknown.pop(scope, None)
+        self.gone(scope)
+
+
+def _team_of(scope: str) -> str:
+    """Return the team of a user's scope; empty for another one."""
+    kind, _, name = scope.partition(" ")
+    return name.rpartition("/")[0] if kind == "user" else ""
+
+
+async def _nothing_to_learn(scope: str, longest: float) -> bool:
+    await asyncio.sleep(0)
+    return True

@@ -1,0 +1,56 @@
+"""Sums of end users: many users for one reading, and a ledger that is away is not waited for again and again."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from proxy.accounting.user_sums import AT_ONCE, REST, UserSums
+from proxy.ledger.ledger_settings import LedgerError
+
+
+class Ledger:
+    """A ledger whose readings a test counts, and a clock that it sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.read: list[int] = []
+        self.error: Exception | None = None
+        self.sums = UserSums(self.one, lambda: self.now)
+
+    async def one(self, scopes: Sequence[str]) -> None:
+        self.read.append(len(scopes))
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+
+    async def learn(self, count: int) -> list[bool]:
+        async with asyncio.timeout(10):
+            return await asyncio.gather(*(self.sums.learn(f"user t/{number}", 5.0) for number in range(count)))
+
+
+async def test_who_asks_at_the_same_time_is_read_together() -> None:
+    ledger = Ledger()
+    running = asyncio.create_task(ledger.sums.run())
+    assert await ledger.learn(AT_ONCE + 1) == [True] * (AT_ONCE + 1)
+    same = await asyncio.gather(*(ledger.sums.learn("user t/same", 5.0) for _ in range(9)))
+    running.cancel()
+    assert (same, ledger.read) == ([True] * 9, [AT_ONCE, 1, 1])
+
+
+@pytest.mark.parametrize("error", [LedgerError("away"), TimeoutError()])
+async def test_after_a_failure_nobody_waits_for_a_while(error: Exception) -> None:
+    ledger = Ledger()
+    running = asyncio.create_task(ledger.sums.run())
+    ledger.error = error
+    assert await ledger.learn(3) == [False] * 3
+    assert await ledger.learn(3) == [False] * 3
+    assert ledger.read == [3]
+    ledger.error, ledger.now = None, REST + 1
+    assert await ledger.learn(3) == [True] * 3
+    running.cancel()
+
+
+async def test_nobody_waits_longer_than_it_says() -> None:
+    sums = Ledger().sums  # nobody reads
+    assert await sums.learn("user t/1", 0.0) is False
