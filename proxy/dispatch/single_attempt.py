@@ -4,11 +4,11 @@ is handed over at its first content, the commit point."""
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from providers.completion import Completion, Usage
 from providers.emulation.split_into_calls import CallPlan
@@ -174,13 +174,9 @@ class WholeAttempts(Generic[P, T]):
             record.note_unanswered(usage)
 
 
-class Opened(NamedTuple, Generic[P, S]):
-    """An attempt whose response has begun: the call, what it yields, and what ends it."""
-
-    prepared: P
-    begun: S
-    running: RunningAttempt
-    answer: AbstractAsyncContextManager[S]
+Opened: TypeAlias = tuple[P, S, RunningAttempt, AbstractAsyncContextManager[S]]
+"""An attempt whose response has begun: the call, what it yields, the attempt, and what closes it. A plain tuple: each
+stream makes one."""
 
 
 class OpenedAttempts(Generic[P, S]):
@@ -212,14 +208,15 @@ class OpenedAttempts(Generic[P, S]):
             running.__exit__(type(error), error, error.__traceback__)
             raise
         running.commit()
-        return Opened(prepared, begun, running, answer)
+        return prepared, begun, running, answer
 
     def adopt(self, planned: PlannedRequest[ClientRequest], made: Opened[P, S]) -> None:
         """See Hedgeable."""
-        made.running.adopt(planned)
-        answer: object = made.answer
-        if isinstance(answer, SingleStream):
-            answer.record = planned.record
+        _, _, running, answer = made
+        running.adopt(planned)
+        closing: object = answer
+        if isinstance(closing, SingleStream):
+            closing.record = planned.record
 
     async def discard(self, record: RequestRecord, made: Opened[P, S], error: BaseException) -> None:
         """See Hedgeable."""
@@ -271,11 +268,12 @@ class OpenedAttempt(Generic[P, S]):
         )
         # No attempt follows, and a stream may last for minutes.
         del self._prepare, self._attempts
-        return opened.prepared, opened.begun
+        return opened[0], opened[1]
 
-    async def __aexit__(
+    def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    ) -> Coroutine[object, object, None]:
+        # Not a coroutine that awaits another, which would cost each stream 0.3 us.
         if self._opened is None:
             raise RuntimeError("an attempt that has not been opened")
-        await end_opened(self._opened, kind, error, traceback)
+        return end_opened(self._opened, kind, error, traceback)

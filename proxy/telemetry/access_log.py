@@ -231,11 +231,12 @@ def _attempt_text(attempt: Attempt) -> str:
     """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause where there was no connection, and
     whether the vendor may have generated an answer all the same."""
     cause = f" ({attempt.cause})" if attempt.cause is not None else ""
-    maybe = " (maybe executed)" if attempt.maybe_executed else ""
+    marks = " (hedge)" if attempt.hedge else ""
+    marks += " (maybe executed)" if attempt.maybe_executed else ""
     status = f" {attempt.status}" if attempt.status is not None else ""
     message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
     vendor_id = f" [{attempt.vendor_id}]" if attempt.vendor_id else ""
-    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}{vendor_id}"
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{marks}{message}{vendor_id}"
 
 
 def _shown(text: str, most: int) -> str:

@@ -31,13 +31,14 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
             "unpriced=audio",
             "cache=miss",
             "affinity=none",
+            "hedge=failed",
             "emulated=n",
             "dropped=user",
             'repeated={"stale_connection":1}',
             "req-1",
         ),
     ]
-    assert attempt == "    a/m/eu: connect (refused) (maybe executed): Refused."
+    assert attempt == "    a/m/eu: connect (refused) (hedge) (maybe executed): Refused."
 
 
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
