@@ -43,8 +43,8 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
 
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     line = request_line(full_record())
-    wrapped = shown(line, LineForm(width=60))
-    assert max(map(len, wrapped)) <= 60
+    wrapped = shown(line, LineForm(width=66))
+    assert max(map(len, wrapped)) <= 66
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
     assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
 
