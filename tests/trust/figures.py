@@ -236,8 +236,8 @@ FIGURES: Final = (
         Tests(("tests/security/test_cardinality.py",)),
         Sabotage(
             "proxy/gateway/answer_generation.py",
-            "record.asked, record.stream, record.user = request.model, request.stream",
-            "record.model, record.asked, record.stream, record.user = request.model, request.model, request.stream",
+            "record.asked, record.stream = request.model, request.stream",
+            "record.model, record.asked, record.stream = request.model, request.model, request.stream",
         ),
         0.2,
     ),
