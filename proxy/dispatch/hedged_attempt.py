@@ -228,6 +228,7 @@ class HedgeRace(Generic[T]):
         """Return a second attempt with its slot at the first deployment that has one, or why there is none. Nothing is
         awaited after the slot has been taken."""
         planned, reports = self._planned, self._context.reports
+        bucket = self._context.states.bucket(planned.plan.label, planned.team.tenant)
         refused: HedgeOutcome = "refused_target"
         for target in self._candidates.left:
             if not self._is_well(target):
@@ -235,6 +236,8 @@ class HedgeRace(Generic[T]):
             prepared = await self._candidates.take(target)
             if prepared is None or len(prepared.calls) != 1 or not self._is_well(target):
                 continue
+            if not bucket.has_one(self._rules):
+                return "refused_share"  # others have taken the last ones while this was prepared
             queue = reports.deployments.queue(target)
             if not queue.take_free(planned.team.name):
                 refused = "refused_busy"
@@ -250,7 +253,7 @@ class HedgeRace(Generic[T]):
                 if hold is not None:
                     hold.release()
                 return "refused_cap"
-            self._context.states.bucket(planned.plan.label, planned.team.tenant).take(self._rules)
+            bucket.take(self._rules)
             self._candidates.drop(target)
             second = self._second = _Second(self._branch(own, prepared), prepared, hold, reserved)
             return second, queue
