@@ -187,7 +187,8 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="Fields that clients may send to an engine although they name a host, a path, a template or code, "
         "such as chat_template or lora_path, each with all that it holds. An engine is a deployment whose profile is "
-        "one, or that has allow_private; other fields outside the unified request pass. Built in: none.",
+        "one, or that has allow_private; other fields outside the unified request pass. Also instructions for a proxy, "
+        "such as tags or num_retries, which no vendor gets otherwise. Built in: none.",
     )
     allow_headers: list[AllowedHeader] | None = Field(
         default=None,

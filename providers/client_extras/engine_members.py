@@ -1,9 +1,10 @@
 """Checks which members outside the unified fields are sent to a self-hosted engine."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from providers.client_extras.hosts_paths_and_code import Place, Search
+from providers.client_extras.proxy_instructions import is_left_out
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
@@ -24,7 +25,7 @@ def check_members(request: UnifiedRequest, target: Target) -> None:
     if _is_plain(request):
         return
     search = Search(target.permits.fields)
-    for param, where, name, value in _members(request, target.profile.forwards_unknown):
+    for param, where, name, value in _members(request, target.profile.forwards_unknown, target.permits.fields):
         found = search.find(name, value)
         if found is not None:
             field = f"{where}{name}{path_text(found.place)}"
@@ -45,11 +46,14 @@ def _is_plain(request: UnifiedRequest) -> bool:
     return True
 
 
-def _members(request: UnifiedRequest, forwards_unknown: bool) -> Iterator[tuple[str, str, str, JsonValue]]:
+def _members(
+    request: UnifiedRequest, forwards_unknown: bool, allowed: Collection[str]
+) -> Iterator[tuple[str, str, str, JsonValue]]:
     """Yield the field's name in errors, the path to the member, its name and its value."""
     if request.unknown and forwards_unknown:
         for name, value in request.unknown.items():
-            yield name, "", name, value
+            if not is_left_out(name, allowed):
+                yield name, "", name, value
     if request.extra_params:
         for name, value in request.extra_params.items():
             yield f"{_EXTRA}.{name}", f"{_EXTRA}.", name, value

@@ -50,9 +50,7 @@ MAX_BYTES = 128 * 2**20
 MAX_SEED = 2**63 - 1
 _FULL_WAY: Final = frozenset({"tools", "images", SEARCH})
 
-_UNMIXED: Final = (
-    "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
-)
+_UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or constraint that the gateway sees to"
 _BAD: Final = "invalid_value"
 _ALL: Final = CallShare(0, 0, 1)
 
@@ -73,9 +71,8 @@ class CallPlan:
 
     `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
     alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
-    `max_tokens` is the limit to which the client's was lowered, `None` if it was not. `refused` are the dropped fields
-    that the target refuses, each with the words of the refusal.
-    """
+    `max_tokens` is the limit to which the client's was lowered, `None` if it was not. `refused` are dropped fields that
+    the target refuses, with the words of the refusal."""
 
     target: Target
     request: UnifiedRequest

@@ -13,10 +13,12 @@ import orjson
 
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.hosts_paths_and_code import Search, find_reserved, is_reserved
+from providers.client_extras.proxy_instructions import is_credential, is_left_out
 from providers.dialect import Upload, UpstreamRequest
 from providers.dialects.shared.operations import endpoint_url
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue, merged
+from providers.request_fields import shown_names
 from providers.target import Target
 from providers.unified_request import Task
 
@@ -122,11 +124,19 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
                 upload=content.with_model(target.upstream_model),
             )
         )
+    left_out = [name for name in content if is_left_out(name, target.permits.fields)]
+    if left_out:
+        content = {name: value for name, value in content.items() if name not in left_out}
     members = merged(content, request.extra_params) if request.extra_params else content
     _check(members.items(), target)
     body = orjson.dumps({**members, "model": target.upstream_model})
     sent = UpstreamRequest(target, request.task, url, body, request.stream, request.extra_headers or {})
-    return PassedCall(sent, dropped=("inference_extra_headers",) if overruled else ())
+    dropped = [*shown_names(left_out, MOST_NAMED), *(["inference_extra_headers"] if overruled else ())]
+    return PassedCall(sent, dropped=tuple(dropped))
+
+
+MOST_NAMED: Final = 20
+"""The most fields left out that are named in a header."""
 
 
 def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
@@ -134,7 +144,8 @@ def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
     for name, value in members:
         if name in _FIELDS and isinstance(value, str):
             continue
-        if (is_reserved(name) and name not in _FIELDS) or find_reserved(name, value) is not None:
+        reserved = name not in _FIELDS and (is_reserved(name) or is_credential(name))
+        if reserved or find_reserved(name, value) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it would change where the request goes.")
         if search is not None and (found := search.find(name, value)) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: {found.why}.")

@@ -12,6 +12,7 @@ import orjson
 from providers.client_extras.engine_members import path_text
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.hosts_paths_and_code import Search
+from providers.client_extras.proxy_instructions import is_left_out
 from providers.dialect import UpstreamRequest
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.failure import Refusal
@@ -139,6 +140,9 @@ def _put_unknown(draft: TaskDraft, unknown: Mapping[str, JsonValue], on_unsuppor
     search = Search(draft.target.permits.fields)
     cell = task_cells(draft.profile, draft.task)["unknown"]
     for name, value in unknown.items():
+        if is_left_out(name, draft.target.permits.fields):
+            draft.leave_out(name)
+            continue
         if name not in draft.wire.passes and cell.refused:
             if on_unsupported == "drop":
                 draft.leave_out(name)

@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json
+from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json, without_credentials
 
 SLACK: Final = 4096
 """Characters of a stream's text that are gathered beyond what is shown, and left out where the text goes on after them:
@@ -86,6 +86,8 @@ def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
         if content is None:
             continue
         value = redacted_json(content, patterns)
+        if name == "request":
+            value = without_credentials(value)
         clipped = name == "streamed" and _without_slack(value)
         data, shortened = fitted(value, most)
         parts.append(b'"%b":%b' % (name.encode(), data))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from providers.client_extras.proxy_instructions import is_credential, is_instruction
 from providers.json_types import JsonValue
 
 REDACTED: Final = "[redacted]"
@@ -76,6 +77,24 @@ def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
     if isinstance(value, int | float) and not isinstance(value, bool):
         text = str(value)
         return value if _text(text, patterns) == text else REDACTED
+    return value
+
+
+def without_credentials(body: JsonValue) -> JsonValue:
+    """Return a client's body without the credentials that it names as such, at its top and within the instructions of
+    another proxy, which are refused or left out for every vendor."""
+    if not isinstance(body, dict) or not any([is_credential(name) or is_instruction(name) for name in body]):
+        return body
+    return {name: _without_secrets(name, value, is_instruction(name)) for name, value in body.items()}
+
+
+def _without_secrets(name: str, value: JsonValue, within: bool) -> JsonValue:
+    if isinstance(value, str) and is_credential(name):
+        return REDACTED
+    if within and isinstance(value, dict):
+        return {inner: _without_secrets(inner, each, True) for inner, each in value.items()}
+    if within and isinstance(value, list):
+        return [_without_secrets("", each, True) for each in value]
     return value
 
 

@@ -31,7 +31,9 @@ PROVIDERS: Final[Rooms] = {
     "profiles": ("constraints",),
     "mock": ("constraints",),
     "emulation": ("constraints", "client_extras", "hosted_tools", "adaptation"),
-    "dialects/shared": ("framing", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation"),
+    "dialects/shared": (
+        *("framing", "client_extras", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation"),
+    ),
     "dialects/platforms": ("framing", "vendor_text", "dialects/shared"),
     "dialects/*": (
         *("framing", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation", "dialects/shared"),

@@ -8,6 +8,7 @@ from typing import cast, get_args
 import orjson
 
 from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, feature_of, refused
+from providers.client_extras.proxy_instructions import is_left_out
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
     TOLD_STYLE,
@@ -304,13 +305,13 @@ read: they promise nothing about the answer."""
 def put_unknown(
     draft: RequestBody, reserved: Collection[str] = (), taken: Collection[str] = (), joined: Collection[str] = ()
 ) -> None:
-    """Write the fields that the unified request does not know. Advisory ones that are not among `taken` are left out,
-    and noted; an object joins the one that the body has under a name among `joined`.
+    """Write the fields that the unified request does not know. Advisory ones that are not among `taken`, and those that
+    instruct a proxy, are left out and noted; an object joins the one that the body has under a name among `joined`.
 
     Raises Refusal where the vendor takes no other fields, and for one whose name is `reserved` or in the body already.
     """
     for name, value in (draft.request.unknown or {}).items():
-        if name in _ADVISORY and name not in taken:
+        if name not in taken and (name in _ADVISORY or is_left_out(name, draft.target.permits.fields)):
             draft.dropped.append(name)
             continue
         if (cell := draft.table["unknown"]).refused:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from providers.client_extras.proxy_instructions import is_instruction
 from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import is_neutral
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
@@ -35,6 +36,7 @@ from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_request import parse_fields
 from proxy.surfaces.request.parse_state import SurfaceRules
+from proxy.surfaces.request.pass_through_fields import with_own_timeout
 from proxy.surfaces.request.rule_kinds import Check, Invalid, integer, refuse
 
 _ONE_MESSAGE = "has no place in an answer of this API, which is one message"
@@ -106,8 +108,12 @@ def parse_count(body: bytes, default_model: str | None, headers: Mapping[str, st
 def _parsed(
     data: JsonObject, default_model: str | None, headers: Mapping[str, str], required: tuple[str, ...]
 ) -> UnifiedRequest:
+    data = with_own_timeout(data)
     asked = {name: value for name, value in data.items() if not _asks_nothing(name, value)}
     made, refused = Translation(), list[tuple[str, Invalid]]()
+    for name in [name for name in asked if name not in _READERS and is_instruction(name)]:
+        made.leave_out_everywhere(name)
+        del asked[name]
     made.chat.update({name: value for name, value in asked.items() if name not in _READERS})
     for name, read in _READERS.items():
         if name in asked:

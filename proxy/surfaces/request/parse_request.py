@@ -99,14 +99,14 @@ def parse_fields(
     values = parsed.values
     for name, bad in refused:
         parsed.refuse(name, bad)
-    for name, value in data.items():
+    for name, value in extras.with_own_timeout(data).items():
         if value is None:
             continue
         check = fields.get(name)
         if check is None:
             # Names that some server reads as a protected member are refused too.
             try:
-                parsed.unknown[name] = extras.member(name, value)
+                parsed.unknown[name] = extras.unknown_field(name, value)
             except Invalid as bad:
                 parsed.refuse(name, bad)
             continue

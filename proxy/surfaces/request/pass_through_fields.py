@@ -9,8 +9,11 @@ from functools import partial
 
 from providers.client_extras.extra_headers import is_own
 from providers.client_extras.hosts_paths_and_code import find_reserved, is_reserved
+from providers.client_extras.proxy_instructions import GUARDS, TIMEOUTS, is_credential, is_instruction
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object
+
+_OWN_TIMEOUT = "inference_timeout"
 
 MAX_HEADERS = 32
 MAX_HEADER_BYTES = 4096
@@ -46,6 +49,34 @@ def member(name: str, value: JsonValue) -> JsonValue:
     if place is not None:
         raise Invalid("cannot be set here", *place)
     return value
+
+
+def unknown_field(name: str, value: JsonValue) -> JsonValue:
+    """Check a field of the body that the gateway does not know. Raises Invalid where it would override the gateway, or
+    is a credential. Instructions for a proxy pass: each target goes without them."""
+    if name == GUARDS:
+        raise Invalid("cannot be set here: which guards hold is the operator's word", code="unsupported_parameter")
+    if not is_instruction(name):
+        if is_credential(name):
+            raise Invalid("cannot be set here")
+        return member(name, value)
+    place = find_reserved(name, value)
+    if place is not None:
+        raise Invalid("cannot be set here", *place)
+    return value
+
+
+def with_own_timeout(data: JsonObject) -> JsonObject:
+    """Return the fields of a body with a proxy's name for the most seconds of a request replaced by the gateway's own,
+    unless that is there too or the value is none."""
+    for name in TIMEOUTS:
+        if name in data and _OWN_TIMEOUT not in data:
+            try:
+                seconds = timeout(data[name])
+            except Invalid:
+                continue
+            return {**{other: value for other, value in data.items() if other != name}, _OWN_TIMEOUT: seconds}
+    return data
 
 
 def headers(value: JsonValue) -> dict[str, str]:

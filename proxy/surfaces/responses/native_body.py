@@ -40,7 +40,7 @@ def native_request(
     body: JsonObject = {}
     for name, value in draft.data.items():
         if name in own or name not in unified:
-            if name not in _GATEWAYS:
+            if name not in _GATEWAYS and name not in draft.native_left_out:
                 body[name] = value
         elif not (value is None or is_neutral(name, value) or (name, value) == (_WINDOW, "error")):
             return None

@@ -6,6 +6,7 @@ Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `Response`; openai 3.54.0 `types
 from collections.abc import Mapping
 from typing import Final
 
+from providers.client_extras.proxy_instructions import is_instruction
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses
 from proxy.surfaces.request import pass_through_fields as extras
@@ -61,7 +62,7 @@ and openai's Node client end at lists that are missing."""
 def read_request(body: bytes, default_model: str | None, context: RequestContext) -> ResponsesRequest:
     """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or at a
     reference to what is not stored."""
-    data = load(body, _ACTED_ON)
+    data = extras.with_own_timeout(load(body, _ACTED_ON))
     parsed = ParsedFields(RULES, Operation.CHAT)
     draft = ResponsesDraft(data, parsed)
     _read_fields(draft)
@@ -103,8 +104,10 @@ def _read_fields(draft: ResponsesDraft) -> None:
             continue
         check = UNIFIED.get(name)
         try:
-            if check is None:
-                parsed.unknown[name] = extras.member(name, value)
+            if check is None and is_instruction(name):
+                draft.left_out[name] = draft.native_left_out[name] = None
+            elif check is None:
+                parsed.unknown[name] = extras.unknown_field(name, value)
             else:
                 parsed.values[name] = check(value)
         except Invalid as bad:

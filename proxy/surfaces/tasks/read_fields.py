@@ -109,7 +109,7 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
     known = {**COMMON, **checks}
     data = load(body, {*known, *aliases}, MOST_ELEMENTS)
     fields = TaskFields()
-    for written, value in data.items():
+    for written, value in extras.with_own_timeout(data).items():
         if value is None:
             continue
         name = aliases.get(written, written)
@@ -118,7 +118,7 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
             if is_neutral(written, value):
                 continue
             # Names that some server reads as a protected member are refused too.
-            passed = fields.checked(written, partial(extras.member, written, value))
+            passed = fields.checked(written, partial(extras.unknown_field, written, value))
             if passed is not None:
                 fields.unknown[written] = passed
             continue

@@ -339,24 +339,14 @@ async def test_a_warning_lets_everything_pass() -> None:
         assert await statuses(served, 3) == [200] * 3
 
 
-USER = {"role": "user", "content": "hi"}
-
-
 async def test_a_model_without_a_price_is_refused_by_name_where_the_budget_says_so() -> None:
     async with limited(DAY.format("unpriced: reject")) as served:
         refused = await served.post("/v1/completions", ask("v/unpriced"))
-        error = refused.error()
-        assert (refused.status, error["type"], refused.code) == (429, "insufficient_quota", "insufficient_quota")
-        assert (error["param"], refused.headers["x-should-retry"]) == ("model", "false")
-        assert "retry-after" not in refused.headers
+        assert (refused.status, refused.code, refused.headers["x-should-retry"]) == (429, "insufficient_quota", "false")
         assert "'v/unpriced'" in refused.message
-        (record,) = await served.finished(1)
-        assert (record.outcome, record.limit and record.limit.kind) == ("limited", "unpriced")
-        native = await served.post("/v1/messages", {"model": "v/unpriced", "max_tokens": 9, "messages": [USER]})
-        assert (native.status, native.json()["error"]["type"]) == (429, "rate_limit_error")
+        assert [(it.outcome, it.limit and it.limit.kind) for it in served.records] == [("limited", "unpriced")]
         assert await statuses(served, 1, ask(max_tokens=10)) == [200]
-        unknown = await served.post("/v1/moderations", {"model": "v/m", "input": "hi"})
-        assert (unknown.status, unknown.code) == (429, "insufficient_quota")
+        assert (await served.post("/v1/moderations", {"model": "v/m", "input": "hi"})).status == 429
     assert served.vendor.requests[0].path == "/v1/completions"
     assert len(served.vendor.requests) == 1
 

@@ -43,6 +43,18 @@ def test_a_line_has_the_facts_the_request_and_the_answer_redacted() -> None:
     assert json.loads(entry_line(PayloadEntry(FACTS, None, None), [], 1024)) == {"request_id": "r"}
 
 
+def test_a_client_s_credentials_are_never_in_a_line() -> None:
+    entry = {"litellm_params": {"api_key": "canary", "model": "m"}}
+    body = {
+        **{"api_key": "canary", "AWS_Secret_Access_Key": "canary", "langfuse_secret_key": "canary", "model": "m"},
+        **{"user_config": {"model_list": [entry]}, "messages": [{"role": "user", "content": "api_key"}]},
+    }
+    line = entry_line(PayloadEntry(FACTS, json.dumps(body).encode(), None), [], 4096)
+    assert b"canary" not in line
+    assert json.loads(line)["request"]["messages"] == body["messages"]
+    assert json.loads(line)["request"]["user_config"]["model_list"][0]["litellm_params"]["model"] == "m"
+
+
 def test_a_client_s_names_among_the_facts_are_redacted() -> None:
     facts = b'{"request_id":"canary","model":"v/say:canary","deployment":"v/say:canary","status":200}'
     line = json.loads(entry_line(PayloadEntry(facts, None, None), [re.compile("canary")], 1024))

@@ -94,7 +94,8 @@ def test_a_message_is_written_as_the_profile_wants_it(row: str, given: JsonObjec
 
 @looped("name", ["annotations", "citations"])
 def test_sources_of_an_earlier_response_that_are_left_out_are_named(name: str) -> None:
-    for value, named in (([{"type": "url_citation"}], [name]), ([], [])):
+    rows: list[tuple[list[JsonValue], list[str]]] = [([{"type": "url_citation"}], [name]), ([], [])]
+    for value, named in rows:
         noted: list[str] = []
         assert messages("openai", {**UNSIGNED, name: value}, dropped=noted) == [UNSIGNED]
         assert noted == named
