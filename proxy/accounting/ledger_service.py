@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from config.load_config import Loaded
 from proxy.accounting.reader_turns import ReaderTurns
@@ -47,6 +47,13 @@ MOST_TICKS: Final = 4096
 
 MAKING: Final = 5.0
 """Seconds for which a database that cannot be read is not spoken of: it may just be being made."""
+
+
+T = TypeVar("T")
+
+
+class _OwnFaultError(LedgerError):
+    """A fault of ours while reading; its text is the exception's name."""
 
 
 def settings_of(loaded: Loaded) -> LedgerSettings | None:
@@ -195,14 +202,12 @@ class LedgerService:
         periods = self._book.periods(self._wall())
         self.settling()  # what is settled so far is one tick's, even if nothing follows
         try:
-            news = await self._reading.read(lambda reader: self._news(reader, periods))
+            news = await self._found(lambda reader: self._news(reader, periods))
+        except _OwnFaultError as error:
+            self._complain(str(error))
+            return
         except LedgerError as error:
             self._complain(str(error) if self._failing_long() else "")
-            return
-        except Exception as error:  # a fault of ours: requests are served without what was spent
-            if not self._said:
-                self._log.exception("ledger: a fault while reading")
-            self._complain(type(error).__name__)
             return
         self._complain("")
         self._failing = None
@@ -243,16 +248,21 @@ class LedgerService:
         starts = self._user_starts(periods)
         self.settling()
         slots, recent = list(starts.values()), recent_slot(now)
-        try:
-            base = await self._reading.read(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
-        except (LedgerError, TimeoutError):
-            raise
-        except Exception as error:  # a fault of ours: requests are served without what was spent
-            self._log.exception("ledger: a fault while reading what end users spent")
-            raise LedgerError(type(error).__name__) from None
+        base = await self._found(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
         mark, touched = self._marks_of(base.loaded.get(self._journal.process, 0))
         for period, sums in self._user_totals.begin(scopes, base, starts, now).items():
             self._book.load_some(period, periods[period][0], sums, mark, touched)
+
+    async def _found(self, work: Callable[[LedgerReader], T], longest: float | None = None) -> T:
+        """Return what is read in a thread. Raises LedgerError, also for a fault of ours, and TimeoutError."""
+        try:
+            return await self._reading.read(work, longest)
+        except (LedgerError, TimeoutError):
+            raise
+        except Exception as error:  # a fault of ours: requests are served without what was spent
+            if not self._said:
+                self._log.exception("ledger: a fault while reading")
+            raise _OwnFaultError(type(error).__name__) from None
 
     def _failing_long(self) -> bool:
         """Return whether the database could not be read for MAKING seconds."""

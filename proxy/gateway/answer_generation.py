@@ -85,7 +85,9 @@ class TextGeneration:
     ) -> Awaitable[web.StreamResponse]:
         """Admit a parsed request and answer it. Raises GatewayError for a stream above the limit of streams."""
         record = call.record
-        record.asked, record.stream, record.user = request.model, request.stream, end_user(request.user)
+        record.asked, record.stream = request.model, request.stream
+        if (user := request.user) is not None:
+            record.user = end_user(user)
         if record.sampled is not None:
             call.shared.guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:

@@ -106,8 +106,8 @@ class UserScopes:
         made.make(scope, self._book.maker, self._now(), state)
         self._states[scope] = made
         self._states.move_to_end(scope)
-        if state is not None and not set(made.counters) <= set(state.counters):
-            self.gone(scope)
+        if state is not None and (state.clock is not clock or not set(made.counters) <= set(state.counters)):
+            self.gone(scope)  # what the ledger has of it is that of other periods
         return made
 
     async def learned(self, scope: str, longest: float) -> bool:

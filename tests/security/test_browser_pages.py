@@ -151,10 +151,8 @@ async def test_probes_and_scrapes_of_a_pod_pass_by_whatever_name_they_use(vendor
 # Requests of pages that stand elsewhere -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [*SIMPLE, "application/json", None])
-@pytest.mark.parametrize(
-    "page", [PAGE, FORM, {"Origin": EVIL}, {"Origin": "http://localhost:3000"}, {"Origin": "null"}]
-)
+@looped("kind", [*SIMPLE, "application/json", None])
+@looped("page", [PAGE, FORM, {"Origin": EVIL}, {"Origin": "http://localhost:3000"}, {"Origin": "null"}])
 async def test_threat_13_a_page_of_another_site_cannot_spend(
     laptop: WholeGateway, vendor: FakeVendor, page: Mapping[str, str], kind: str | None
 ) -> None:

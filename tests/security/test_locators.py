@@ -83,7 +83,7 @@ async def served() -> AsyncIterator[Rig]:
         yield made
 
 
-@pytest.mark.parametrize("attack", LOCATORS)
+@looped("attack", LOCATORS)
 async def test_threat_14_no_field_of_a_client_leads_an_engine_elsewhere(served: Rig, attack: str) -> None:
     fields = LOCATORS[attack]
     name = next(iter(fields))
@@ -207,7 +207,7 @@ PARTS: dict[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("attack", PARTS)
+@looped("attack", PARTS)
 async def test_threat_14_no_part_of_a_message_makes_an_engine_fetch_what_it_should_not(
     served: Rig, attack: str
 ) -> None:

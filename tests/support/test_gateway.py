@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from tests.support.forked_program import Launch, forked, started
-from tests.support.gateway import SERVER, free_ports, ports_in_turn, running_gateway, with_server
+from tests.support.gateway import SERVER, free_ports, ports_in_turn, running_gateway, told_of, with_server
 
 TABLE = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
 ASK = {"model": "mock/echo", "prompt": "hi"}
@@ -54,6 +54,10 @@ async def test_a_gateway_that_ends_by_itself_fails_the_test(tmp_path: Path) -> N
 
     with pytest.raises(AssertionError, match="by itself"):
         await crash()
+
+
+def test_a_line_that_counts_requests_is_about_all_of_them() -> None:
+    assert told_of([{"message": "request"}, {"message": "refused at the door", "count": 3}]) == 4
 
 
 def test_the_ports_are_added_below_a_table_without_a_server() -> None:

@@ -78,8 +78,8 @@ SLIPS = {
 }
 
 
-@pytest.mark.parametrize("loader", [getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader])
-@pytest.mark.parametrize(("text", "said"), SLIPS.items())
+@looped("loader", [getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader])
+@looped(("text", "said"), SLIPS.items())
 def test_a_mistake_is_explained_by_its_lines(
     text: str, said: str, loader: type[yaml.SafeLoader], monkeypatch: pytest.MonkeyPatch
 ) -> None:

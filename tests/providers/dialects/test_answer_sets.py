@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -40,10 +40,10 @@ SENSELESS_EVENTS: Final[Mapping[str, tuple[bytes, ...]]] = {
 }
 
 
-def each(names: Callable[[AnswerSet], Iterable[str]]) -> pytest.MarkDecorator:
-    """Parametrize a test by the sets, and by the fixtures of each."""
+def each(names: Callable[[AnswerSet], Iterable[str]]) -> Callable[..., Any]:
+    """Loop a test over the sets, and over the fixtures of each."""
     cases = [pytest.param(case, name, id=f"{at}-{name}") for at, case in SETS.items() for name in names(case)]
-    return pytest.mark.parametrize(("case", "name"), cases)
+    return looped(("case", "name"), cases)
 
 
 def test_each_stream_among_the_fixtures_is_in_a_set() -> None:
@@ -79,7 +79,7 @@ def test_a_stream_says_what_the_whole_answer_says(case: AnswerSet, name: str) ->
         assert gathered(streamed(call, case.stream(name)), case.choices) == decoded(call, whole)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 @each(lambda case: case.broken)
 def test_an_error_in_the_stream_ends_it(case: AnswerSet, name: str, size: int) -> None:
     text, kind, status = case.broken[name]

@@ -20,6 +20,7 @@ from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
+from tests.support.looped import looped
 
 
 @pytest.mark.smoke
@@ -217,10 +218,8 @@ async def test_a_fault_of_ours_is_an_error_of_ours(operator: Operator, monkeypat
 PATHS = [("GET", "/"), ("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/reload"), ("GET", "/nowhere")]
 
 
-@pytest.mark.parametrize(("method", "path"), PATHS)
-@pytest.mark.parametrize(
-    "given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN} ", f"Bearer {TOKEN}x"]
-)
+@looped(("method", "path"), PATHS)
+@looped("given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN} ", f"Bearer {TOKEN}x"])
 async def test_all_but_health_asks_for_the_token(guarded: Operator, method: str, path: str, given: str | None) -> None:
     answer = await guarded.ask(method, path, None if given is None else {"Authorization": given})
     permitted = given is not None and given.split() in (["Bearer", TOKEN], ["bearer", TOKEN])

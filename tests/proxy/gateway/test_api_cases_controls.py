@@ -190,8 +190,8 @@ REFUSED: dict[str, tuple[JsonObject, str]] = {
 }
 
 
-@pytest.mark.parametrize("path", [*PATHS, CHAT])
-@pytest.mark.parametrize("case", REFUSED)
+@looped("path", [*PATHS, CHAT])
+@looped("case", REFUSED)
 async def test_70_to_72_what_a_client_may_not_control_reaches_no_vendor(served: Rig, path: str, case: str) -> None:
     fields, param = REFUSED[case]
     body = ask("both/m", **fields)

@@ -12,6 +12,7 @@ from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import CLIENT_KEY, OPERATOR_KEY, Rig, ask
+from tests.support.looped import looped
 from tests.support.nightly import by_day
 
 CANARY = "canary-of-a-header"
@@ -44,7 +45,7 @@ def test_there_are_sixty_names_that_must_not_pass() -> None:
     assert len({name.lower() for name in FORBIDDEN}) >= 60
 
 
-@pytest.mark.parametrize("name", FORBIDDEN)
+@looped("name", FORBIDDEN)
 async def test_no_spelling_of_a_forbidden_name_reaches_a_vendor(served: Rig, name: str) -> None:
     for spelling in spellings(name):
         refused = await served.post("/v1/completions", ask(inference_extra_headers={spelling: CANARY}))

@@ -205,8 +205,8 @@ ODD_TARGETS: Sequence[bytes] = (
 )
 
 
-@pytest.mark.parametrize("target", ODD_TARGETS)
-@pytest.mark.parametrize("method", [b"GET", b"POST", b"OPTIONS", b"CONNECT"])
+@looped("target", ODD_TARGETS)
+@looped("method", [b"GET", b"POST", b"OPTIONS", b"CONNECT"])
 async def test_an_odd_target_is_a_client_error(served: Rig, target: bytes, method: bytes) -> None:
     data = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % (
         method,

@@ -13,6 +13,7 @@ from proxy.surfaces.request import parse_json as body_module
 from proxy.surfaces.request import parse_request as parse_module
 from tests.proxy.kit.gateway_rig import AUTH, MAX_BODY, Rig, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
+from tests.support.looped import looped
 
 
 @pytest.mark.parametrize(("size", "beside"), [(4096, False), (4097, True)])
@@ -67,8 +68,8 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/v4/beta/completions"])
-@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+@looped("path", ["/v1/completions", "/v4/beta/completions"])
+@looped("body", UNREADABLE.values(), ids=UNREADABLE.keys())
 async def test_what_parsers_read_differently_reaches_no_vendor(
     served: Rig, body: bytes, path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from proxy.listener.request_body import read_body
 from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.raw_client import RawClient, connected
 from tests.proxy.kit.smuggled_requests import CHUNKS, END, OFFERS, READ, REFUSED
+from tests.support.looped import looped
 
 NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -60,7 +61,7 @@ def test_the_corpus_has_more_than_forty_vectors_that_must_be_refused() -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
+@looped("data", REFUSED.values(), ids=REFUSED.keys())
 async def test_an_ambiguous_request_is_refused_and_nothing_behind_it_is_read(reader: Reader, data: bytes) -> None:
     async with connected(reader.port) as client:
         await client.send(data + NEXT + NEXT)
@@ -71,7 +72,7 @@ async def test_an_ambiguous_request_is_refused_and_nothing_behind_it_is_read(rea
     assert not [path for path, _ in reader.asked if path == "/next"]
 
 
-@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
+@looped("data", REFUSED.values(), ids=REFUSED.keys())
 async def test_an_ambiguous_request_in_pieces_ends_its_connection_just_so(reader: Reader, data: bytes) -> None:
     async with connected(reader.port) as client:
         # Who goes on sending after the answer may find the connection reset before it has read it.

@@ -17,6 +17,7 @@ from proxy.plugins.load_plugins import load_plugins
 from proxy.request_record import GuardMarks, RequestRecord
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke
 
@@ -100,8 +101,8 @@ def kinds(chunk: Chunk) -> set[str]:
 BETWEEN = said("-"), thought("+"), called("", id="1", name="f"), refused(".")
 
 
-@pytest.mark.parametrize("name", ["LiveHider", "Hider", "LiveRefuser", "Refuser"])
-@pytest.mark.parametrize(
+@looped("name", ["LiveHider", "Hider", "LiveRefuser", "Refuser"])
+@looped(
     ("first", "second"),
     [
         (said("sword"), said("fish")),

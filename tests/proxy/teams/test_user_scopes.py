@@ -1,15 +1,17 @@
 """Limits of each end user: exact, apart from each other, bounded in number, and kept over reloads."""
 
 import asyncio
-from collections.abc import Callable
+from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
-from proxy.limits.limit import user_digest
+from proxy.limits.limit import Period, user_digest
 from proxy.request_record import Attempt, RequestRecord
 from proxy.teams import user_scopes
+from proxy.teams.team_limiter import Later
 from proxy.teams.user_scopes import LOOK
 from tests.proxy.teams.kit import Desk, ended
 
@@ -129,6 +131,36 @@ def test_a_reload_keeps_what_users_used_and_ends_what_no_rule_holds_any_more() -
     assert passed(desk, "ann", 2) == 2
 
 
+def test_a_day_of_a_user_begins_anew_at_midnight_also_of_another_time_zone() -> None:
+    desk = Desk("each_user: {limits: {requests_per_day: 2}}")
+    gone: list[str] = []
+    desk.limiter.users.gone = gone.append
+
+    def two_pass() -> None:
+        for _ in range(2):
+            over(of(desk, "ann"))
+        assert passed(desk, "ann", 1) == 0
+
+    two_pass()
+    desk.wall += 43_200
+    two_pass()
+    assert gone == []
+    desk.limiter.use(replace(desk.table, zone=ZoneInfo("Asia/Tokyo")))
+    assert passed(desk, "ann", 1) == 0
+    assert gone == [scope("ann")]
+    desk.wall += 15 * 3600
+    two_pass()
+
+
+def wait(later: Later) -> None:
+    """Wait until a request is admitted."""
+
+    async def run() -> None:
+        await later(5.0)
+
+    asyncio.run(run())
+
+
 def few(desk: Desk, most: int) -> None:
     desk.limiter.users._most = most
 
@@ -205,16 +237,14 @@ def test_a_ledger_that_is_not_read_refuses_only_if_the_operator_said_so(refuses:
     users.known, users.learn, users.refuses_unread = lambda named: False, learn, refuses
     record = RequestRecord("r", 0.0, "openai", "/", team="t", user="ann")
 
-    async def run() -> int:
-        later: Callable[[float], object] | None = desk.later(record)
-        assert later is not None
-        try:
-            await later(5.0)  # type: ignore[misc]
-        except GatewayError as error:
-            return error.facts.status
-        return 0
-
-    assert asyncio.run(run()) == status
+    later = desk.later(record)
+    assert later is not None
+    if not status:
+        wait(later)
+        return
+    with pytest.raises(GatewayError) as raised:
+        wait(later)
+    assert raised.value.facts.status == status
 
 
 def test_what_flows_needs_nothing_of_the_ledger() -> None:
@@ -226,3 +256,44 @@ def test_what_flows_needs_nothing_of_the_ledger() -> None:
 def test_two_teams_with_one_name_of_a_user_are_two_users() -> None:
     assert user_scopes._team_of("user a/b/0f") == "a/b"
     assert user_scopes._team_of("team a") == ""
+
+
+def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -> None:
+    """The ledger holds the rows, and tells of the user later: until then its counter is all that knows of them."""
+    desk = Desk("each_user: {limits: {requests_per_day: 9}}")
+    known: set[str] = set()
+    desk.limiter.users.known = known.__contains__
+    record = RequestRecord("r", 0.0, "openai", "/", team="t", user="ann")
+    later = desk.later(record)
+    assert later is not None
+    wait(later)
+    desk.limiter.notes.mark = 1
+    over(record)
+    book, (start, _) = desk.limiter.book, desk.limiter.book.periods(desk.wall)[Period.DAY]
+    book.load(Period.DAY, start, {}, 1)
+    assert used(desk) == {scope("ann"): 1}
+    known.add(scope("ann"))
+    book.load_some(Period.DAY, start, {scope("ann"): (4, 0, 0)}, 1)
+    book.load(Period.DAY, start, {}, 1)
+    assert used(desk) == {scope("ann"): 4}
+    assert not desk.limiter.notes.unloaded
+
+
+def test_users_that_went_on_unknown_are_named_until_something_is_known_of_them() -> None:
+    desk = Desk("each_user: {limits: {requests_per_day: 9}}")
+    users, known = desk.limiter.users, set[str]()
+    users.known = known.__contains__
+
+    async def learn(named: str, longest: float) -> bool:
+        return False
+
+    users.learn = learn
+    for name in ("ann", "bob", "eve"):
+        later = desk.later(RequestRecord("r", 0.0, "openai", "/", team="t", user=name))
+        assert later is not None
+        wait(later)
+    assert users.unknown(2) == [scope("ann"), scope("bob")]
+    known.add(scope("ann"))
+    assert users.unknown(9) == [scope("bob"), scope("eve")]
+    desk.use("")
+    assert users.unknown(9) == []

@@ -20,7 +20,7 @@ from proxy.cli.imports.litellm.listed_models import database_models
 from proxy.cli.imports.litellm.reasons import reason_in
 from proxy.cli.imports.litellm.routes import KINDS, POLICIES, Routes
 from proxy.cli.imports.litellm.shared_redis import write_shared
-from proxy.cli.imports.litellm.team_limits import budget_of_all
+from proxy.cli.imports.litellm.team_limits import budget_of_all, each_user_of
 from proxy.cli.imports.litellm.teams import write_teams
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.table_values import attempts, duration, joined
@@ -62,6 +62,7 @@ def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATAB
     _defaults(draft, router, settings)
     _server(draft, accounts, router, settings, general)
     draft.root.put("budget", budget_of_all(settings))
+    draft.root.put("each_user", each_user_of(settings))
     if "environment_variables" in root or "include" in root:
         _whole_file(root)
     write_teams(database, draft, routes)

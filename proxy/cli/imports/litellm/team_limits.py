@@ -110,13 +110,23 @@ def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
 
 def budget_of_all(settings: ForeignSection) -> Block | None:
     """Return the budget of all clients, which LiteLLM's settings of the library have as `max_budget`."""
-    amount = settings.number("max_budget")
+    return _budget_of(settings, "max_budget", "budget_duration")
+
+
+def each_user_of(settings: ForeignSection) -> Block | None:
+    """Return what each end user may spend, which LiteLLM's settings have as `max_end_user_budget`, without a period."""
+    budget = _budget_of(settings, "max_end_user_budget")
+    return None if budget is None else Block({"budget": budget})
+
+
+def _budget_of(settings: ForeignSection, key: str, duration_key: str | None = None) -> Block | None:
+    amount = settings.number(key)
     if amount is None:
         return None
     found = RowAllowance()
-    _add(settings, "max_budget", found, (amount, settings.text("budget_duration")))
+    _add(settings, key, found, (amount, None if duration_key is None else settings.text(duration_key)))
     if found.is_nothing:
-        settings.lose("max_budget", "lets nobody spend anything: not taken")
+        settings.lose(key, "lets nobody spend anything: not taken")
     return found.budgets[0] if found.budgets else None
 
 

@@ -1,7 +1,7 @@
 """Budgets, limits and durations of LiteLLM's, in the periods of the calendar."""
 
 from proxy.cli.imports.litellm.access import ClientNames
-from proxy.cli.imports.litellm.team_limits import budget_of_all, period, read_allowance
+from proxy.cli.imports.litellm.team_limits import budget_of_all, each_user_of, period, read_allowance
 from proxy.cli.imports.table_draft import Block, TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from tests.proxy.cli.imports.kit import section
@@ -93,6 +93,17 @@ def test_the_budget_of_all_is_that_of_the_settings(text: str, written: str) -> N
     draft, found = TableDraft(), budget_of_all(section(text))
     draft.root.put("budget", found)
     assert (f"budget: {written}" in table_text(draft)) is bool(written)
+
+
+@looped(
+    ("text", "written"),
+    [("{max_end_user_budget: 0.5}", "budget: {usd: 0.5, per: month}"), ("{max_end_user_budget: 0}", ""), ("{}", "")],
+)
+def test_the_budget_of_end_users_is_that_of_each(text: str, written: str) -> None:
+    draft = TableDraft()
+    draft.root.put("each_user", each_user_of(section(text)))
+    found = " ".join(table_text(draft).split())
+    assert ("each_user:" in found, written in found) == (bool(written), True)
 
 
 def test_a_soft_budget_that_is_too_small_is_told() -> None:
