@@ -28,9 +28,11 @@ from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
+from proxy.receipt.server_timing import closing_comment, stream_line
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
-from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import VENDOR_ID, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
@@ -116,7 +118,7 @@ class Exchange:
                     renderer = self._renderer = self._make_renderer(prepared)
                     record.first_content = self.call.shared.now()
                     record.status = 200
-                    response = await self.call.begin_events(answer_lines(record))
+                    response = await self.call.begin_events(answer_lines(record) + stream_line(record))
                     shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
                     noted = None if record.sampled is None else self.call.note_end
                     facts = deadlines, record, prepared.request, tokens, aside, noted
@@ -171,7 +173,7 @@ class Exchange:
         if len(held) > BUFFERED_BYTES:
             await response.write(held)
             held = b""
-        await response.write_eof(held + last)
+        await response.write_eof(held + last + closing_comment(record, self.call.shared.now()))
 
     async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""

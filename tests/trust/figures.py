@@ -377,6 +377,12 @@ FIGURES: Final = (
         ),
         1.0,
     ),
+    Figure(
+        *("R49", "Parts of receipts that differ from the clock", "0, in virtual time and over sockets", "C"),
+        Tests(("tests/proxy/receipt/test_times_by_the_clock.py", "tests/proxy/gateway/test_receipts.py")),
+        Sabotage("proxy/dispatch/running_attempt.py", "planned.record.waits().queued += waited", "pass"),
+        0.2,
+    ),
 )
 
 UNHELD: Final = (
