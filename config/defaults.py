@@ -61,3 +61,8 @@ def size(number: int) -> str:
         if number and number % length == 0:
             return f"{number // length}{unit}"
     return f"{number} bytes"
+
+
+def share(number: float) -> str:
+    """Return a share of 1 as the configuration writes it: `3%`."""
+    return f"{100 * number:.6g}%"

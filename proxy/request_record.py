@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from providers.completion import Chunk, TextRun, Usage
 from providers.dialect import UpstreamRequest
@@ -16,6 +16,7 @@ from providers.emulation.merge_choices import total_usage
 from providers.failure import Failure
 from providers.frozen_record import record
 from providers.pricing import Price, cost, unpriced
+from proxy.request_outcomes import AffinityOutcome, HedgeOutcome
 from proxy.trace_context import SampledTrace, Trace
 
 Outcome = Literal[
@@ -59,7 +60,9 @@ class Attempt:
     table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
     seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
     the cause of each call of the attempt that was made again, `sent` the call that was made last and `head` the head of
-    its response, until the attempt ends. `vendor_id` is the vendor's id of the request."""
+    its response, until the attempt ends. `vendor_id` is the vendor's id of the request. `hedge` says that it began
+    because the one before was late. `number` is its place in the order in which attempts began, from 1; 0 if that is
+    the order in which they are recorded."""
 
     deployment: str
     started: float
@@ -72,6 +75,8 @@ class Attempt:
     name: str = ""
     repeats: tuple[str, ...] = ()
     vendor_id: str = ""
+    hedge: bool = False
+    number: int = field(default=0, compare=False)
     head: bytes = field(default=b"", repr=False, compare=False)
     sent: UpstreamRequest | None = field(default=None, repr=False, compare=False)
 
@@ -147,13 +152,6 @@ class HeldLimits(Protocol):
 
     def header_lines(self) -> str:
         """Return the same as lines of a head."""
-
-
-AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
-AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
-"""What became of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
-many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
-request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
 
 
 class PlacedRequest(Protocol):
@@ -235,7 +233,7 @@ class RequestRecord:
     request or response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the
     client. `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has
     affinity, `session` is the digest of the conversation that vendors receive. `keep_alives` counts the signs of life
-    that the client got in silence."""
+    that the client got in silence. `hedge` is what became of a late request whose name has second attempts."""
 
     request_id: str
     started: float
@@ -285,6 +283,7 @@ class RequestRecord:
     placed: PlacedRequest | None = None
     session: str | None = None
     keep_alives: int = 0
+    hedge: HedgeOutcome | None = None
 
     @property
     def affinity(self) -> AffinityOutcome | None:

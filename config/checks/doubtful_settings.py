@@ -17,6 +17,7 @@ from config.checks.check_between_sections import (
     route_maps,
 )
 from config.checks.doubtful_collectors import doubtful_collectors
+from config.checks.doubtful_hedges import doubtful_hedges
 from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
@@ -240,6 +241,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _shared_key,
     _idle_weights,
     _idle_affinity,
+    doubtful_hedges,
     _capped_cooldowns,
     _idle_white_space,
     _nothing_to_ask_for,

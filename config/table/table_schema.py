@@ -13,7 +13,7 @@ from config.defaults import duration
 from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
-from config.sections.failover_section import CircuitBreakerSection, RetriesSection
+from config.sections.failover_section import CircuitBreakerSection, HedgeSection, RetriesSection
 from config.sections.limits_section import Budgets, Concurrent, EachUserSection, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
@@ -243,6 +243,11 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="Which requests go to the deployment that served their conversation before; not for a deployment "
         "alone. Inherited as a whole. Built in: auto.",
+    )
+    hedge: HedgeSection | None = Field(
+        default=None,
+        description="When a request that is late gets a second attempt at another deployment; not for a deployment "
+        "alone. Inherited as a whole. Built in: off.",
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,

@@ -61,11 +61,15 @@ async def _taken(file: Path, patience: float) -> int | None:
         if lock is not None:
             return lock
         if loop.time() >= deadline:
-            raise LedgerRefusedError(_REFUSED.format(file))
+            raise LedgerRefusedError(_REFUSED.format(_whole(file)))
         if not waits:
             waits = True
-            log.info("ledger: another gateway uses %s; waiting up to %g s for its end", file, patience)
+            log.info("ledger: another gateway uses %s; waiting up to %g s for its end", _whole(file), patience)
         await asyncio.sleep(ASK_AGAIN)
+
+
+def _whole(file: Path) -> str:
+    return str(file.absolute())
 
 
 def _locked(file: Path) -> int | None:

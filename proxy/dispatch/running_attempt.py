@@ -24,6 +24,7 @@ from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.next_deployment import Prepared
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import GatewayError
+from proxy.request_outcomes import SUPERSEDED
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.mock_transport import SCHEME
@@ -32,6 +33,10 @@ from proxy.upstream.vendor_headers import passed_headers, request_id_in
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
+
+
+class SupersededError(Exception):
+    """Another attempt of the same request answered first, and ended this one."""
 
 
 def free_place(
@@ -127,6 +132,10 @@ class RunningAttempt:
         self._planned.deadlines.end_attempt(None)
         self._tracked.first_byte(self._reports.now())
 
+    def adopt(self, planned: PlannedRequest[ClientRequest]) -> None:
+        """Go on as an attempt of this request, whose record and deadlines count from now on."""
+        self._planned, self._unanswered = planned, planned.record.unanswered
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
@@ -142,6 +151,11 @@ class RunningAttempt:
                     _attributed(error.failure, self._planned), self._prepared.target, self._reports.secrets
                 )
                 self._failed(error.failure)
+            elif isinstance(error, DeadlinePassed) and error.phase is Phase.HEDGE:
+                self._superseded()
+                raise SupersededError from None
+            elif isinstance(error, SupersededError):
+                self._superseded()
             elif isinstance(error, DeadlinePassed):
                 # A limit of this attempt alone is a failure of the upstream like others.
                 raise UpstreamError(self._outlasted(error)) from None
@@ -173,6 +187,10 @@ class RunningAttempt:
         else:
             self._failed(failure)
         return failure
+
+    def _superseded(self) -> None:
+        self._attempt.outcome = SUPERSEDED
+        self._tracked.superseded(self._reports.now())
 
     def _left(self) -> None:
         """Note that the client has left, or that the request as a whole was ended."""

@@ -22,6 +22,7 @@ from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_fo
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
+from proxy.hedging.hedged_requests import why_not_hedged
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.plugins.guard_desk import GuardChain
@@ -184,6 +185,8 @@ class TextGeneration:
             store = AnswerStore(self._responses, call.stored_for, threads, heavy)
         if len(planned.targets) > 1 or planned.fallbacks:
             planned = honouring_first(planned, request, call.team)
+        if planned.hedge is not None and why_not_hedged(request, storing=store is not None) is not None:
+            planned = replace(planned, hedge=None)
         job = make_job(call, planned, request, heavy=heavy)
         guarded = None if guards is None or not guards.answer else GuardedAnswers(self._dispatcher, guards)
         answers: TextAnswers = guarded or self._dispatcher

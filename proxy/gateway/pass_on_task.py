@@ -19,7 +19,7 @@ from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
 from providers.tasks.passed_events import EventWatch, watch_events
 from providers.unified_request import Task
-from proxy.deadlines import DeadlinePassed, Phase
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
@@ -43,6 +43,7 @@ from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
+from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
@@ -231,9 +232,10 @@ class _Exchange:
         return await self.dispatcher.off_loop.threads.run(job.record.owner, work) if job.heavy else work()
 
     @asynccontextmanager
-    async def _open(self, prepared: PassedCall) -> AsyncIterator[_BegunAnswer]:
+    async def _open(
+        self, prepared: PassedCall, record: RequestRecord, deadlines: Deadlines
+    ) -> AsyncIterator[_BegunAnswer]:
         """Send the call, and yield its answer with the first piece of the body; closed on leaving."""
-        record = self.call.record
         before = self.dispatcher.now()
         try:
             response = await self.dispatcher.calls.send(prepared.sent, record)

@@ -85,6 +85,23 @@ def _limit(limit: RefusingLimit) -> dict[str, object]:
 
 
 def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
+    _add_times(fields, record)
+    if (usage := record.counted) is not None:
+        _add_usage(fields, usage)
+    _add_cost(fields, record, cost)
+    if record.cache is not None:
+        fields["cache"] = record.cache.result
+    if (affinity := record.affinity) is not None:
+        fields["affinity"] = affinity
+    if record.hedge is not None:
+        fields["hedge"] = record.hedge
+    if record.emulated:
+        fields["emulated"] = record.emulated
+    if record.dropped:
+        fields["dropped"] = record.dropped
+
+
+def _add_times(fields: dict[str, object], record: RequestRecord) -> None:
     if record.client_waited >= SHOWN_WAIT:
         fields["client_ms"] = _milliseconds(record.client_waited)
     if record.limit_waited >= SHOWN_WAIT:
@@ -93,17 +110,6 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
     if record.keep_alives:
         fields["keep_alives"] = record.keep_alives
-    if (usage := record.counted) is not None:
-        _add_usage(fields, usage)
-    _add_cost(fields, record, cost)
-    if record.cache is not None:
-        fields["cache"] = record.cache.result
-    if (affinity := record.affinity) is not None:
-        fields["affinity"] = affinity
-    if record.emulated:
-        fields["emulated"] = record.emulated
-    if record.dropped:
-        fields["dropped"] = record.dropped
 
 
 def _add_cost(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
@@ -155,6 +161,8 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         fields["upstream_request_id"] = attempt.vendor_id
     if attempt.cause is not None:
         fields["cause"] = attempt.cause
+    if attempt.hedge:
+        fields["hedge"] = True
     if attempt.maybe_executed:
         fields["maybe_executed"] = True
     return fields
@@ -229,11 +237,12 @@ def _attempt_text(attempt: Attempt) -> str:
     """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause where there was no connection, and
     whether the vendor may have generated an answer all the same."""
     cause = f" ({attempt.cause})" if attempt.cause is not None else ""
-    maybe = " (maybe executed)" if attempt.maybe_executed else ""
+    marks = " (hedge)" if attempt.hedge else ""
+    marks += " (maybe executed)" if attempt.maybe_executed else ""
     status = f" {attempt.status}" if attempt.status is not None else ""
     message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
     vendor_id = f" [{attempt.vendor_id}]" if attempt.vendor_id else ""
-    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}{vendor_id}"
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{marks}{message}{vendor_id}"
 
 
 def _shown(text: str, most: int) -> str:

@@ -175,6 +175,18 @@ REQUEST_FIELDS: Final = (
         '"kept"',
     ),
     LineField(
+        "hedge",
+        "text",
+        "",
+        "its name has second attempts, and the first was late",
+        "`won` if the second attempt answered first; `lost` if the first did; `failed` if the second failed; "
+        "`cancelled` if the request ended before. If there was no second attempt: `refused_share` if too many requests "
+        "had one; `refused_cap` if cancelled calls cost enough in this hour; `refused_busy` if no other deployment had "
+        "a slot and room in its limits; `refused_target` if none was healthy or could honour the request; `closed` if "
+        "half of the deployments are late.",
+        '"won"',
+    ),
+    LineField(
         "emulated",
         "list of texts",
         "",
@@ -187,8 +199,9 @@ REQUEST_FIELDS: Final = (
         "attempts",
         "list",
         "",
-        "some failed",
-        "The attempts that failed, in their order; their fields stand below.",
+        "some did not answer",
+        "The attempts that failed, or that ended because another answered (`superseded`), in their order; their "
+        "fields stand below.",
         '[{"deployment":"a/m/eu","outcome":"server","status":500,"message":"The upstream failed."}]',
     ),
     LineField(
@@ -231,6 +244,7 @@ ATTEMPT_FIELDS: Final = (
         '"The upstream failed."',
     ),
     LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),
+    LineField("hedge", "true", "", "it is one", "A second attempt, made because the first was late.", "true"),
     LineField(
         "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated an answer.", "true"
     ),

@@ -371,6 +371,22 @@ FIGURES: Final = (
         ),
         0.3,
     ),
+    Figure(
+        *("R48", "Second attempts (virtual time)", "p99, p99.9 -80 %; <= 3 % more calls; an outage <= 0.5 %", "C"),
+        Tests(
+            (
+                "tests/proxy/dispatch/test_hedging_figures.py",
+                "tests/proxy/dispatch/test_hedged_attempt.py",
+                "tests/proxy/gateway/test_hedging.py",
+            )
+        ),
+        Sabotage(
+            "proxy/dispatch/hedged_attempt.py",
+            "self._planned.deadlines.expire(Phase.HEDGE)",
+            "pass",
+        ),
+        1.0,
+    ),
 )
 
 UNHELD: Final = (

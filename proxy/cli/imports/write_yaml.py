@@ -58,7 +58,9 @@ def _entry_lines(key: str, value: DraftValue, depth: int) -> Iterator[str]:
 def _comment_lines(comments: list[str], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for comment in comments:
-        wrapped = textwrap.wrap(one_line(comment), WIDTH - len(indent) - 4, break_long_words=False)
+        # Names stay whole, such as claude-sonnet-4-5.
+        room = WIDTH - len(indent) - 4
+        wrapped = textwrap.wrap(one_line(comment), room, break_long_words=False, break_on_hyphens=False)
         for index, line in enumerate(wrapped):
             yield f"{indent}# {'  ' if index else ''}{line}"
 

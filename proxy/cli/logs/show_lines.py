@@ -164,9 +164,10 @@ def _attempt(attempt: Fields) -> str:
     """Return for example `a/m/eu: connect (refused): Refused.`, as the log's own text form has it."""
     cause = f" ({_shown(attempt['cause'])})" if attempt.get("cause") else ""
     status = f" {_shown(attempt['status'])}" if attempt.get("status") else ""
-    maybe = " (maybe executed)" if attempt.get("maybe_executed") else ""
+    marks = " (hedge)" if attempt.get("hedge") else ""
+    marks += " (maybe executed)" if attempt.get("maybe_executed") else ""
     message = f": {_shown(attempt['message'])}" if attempt.get("message") else ""
-    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{maybe}{message}"
+    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{marks}{message}"
 
 
 def _message(fields: Fields, form: LineForm) -> Iterator[str]:

@@ -50,6 +50,7 @@ def full_record() -> RequestRecord:
     failed = Attempt(
         "a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused", vendor_id="a-1"
     )
+    failed.hedge = True
     again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",), vendor_id="a-2")
     record.attempts, record.usage, record.price = [failed, again], FULL_USAGE, Price(2, 8, unknown=("audio",))
     record.waited = record.client_waited = record.limit_waited = 1.0
@@ -59,7 +60,7 @@ def full_record() -> RequestRecord:
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
     record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
-    record.placed, record.keep_alives = PlacedSession(), 2
+    record.placed, record.keep_alives, record.hedge = PlacedSession(), 2, "failed"
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record

@@ -52,7 +52,7 @@ def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
     record = RequestRecord("id", 0.0, "openai", "/")
     failure = record_failure(record, DeadlinePassed(phase, 2.5))
     assert "{" not in failure.message
-    assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)
+    assert ("2.5 s" in failure.message) is (phase not in (Phase.DRAIN, Phase.HEDGE))
 
 
 OUTCOMES = {400: "client_error", 401: "denied", 403: "denied", 413: "client_error", 500: "error", 502: "upstream_error"}

@@ -131,3 +131,17 @@ def test_what_asks_no_model_is_a_request() -> None:
     (request,) = spans_of(finished(record(path="/v1/models", attempts=[], model=OTHER), trace(method="GET")), CALLED)
     assert request.name == "request"
     assert "gen_ai.request.model" not in request.attributes
+
+
+def test_two_attempts_at_a_time_keep_the_ids_that_their_calls_carried() -> None:
+    """The attempt that answered is the last, whichever began first."""
+    second = Attempt("v/m/two", 1.75, 2.0, "superseded", name="v/m/two", hedge=True, number=2)
+    first = Attempt(LABEL, 1.25, 2.75, name=LABEL, number=1)
+    made = record(attempts=[second, first], first_content=2.0)
+    _, lost, answered = spans_of(finished(made), CALLED)
+    assert (lost.span_id, answered.span_id) == (0x12, 0x11)
+    assert (lost.failed, answered.failed) == (False, False)
+    assert lost.attributes["dragoman.hedge"] is True
+    assert lost.attributes["dragoman.superseded"] is True
+    assert "dragoman.hedge" not in answered.attributes
+    assert (lost.events, [event.name for event in answered.events]) == ((), [FIRST_CONTENT])

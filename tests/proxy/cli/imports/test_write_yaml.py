@@ -59,3 +59,12 @@ def test_no_comment_ends_its_line(comment: str) -> None:
     draft.root.comments.append(comment)
     assert yaml.safe_load(table_text(draft)) == {"version": 1}
     assert parse(table_text(draft), "t.yaml").problems == ()
+
+
+def test_a_name_in_a_comment_stays_whole() -> None:
+    names = [f"some-model-of-a-maker-{number}" for number in range(40)]
+    draft = TableDraft()
+    draft.root.comments.append(", ".join(names))
+    text = table_text(draft)
+    assert text.count("\n") > 8
+    assert all(name in text for name in names)

@@ -37,19 +37,20 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
             "unpriced=audio",
             "cache=miss",
             "affinity=none",
+            "hedge=failed",
             "emulated=n",
             "dropped=user",
             'repeated={"stale_connection":1}',
             "req-1",
         ),
     ]
-    assert attempt == "    a/m/eu: connect (refused) (maybe executed): Refused."
+    assert attempt == "    a/m/eu: connect (refused) (hedge) (maybe executed): Refused."
 
 
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     line = request_line(full_record())
-    wrapped = shown(line, LineForm(width=60))
-    assert max(map(len, wrapped)) <= 60
+    wrapped = shown(line, LineForm(width=66))
+    assert max(map(len, wrapped)) <= 66
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
     assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
 
