@@ -202,8 +202,8 @@ class RequestRecord:
     request or response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the
     client. `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has
     affinity, `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do
-    not have. `receipt` is set if the client is told where the time went. `hedge` is what became of a late request
-    whose name has second attempts."""
+    not have. `receipt` is set if the client is told where the time went. `keep_alives` counts the signs of life
+    that the client got in silence. `hedge` is what became of a late request whose name has second attempts."""
 
     request_id: str
     started: float
@@ -254,6 +254,7 @@ class RequestRecord:
     session: str | None = None
     marks: WaitMarks | None = None
     receipt: Receipt | None = None
+    keep_alives: int = 0
     hedge: HedgeOutcome | None = None
 
     @property

@@ -113,6 +113,20 @@ def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
             yield context.at_value(path, f"is below cooldown ({duration(cooldown)}), which is cut to it")
 
 
+def _idle_white_space(context: CheckContext) -> Iterator[Problem]:
+    """Warn of a `keep_alive_json` that holds only where `keep_alive` is off."""
+    used: dict[Path, bool] = {}
+    key = "timeouts.keep_alive_json"
+    for inheritance in inheritances(context.config):
+        asked = inheritance.first(key, lambda s: s.timeouts.keep_alive_json)
+        every = inheritance.first("timeouts.keep_alive", lambda s: s.timeouts.keep_alive)
+        if asked:
+            path = inheritance.origins[key]
+            used[path] = used.get(path, False) or every != "off"
+    for path in (path for path, has_effect in used.items() if not has_effect):
+        yield context.at_value(path, "has no effect: keep_alive is off")
+
+
 def _is_faulty(context: CheckContext, path: Path) -> bool:
     return dotted(path) in context.faulty
 
@@ -229,6 +243,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _idle_affinity,
     doubtful_hedges,
     _capped_cooldowns,
+    _idle_white_space,
     _nothing_to_ask_for,
     _mixed_spaces,
     _settings_behind_choices,

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final
 
 from aiohttp import web
 
@@ -16,8 +15,6 @@ from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECOND
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
-    NOT_ALLOWED,
-    PLUGIN_FAILED,
     ErrorFacts,
     GatewayError,
     OverloadReason,
@@ -28,9 +25,8 @@ from proxy.errors import (
     websocket_refused,
 )
 from proxy.gateway.answer_generation import TextGeneration
-from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink
+from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, attempt_headers
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
@@ -50,7 +46,7 @@ from proxy.overload.start_queue import StartQueue
 from proxy.plugins.guard_desk import GuardDesk
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
-from proxy.request_record import Outcome, RequestRecord, fresh_id, request_id
+from proxy.request_record import RequestRecord, fresh_id, request_id
 from proxy.routing.resolve_model import allowed
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
@@ -60,6 +56,7 @@ from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
+from proxy.telemetry.request_outcomes import record_cancelled, record_refusal
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.upstream.loop_detection import arrive
 
@@ -350,9 +347,7 @@ class Gateway:
     def _error_response(self, surface: Surface, error: GatewayError, record: RequestRecord) -> BufferedResponse:
         facts = error.facts
         status, body = surface.error(facts)
-        record.code = error.logged
-        if record.outcome == "ok":
-            record.outcome = _OUTCOMES.get(error.logged) or outcome_of(status)
+        record_refusal(record, error.logged, status)
         response = self._calls.response(
             status, body, record, {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
         )
@@ -372,18 +367,5 @@ class Gateway:
             deadlines.expire(Phase.DRAIN)
 
 
-_OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED: "error"}
-"""Outcomes of requests that the status of their answer does not tell, by the code of the error."""
-
-
 async def _given(response: BufferedResponse) -> BufferedResponse:
     return response
-
-
-def outcome_of(status: int) -> Outcome:
-    """Return the record's outcome for an error status. A 429 here means that every vendor said to wait."""
-    if status in (401, 403):
-        return "denied"
-    if status < 500 and status != 429:
-        return "client_error"
-    return "error" if status == 500 else "upstream_error"

@@ -34,14 +34,10 @@ from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_fi
 from proxy.gateway.answer_request import (
     LAST_WRITE,
     abort_connection,
-    abort_labels,
-    answer_headers,
     make_job,
-    record_cancelled,
-    record_failure,
     wait_for_limits,
 )
-from proxy.gateway.client_call import ClientCall, record_client_gone
+from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
@@ -52,6 +48,7 @@ from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
+from proxy.telemetry.request_outcomes import abort_labels, record_cancelled, record_client_gone, record_failure
 from proxy.upstream.transport import UpstreamResponse, fail
 
 SPOOLED_BYTES: Final = 2**30

@@ -63,7 +63,7 @@ class Relay:
     the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
     `note_end` takes why each choice ended, for a sampled request.
-    `_content` says whether content has come since the limits were renewed last.
+    `_content` says whether content has come since the limits were renewed last, `sent_at` is when bytes were sent last.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -84,6 +84,7 @@ class Relay:
     _expected: int = field(init=False)
     _finished: int = 0
     size: int = 0
+    sent_at: float = field(init=False)
     _reported_at: int = 0
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
@@ -105,6 +106,7 @@ class Relay:
 
     def __post_init__(self) -> None:
         self._expected = self.request.choices
+        self.sent_at = self._now()
 
     async def run(self) -> None:
         """Write every frame but `held` and the renderer's end, which are the caller's to write.
@@ -215,7 +217,7 @@ class Relay:
                     self._texts += 1
                     self._length += len(text)
                     sent = self.write(text.join(around))
-                    self._idle_since = self.deadlines.content_at = now()
+                    self._idle_since = self.sent_at = self.deadlines.content_at = now()
                     if isinstance(sent, bool):
                         return True
                     self._unread = sent
@@ -279,7 +281,7 @@ class Relay:
         record.chunks += len(run.literals)
         self.size += run.size
         sent = self.write(frames)
-        self._idle_since = self.deadlines.advance()
+        self._idle_since = self.sent_at = self.deadlines.advance()
         form = None if self._decoder is None else self._decoder.around()
         if form is not self._form:
             self._learn(form, run)
@@ -306,7 +308,8 @@ class Relay:
         self.deadlines.pause()
         before = self._now()
         await sent
-        took = self._now() - before
+        self.sent_at = self._now()
+        took = self.sent_at - before
         if took > OWN_WORK:
             self.record.client_waited += took
 
@@ -373,6 +376,7 @@ class Relay:
             self.held += data
         elif data:
             sent = self.write(data)
+            self.sent_at = self._now()
             if not isinstance(sent, bool):
                 self._unread = sent
 

@@ -89,12 +89,7 @@ def _limit(limit: RefusingLimit) -> dict[str, object]:
 
 
 def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
-    if record.client_waited >= SHOWN_WAIT:
-        fields["client_ms"] = _milliseconds(record.client_waited)
-    if record.limit_waited >= SHOWN_WAIT:
-        fields["limit_ms"] = _milliseconds(record.limit_waited)
-    if record.first_content is not None:
-        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    _add_times(fields, record)
     if (usage := record.counted) is not None:
         _add_usage(fields, usage)
     _add_cost(fields, record, cost)
@@ -117,6 +112,17 @@ def _add_receipt(fields: dict[str, object], record: RequestRecord) -> None:
         fields["tokens_per_second"] = int(pace * 100 + 0.5) / 100
     if record.marks is not None and record.marks.stalls:
         fields["stalls"], fields["stalled_ms"] = record.marks.stalls, _milliseconds(record.marks.stalled)
+
+
+def _add_times(fields: dict[str, object], record: RequestRecord) -> None:
+    if record.client_waited >= SHOWN_WAIT:
+        fields["client_ms"] = _milliseconds(record.client_waited)
+    if record.limit_waited >= SHOWN_WAIT:
+        fields["limit_ms"] = _milliseconds(record.limit_waited)
+    if record.first_content is not None:
+        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    if record.keep_alives:
+        fields["keep_alives"] = record.keep_alives
 
 
 def _add_cost(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:

@@ -138,6 +138,14 @@ REQUEST_FIELDS: Final = (
         "1",
     ),
     LineField("stalled_ms", "number", "ms", "there are `stalls`", "How long they were in all.", "1500.2"),
+    LineField(
+        "keep_alives",
+        "integer",
+        "",
+        "there were some",
+        "Signs of life that the client got in silence; the first one before any content has set the status to 200.",
+        "2",
+    ),
     LineField("prompt_tokens", "integer", "tokens", "known or estimated", _BILLED, "6"),
     LineField("completion_tokens", "integer", "tokens", "known or estimated", _BILLED, "2"),
     LineField(

@@ -91,7 +91,7 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "hedging", "routing", "teams"),
     "answer_cache": ("off_loop", "telemetry", "upstream", "routing", "conversations", "dispatch"),
-    "relay": ("surfaces", "upstream"),
+    "relay": ("surfaces", "listener", "upstream"),
     "plugins/request_strings": (),
     "plugins": ("off_loop", "telemetry", "upstream", "http_client", "dispatch", "plugins/request_strings"),
     "plugins/shipped": ("plugins/api",),

@@ -362,6 +362,12 @@ FIGURES: Final = (
         0.2,
     ),
     Figure(
+        *("R47", "Keep-alives within an event, or in place of what follows", "0 in every cut of every stream", "C"),
+        Tests(("tests/proxy/relay/test_client_stream.py", "tests/proxy/gateway/test_keep_alives.py")),
+        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_piece", "client._paused"),
+        0.3,
+    ),
+    Figure(
         *("R48", "Second attempts (virtual time)", "p99, p99.9 -80 %; <= 3 % more calls; an outage <= 0.5 %", "C"),
         Tests(
             (

@@ -102,9 +102,8 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_memory.r12,
         Sabotage(
             "proxy/gateway/client_call.py",
-            "        await response.prepare(self.http)\n        if self.http",
-            "        await response.prepare(self.http)\n"
-            '        response.__dict__["x"] = b"x" * 2**16\n        if self.http',
+            "        response.begin(self.http)\n",
+            '        response.begin(self.http)\n        response.__dict__["x"] = b"x" * 2**16\n',
         ),
         0.6,
     ),

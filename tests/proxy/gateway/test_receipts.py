@@ -149,3 +149,15 @@ async def test_a_record_does_not_keep_the_table(served: Rig) -> None:
     await timed(served, "/v1/completions", ask())
     (record,) = await served.finished(1)
     assert record.receipt is NAMELESS
+
+
+async def test_after_a_keep_alive_it_is_in_the_comment_before_the_first_event(served: Rig) -> None:
+    served.table(ROUTED.replace("v/m: {}", "v/m: {timeouts: {keep_alive: 100ms}}"))
+    served.vendor.answer(lambda received: (Delay(0.25), *sse_answer(completion_frames(["one", "two"]))))
+    answer = await exchange(served.port, request("POST", "/v1/completions", ask(stream=True), AUTH))
+    assert "server-timing" not in answer.headers
+    comments = [line for line in answer.body.decode().split("\n") if line.startswith(": ")]
+    assert comments[0] == ": keep-alive"
+    (line,) = [line for line in comments if line.startswith(": Server-Timing: ")]
+    parts = told(line.removeprefix(": Server-Timing: "))
+    assert parts["vendor"] + parts["connect"] >= 249

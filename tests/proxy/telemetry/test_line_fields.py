@@ -62,7 +62,7 @@ def full_record() -> RequestRecord:
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
     record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
-    record.placed, record.hedge = PlacedSession(), "failed"
+    record.placed, record.keep_alives, record.hedge = PlacedSession(), 2, "failed"
     record.marks, record.receipt = WaitMarks(stalls=1, stalled=1.5), NAMELESS
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES

@@ -26,7 +26,13 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
         *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
         *("$2.8e-05", f"trace_id={0xABC:032x}", "upstream_request_id=a-2", "plugin=redact", "reason=a number"),
         *("sample=0.1", "client_ms=1000.0", "limit_ms=1000.0"),
-        *("cached_tokens=4", "cache_write_tokens=2", "cache_write_1h_tokens=1", "usage_estimated=true"),
+        *(
+            "keep_alives=2",
+            "cached_tokens=4",
+            "cache_write_tokens=2",
+            "cache_write_1h_tokens=1",
+            "usage_estimated=true",
+        ),
         *(
             "unpriced=audio",
             "cache=miss",
