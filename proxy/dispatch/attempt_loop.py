@@ -253,8 +253,10 @@ class OtherAttempts(Generic[P, T]):
         return self._attempts.make(planned, self._next, attempt_limits(target.timeouts, planned.total, share))
 
     async def _pause(self, seconds: float) -> None:
-        self.planned.record.waited += seconds
+        record, began = self.planned.record, self.context.now()
+        record.waited += seconds
         await asyncio.sleep(seconds)
+        record.waits().paused += self.context.now() - began
 
     async def _decide(self, failure: Failure) -> float | None:
         """Choose the next target, and return the seconds until it is called; None when this failure is final."""

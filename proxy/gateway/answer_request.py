@@ -41,6 +41,7 @@ from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
+from proxy.receipt.server_timing import closing_comment, stream_line
 from proxy.relay.client_stream import ClientStream, comment
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
@@ -143,7 +144,7 @@ class Exchange:
                     renderer = self._renderer = self._make_renderer(prepared)
                     record.first_content = self.call.shared.now()
                     record.status = 200
-                    response = waiting.begin(answer_lines(record))
+                    response = waiting.begin(answer_lines(record) + stream_line(record))
                     self.call.stream_begun()
                     shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
                     noted = None if record.sampled is None else self.call.note_end
@@ -200,7 +201,7 @@ class Exchange:
         if len(held) > BUFFERED_BYTES:
             await response.write(held)
             held = b""
-        await response.write_eof(held + last)
+        await response.write_eof(held + last + closing_comment(record, self.call.shared.now()))
 
     async def _end_failed(self, response: StreamedResponse | None, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure to the client, in the stream if content has been sent. Raises GatewayError if none has."""

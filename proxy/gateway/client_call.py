@@ -20,8 +20,10 @@ from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
+from proxy.receipt.server_timing import timing_line
 from proxy.relay.client_stream import BLANK, ClientStream
-from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import VENDOR_ID, RequestRecord
 from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.session_load import SessionLoad
@@ -90,6 +92,8 @@ class ClientCalls:
             lines += f"traceresponse: {record.sampled.text}\r\n"
         if record.held is not None:
             lines += record.held.header_lines()
+        if record.receipt is not None:
+            lines += timing_line(record, self.now())
         response = BufferedResponse(status, body, lines)
         if self.draining:
             response.force_close()
@@ -228,7 +232,7 @@ class ClientCall:
         try:
             body = await read_body(self.http, self._hold_body)
         finally:
-            record.client_waited = shared.now() - started
+            record.client_waited = record.waits().upload = shared.now() - started
         return self._taken(body)
 
     def whole_body(self) -> bytes | None:

@@ -44,8 +44,11 @@ from proxy.overload.refusal_responses import RefusalResponses, may_keep_connecti
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.plugins.guard_desk import GuardDesk
+from proxy.receipt.server_timing import NAMELESS, wants_last
+from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
-from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot
+from proxy.routing.resolve_model import allowed
+from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
@@ -113,6 +116,8 @@ class Gateway:
             CountAction.TOKENS: counting.answer,
         }
         self._last_traceback = float("-inf")
+        self._receipt: Receipt | None = None
+        self._receipts: tuple[Snapshot, dict[Team, Receipt]] = current.snapshot, {}
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
         self.traces: TraceStarter | None = None
@@ -149,6 +154,10 @@ class Gateway:
         """Let requests that begin from now on pass these guards."""
         self._calls.guards = guards
 
+    def use_receipts(self, *, on: bool) -> None:
+        """Tell clients whose requests begin from now on where the time went, or do so no more."""
+        self._receipt = NAMELESS if on else None
+
     @property
     def deadlines(self) -> set[Deadlines]:
         """The deadlines of the requests under way."""
@@ -163,6 +172,7 @@ class Gateway:
             return self._answer_health(path)
         record = RequestRecord(head.given_id or fresh_id(), started, surface.name, path, http.remote or "")
         record.aside = head.aside
+        record.receipt = self._receipt
         admitted = claim_admission(http)
         if admitted is None:
             reason = self._admission.refusal()
@@ -175,6 +185,7 @@ class Gateway:
         try:
             if not self._queue.may_start():
                 await self._queue.wait()
+                record.waits().queued = self._now() - started
             return await self._begin(http, head, record, admitted)
         except GatewayError as error:
             return self._error_response(surface, error, record)
@@ -198,6 +209,8 @@ class Gateway:
         self._calls.end_held(record)
         if record.unanswered:
             self._guard.call("ledger", record.request_id, record.bill_unanswered)
+        if record.receipt is not None:
+            record.receipt = NAMELESS  # else it would keep the table
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
@@ -242,9 +255,21 @@ class Gateway:
         desk = self._calls.guards
         guards = None if desk is None else desk.of(team.name)
         call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
+        if record.receipt is not None:
+            record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
+
+    def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
+        """Return the receipt of a team's request whose header asks for it so. Raises GatewayError for an odd word."""
+        if self._receipts[0] is not snapshot:
+            self._receipts = snapshot, {}
+        of_teams = self._receipts[1]
+        receipt = of_teams.get(team)
+        if receipt is None:
+            receipt = of_teams[team] = Receipt(partial(allowed, snapshot, team))
+        return receipt if asked is None else receipt._replace(last=wants_last(asked))
 
     def _begin_unserved(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord

@@ -43,6 +43,7 @@ from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
+from proxy.receipt.server_timing import stream_header
 from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
@@ -86,8 +87,10 @@ class PassThrough:
         boundary = form_boundary(call.http)
         room = _Room(call, self._spooled)
         form: SpooledForm | None = None
+        started = self._dispatcher.now()
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
+            call.record.client_waited = call.record.waits().upload = self._dispatcher.now() - started
             refuse_fields(form, call.guards)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
@@ -254,7 +257,7 @@ class _Exchange:
         try:
             chunk = await response.read()
         finally:
-            self.call.record.waited += self.dispatcher.now() - before
+            self.call.record.note_waited(self.dispatcher.now() - before)
         if self._usage is not None:
             self._usage.see(chunk)
         return chunk
@@ -284,7 +287,8 @@ class _Exchange:
         length = answer.headers.get("content-length", "")
         if _LENGTH.fullmatch(length):
             headers["Content-Length"] = length
-        return await self.call.begin_stream({**headers, **answer_headers(self.call.record)})
+        record = self.call.record
+        return await self.call.begin_stream({**headers, **answer_headers(record), **stream_header(record)})
 
     async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
         """Relay the body. Raises UpstreamError where it breaks off, or ends before its last event."""

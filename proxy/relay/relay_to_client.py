@@ -26,6 +26,7 @@ from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
+from proxy.request_outcomes import STALL
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, Renderer
 from proxy.upstream.transport import Take, fail
@@ -123,7 +124,7 @@ class Relay:
                 try:
                     await hand_each(stream, self._piece_came, self._run_came, self._shorten)
                 except BaseException:
-                    record.waited += self._now() - self._idle_since
+                    record.note_waited(self._now() - self._idle_since)
                     raise
                 finally:
                     self._settle()
@@ -183,7 +184,7 @@ class Relay:
 
     async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
         """Do what `_emit` does, with the events read and written in a thread. Nothing else touches this object then."""
-        self.record.waited += self._now() - self._idle_since
+        self.record.note_waited(self._now() - self._idle_since)
         self.deadlines.pause()
         self._send(await aside(lambda: self._frames(take())))
         await self._until_read()
@@ -209,7 +210,10 @@ class Relay:
                     plain = text + padding if found else b""
                 if text and plain and (not plain.translate(None, PLAIN) or (text := self._odd(text, plain))):
                     now = self._now
-                    self._waited += now() - self._idle_since
+                    waited = now() - self._idle_since
+                    self._waited += waited
+                    if waited > STALL:
+                        self.record.note_stall(waited)
                     self._texts += 1
                     self._length += len(text)
                     sent = self.write(text.join(around))
@@ -251,7 +255,7 @@ class Relay:
         """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
         broken, or every choice has ended."""
         self._short = self._form = None
-        self.record.waited += self._now() - self._idle_since
+        self.record.note_waited(self._now() - self._idle_since)
         self._pass_on(parts)
         self._idle_since = self._renew()
         going = self._unread is None and self._broken is None and self._rest is None
@@ -270,7 +274,10 @@ class Relay:
         if frames is None:
             return self._piece_came((run,))
         record = self.record
-        record.waited += came - self._idle_since
+        waited = came - self._idle_since
+        record.waited += waited
+        if waited > STALL:
+            record.note_stall(waited)
         record.chunks += len(run.literals)
         self.size += run.size
         sent = self.write(frames)

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from providers.completion import Usage
-from proxy.request_record import Attempt, RefusingLimit, RequestRecord
+from proxy.receipt.request_parts import milliseconds_of_parts, tokens_per_second
+from proxy.request_outcomes import RefusingLimit
+from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.log_writer import MAX_LINE
 
@@ -64,6 +66,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     if record.outcome == "shed":
         return fields
     _add_answer(fields, record, cost)
+    if record.receipt is not None:
+        _add_receipt(fields, record)
     for attempt in record.attempts:
         if attempt.outcome != "ok" or attempt.repeats:
             _add_failures(fields, record)
@@ -99,6 +103,15 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
+
+
+def _add_receipt(fields: dict[str, object], record: RequestRecord) -> None:
+    """Add where the time went, as the client's receipt has it up to the head."""
+    fields["parts_ms"] = milliseconds_of_parts(record, record.finished)
+    if (pace := tokens_per_second(record, record.finished)) is not None:
+        fields["tokens_per_second"] = int(pace * 100 + 0.5) / 100
+    if record.marks is not None and record.marks.stalls:
+        fields["stalls"], fields["stalled_ms"] = record.marks.stalls, _milliseconds(record.marks.stalled)
 
 
 def _add_times(fields: dict[str, object], record: RequestRecord) -> None:

@@ -112,6 +112,33 @@ REQUEST_FIELDS: Final = (
     LineField("limit_ms", "number", "ms", "1 ms or more", "Waiting for a limit.", "250.0"),
     LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
     LineField(
+        "parts_ms",
+        "object",
+        "ms",
+        "`server.receipt` is on",
+        "Where the time went, as in the client's `Server-Timing` header: `gateway`, `client`, `queue`, `cache`, "
+        "`attempt1` and so on, `attempts`, `backoff`, `connect`, `vendor`, `body`, `stream`. Together they are "
+        "`duration_ms`.",
+        '{"gateway":0.42,"attempt1":250.0,"vendor":812.04,"stream":437.54}',
+    ),
+    LineField(
+        "tokens_per_second",
+        "number",
+        "tokens/s",
+        "`server.receipt` is on, and a stream had content",
+        "Of the response, from its first content to its end.",
+        "41.7",
+    ),
+    LineField(
+        "stalls",
+        "integer",
+        "",
+        "`server.receipt` is on, and there were some",
+        "How often the vendor sent nothing for longer than a second after the first content.",
+        "1",
+    ),
+    LineField("stalled_ms", "number", "ms", "there are `stalls`", "How long they were in all.", "1500.2"),
+    LineField(
         "keep_alives",
         "integer",
         "",

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from providers.completion import Usage
+from proxy.receipt.request_parts import UNITS, parts_of, tokens_per_second
 from proxy.request_outcomes import FAULTLESS, SUPERSEDED
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
@@ -207,6 +208,8 @@ def _request_span(
         said[name] = clean(value) if isinstance(value, str) else value
     if record.first_content is not None:
         said["gen_ai.response.time_to_first_chunk"] = record.first_content - record.started
+    if record.receipt is not None:
+        said.update(_receipt(record))
     if record.cache is not None:
         said["dragoman.cache"] = record.cache.result
     if record.emulated:
@@ -224,6 +227,18 @@ def _request_span(
     failed = record.outcome not in _FAULTLESS
     ids = (trace.span_id, trace.parent_id, True)
     return SpanValues(labels, trace, *ids, start, end, said, _first_content(record, base), failed, None, counts)
+
+
+def _receipt(record: RequestRecord) -> Iterator[tuple[str, NoteValue]]:
+    """Yield where the time went, in seconds. The attempts that gave no response have spans of their own."""
+    for part in parts_of(record, record.finished):
+        if part.attempt is None:
+            yield f"dragoman.time.{part.name}", part.units / UNITS
+    if (pace := tokens_per_second(record, record.finished)) is not None:
+        yield "dragoman.tokens_per_second", pace
+    if record.marks is not None and record.marks.stalls:
+        yield "dragoman.stalls", record.marks.stalls
+        yield "dragoman.time.stalled", record.marks.stalled
 
 
 _PROMPT_DETAILS: Final = {

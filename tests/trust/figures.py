@@ -364,11 +364,7 @@ FIGURES: Final = (
     Figure(
         *("R47", "Keep-alives within an event, or in place of what follows", "0 in every cut of every stream", "C"),
         Tests(("tests/proxy/relay/test_client_stream.py", "tests/proxy/gateway/test_keep_alives.py")),
-        Sabotage(
-            "proxy/listener/streamed_response.py",
-            "client._paused or self._within_piece",
-            "client._paused",
-        ),
+        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_piece", "client._paused"),
         0.3,
     ),
     Figure(
@@ -386,6 +382,12 @@ FIGURES: Final = (
             "pass",
         ),
         1.0,
+    ),
+    Figure(
+        *("R49", "Parts of receipts that differ from the clock", "0, in virtual time and over sockets", "C"),
+        Tests(("tests/proxy/receipt/test_times_by_the_clock.py", "tests/proxy/gateway/test_receipts.py")),
+        Sabotage("proxy/dispatch/running_attempt.py", "planned.record.waits().queued += waited", "pass"),
+        0.2,
     ),
 )
 

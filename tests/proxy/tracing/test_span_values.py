@@ -1,7 +1,9 @@
 """What the spans of a request say."""
 
 from providers.completion import Usage
-from proxy.request_record import OTHER, Attempt, CacheUse, Outcome
+from proxy.receipt.server_timing import NAMELESS
+from proxy.request_outcomes import CacheUse, WaitMarks
+from proxy.request_record import OTHER, Attempt, Outcome
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FIRST_CONTENT, MOST_TEXT, Side, SpanEvent, SpanValues, spans_of
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
@@ -71,6 +73,25 @@ def test_the_span_of_a_request_counts_all_of_its_calls_and_that_of_an_attempt_it
 def test_a_stale_answer_of_the_cache_is_told_as_one() -> None:
     request, _ = spans_of(finished(record(cache=CacheUse("stale", 70.0))), CALLED)
     assert request.attributes["dragoman.cache"] == "stale"
+
+
+def test_where_the_time_went_is_in_the_span_if_the_client_is_told() -> None:
+    attempts = [Attempt(LABEL, 1.25, 1.5, "server", 500), Attempt(LABEL, 1.75, 2.75, begun=2.0, connect=0.125)]
+    made = record(attempts=attempts, first_content=2.0, marks=WaitMarks(paused=0.25, stalls=1, stalled=1.5))
+    request, *_ = spans_of(finished(made), CALLED)
+    assert not [name for name in request.attributes if name.startswith("dragoman.time")]
+    made.receipt = NAMELESS
+    request, *_ = spans_of(finished(made), CALLED)
+    told = {name.removeprefix("dragoman."): value for name, value in request.attributes.items()}
+    assert {name: value for name, value in told.items() if name.startswith("time.")} == {
+        "time.gateway": 0.25,
+        "time.backoff": 0.25,
+        "time.connect": 0.125,
+        "time.vendor": 0.125,
+        "time.stream": 1.0,
+        "time.stalled": 1.5,
+    }
+    assert (told["stalls"], told["tokens_per_second"]) == (1, 20.0)
 
 
 def test_the_first_content_of_a_stream_is_an_event_of_the_request_and_of_the_attempt_that_had_it() -> None:
