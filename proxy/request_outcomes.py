@@ -97,13 +97,16 @@ STALL: Final = 1.0
 @dataclass(slots=True)
 class WaitMarks:
     """The waits of a request that most requests do not have, in seconds: for the client to send its body (`upload`),
-    for a slot in this process or at a deployment (`queued`), between two attempts (`paused`), and for an equal request
-    or a shared store of the answer cache (`cached`). `stalls` is how often the vendor sent nothing for longer than
-    STALL after the first content, `stalled` for how long in all."""
+    for a slot in this process or at a deployment (`queued`), between two attempts (`paused`), for an equal request
+    or a shared store of the answer cache (`cached`), for guards (`guarded`), and for more of a stream whose content is
+    held back until guards have seen it (`held`). The last two are before the first content. `stalls` is how often the
+    vendor sent nothing for longer than STALL after the first content, `stalled` for how long in all."""
 
     upload: float = 0.0
     queued: float = 0.0
     paused: float = 0.0
     cached: float = 0.0
+    guarded: float = 0.0
+    held: float = 0.0
     stalls: int = 0
     stalled: float = 0.0

@@ -41,7 +41,7 @@ from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.receipt.server_timing import closing_comment, stream_line
+from proxy.receipt.server_timing import closing_comment, stream_line, timing_header
 from proxy.relay.client_stream import ClientStream, comment
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
@@ -238,12 +238,13 @@ async def end_broken(
     ended = False
     try:
         if renderer is not None:
+            last = renderer.error(facts) + closing_comment(call.record, call.shared.now())
             async with asyncio.timeout(LAST_WRITE):
                 if isinstance(renderer, EndingRenderer):
-                    await response.write_eof(renderer.error(facts))
+                    await response.write_eof(last)
                     ended = True
                 else:
-                    await response.write(renderer.error(facts))
+                    await response.write(last)
     except (ConnectionError, TimeoutError):
         call.record.outcome = "client_gone"
     finally:
@@ -307,9 +308,8 @@ async def _end_refused(
         record.content.answer = body
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
-    response.precede(
-        comment(header_lines({**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}))
-    )
+    told = {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
+    response.precede(comment(header_lines({**told, **timing_header(record, call.shared.now())})))
     renderer = surface.renderer(request, AnswerFacts(fresh_id(), int(time.time()), request.model))
     await end_broken(call, response, renderer, facts)
 

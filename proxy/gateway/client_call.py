@@ -42,7 +42,8 @@ BUFFERED_BYTES = 64 * 1024
 
 
 _EVENTS: Final = header_lines(STREAM_HEADERS)
-_JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON})
+_JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
+"""Of a head before keep-alives, which nginx would hold back."""
 
 PayloadSink = Callable[[RequestRecord, bytes], None]
 """Receives the body of a request."""

@@ -17,6 +17,7 @@ from providers.completion import Choice, Completion
 from providers.json_types import JsonObject
 from proxy.dispatch.attempt_loop import ClientRequest
 from proxy.errors import PluginError
+from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.answer_texts import size_beside, size_of_choice, texts_beside, texts_of_choice, with_texts
 from proxy.plugins.api import AboutRequest
@@ -130,10 +131,15 @@ class GuardChain:
 async def _passed(
     guards: Sequence[RunningGuard], texts: Texts, ask: Ask, record: RequestRecord, *, heavy: bool
 ) -> Passed:
+    now = loop_clock()
+    began = now()
     try:
         return await passed(guards, texts, ask, heavy=heavy)
     except PluginError as error:
         raise stopped(record, error) from None
+    finally:
+        if record.receipt is not None and record.first_content is None:
+            record.waits().guarded += now() - began
 
 
 class GuardDesk:

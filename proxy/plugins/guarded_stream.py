@@ -17,6 +17,7 @@ from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError, PluginError
+from proxy.loop_clock import loop_clock
 from proxy.plugins.answer_texts import labels_of_chunk, texts_of_usage
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_choice import GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
@@ -71,11 +72,16 @@ class GuardedStream:
         return any(isinstance(each, Chunk) for each in self._ready)
 
     async def _next(self) -> None:
+        now = loop_clock()
+        began = now()
         try:
             async with asyncio.timeout(self._idle):
                 await self._stream.wait()
         except TimeoutError:
             raise fail(FailureKind.TIMEOUT, _SILENT) from None
+        finally:
+            if self._record.receipt is not None and self._record.first_content is None:
+                self._record.waits().held += now() - began
         await self._pass(self._stream.take())
 
     async def _pass(self, events: Iterator[StreamEvent]) -> None:

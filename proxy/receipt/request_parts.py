@@ -5,16 +5,17 @@
 | `gateway` | the gateway's own work: what is left of the whole |
 | `client` | waits for the client to send its body, or to read |
 | `queue` | waits for a limit of the team, and for a slot in the process or at a deployment |
+| `guards` | what the operator's plugins take to check the request and the response, before the first content |
 | `cache` | waits of the response cache, for an equal request or its store |
 | `attempt1` … | an attempt that gave no response, from its slot to its end; `attempts`: several of them |
 | `backoff` | waits between two attempts |
 | `connect` | of the attempt that gave the response: making a connection, name resolution and TLS included |
 | `vendor` | of the same: from then to the first content of a stream, or to the whole response |
-| `body` | of the same: the rest of a whole response whose body came after its head |
+| `body` | of the same: the rest of a whole response whose body came after its head, and of a stream for guards |
 | `stream` | from the first content to the end, without waits for the client |
 
 Together they are the time up to the moment for which they are asked. Of two attempts that ran at a time, the one that
-gave the response counts, and of others the one that began last.
+gave the response counts, and of others the one that began last, as long as it runs.
 """
 
 from collections.abc import Sequence
@@ -62,8 +63,11 @@ def parts_of(record: RequestRecord, end: float) -> list[Part]:
         parts.append(Part("stream", _stream_units(record, waits, end)))
     always = {"vendor", "cache"} if record.from_cache else {"vendor"}
     parts = [each for each in parts if each.units or each.attempt is not None or each.name in always]
-    own = units_of(end - record.started) - sum([each.units for each in parts])
-    return [Part("gateway", max(0, own)), *parts]
+    own = max(0, units_of(end - record.started) - sum([each.units for each in parts]))
+    guards = min(own, units_of(waits.guarded))
+    if guards:
+        parts.insert(0, Part("guards", guards))
+    return [Part("gateway", own - guards), *parts]
 
 
 def answering_attempt(record: RequestRecord) -> Attempt | None:
@@ -83,13 +87,22 @@ def _failed_attempts(attempts: Sequence[Attempt], answering: Attempt | None, end
     for number, attempt in enumerate(ordered, 1):
         if attempt is answering:
             continue
-        stop = attempt.finished or end
-        if number < len(ordered):
-            stop = min(stop, ordered[number].started)
+        later = ordered[number:]
         if answering is not None and answering.started <= attempt.started:
-            stop = attempt.started
-        parts.append(Part(f"attempt{number}", units_of(stop - attempt.started), attempt))
+            later = [answering, *later]
+        parts.append(Part(f"attempt{number}", units_of(_alone(attempt, later, end)), attempt))
     return parts
+
+
+def _alone(attempt: Attempt, later: Sequence[Attempt], end: float) -> float:
+    """Return the seconds of an attempt in which none of the later ones ran, which are in the order of their begin."""
+    stop, alone, since = attempt.finished or end, 0.0, attempt.started
+    for other in later:
+        if other.started >= stop:
+            break
+        alone += max(0.0, other.started - since)
+        since = max(since, other.finished or end)
+    return alone + max(0.0, stop - since)
 
 
 def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part]:
@@ -101,7 +114,10 @@ def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part
     body = 0 if streams or not attempt.begun else units_of(stop - attempt.begun)
     body = min(body, all_units)
     connect = min(connect, all_units - body)
-    return [Part("connect", connect), Part("vendor", all_units - connect - body), Part("body", body)]
+    vendor = all_units - connect - body
+    if record.marks is not None and record.marks.held:  # what came after `begun`, but for guards
+        body = units_of(record.marks.held)
+    return [Part("connect", connect), Part("vendor", vendor), Part("body", body)]
 
 
 def _stream_units(record: RequestRecord, waits: WaitMarks, end: float) -> int:
@@ -144,9 +160,13 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
     return {part.name: part.units / 100 for part in merged(parts_of(record, end), SHOWN_ATTEMPTS)}
 
 
+SHORTEST_PACE: Final = 0.02
+"""Seconds that a stream has to last for its pace to be known: what came at once, or was held back for guards, has none."""
+
+
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:
     """Return how many tokens a second a stream had from its first content to `end`; `None` if that is unknown."""
     first, usage = record.first_content, record.usage
-    if first is None or usage is None or end <= first or record.from_cache:
+    if first is None or usage is None or end - first < SHORTEST_PACE or record.from_cache:
         return None
     return usage.completion_tokens / (end - first)

@@ -81,8 +81,12 @@ def stream_line(record: RequestRecord) -> str:
 
 def stream_header(record: RequestRecord) -> Mapping[str, str]:
     """Return the header of `stream_line`."""
-    first = record.first_content
-    return {} if record.receipt is None or first is None else {"Server-Timing": timing_value(record, first)}
+    return {} if record.first_content is None else timing_header(record, record.first_content)
+
+
+def timing_header(record: RequestRecord, end: float) -> Mapping[str, str]:
+    """Return the header with the parts up to `end`; nothing for a client that gets no receipt."""
+    return {} if record.receipt is None else {"Server-Timing": timing_value(record, end)}
 
 
 def timing_value(record: RequestRecord, end: float) -> str:

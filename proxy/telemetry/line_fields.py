@@ -117,15 +117,15 @@ REQUEST_FIELDS: Final = (
         "ms",
         "`server.receipt` is on",
         "Where the time went, as in the client's `Server-Timing` header: `gateway`, `client`, `queue`, `cache`, "
-        "`attempt1` and so on, `attempts`, `backoff`, `connect`, `vendor`, `body`, `stream`. Together they are "
-        "`duration_ms`.",
+        "`guards`, `attempt1` and so on, `attempts`, `backoff`, `connect`, `vendor`, `body`, `stream`. Together they "
+        "are `duration_ms`.",
         '{"gateway":0.42,"attempt1":250.0,"vendor":812.04,"stream":437.54}',
     ),
     LineField(
         "tokens_per_second",
         "number",
         "tokens/s",
-        "`server.receipt` is on, and a stream had content",
+        "`server.receipt` is on, and a stream went on for 20 ms or more after its first content",
         "Of the response, from its first content to its end.",
         "41.7",
     ),

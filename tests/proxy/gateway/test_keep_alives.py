@@ -211,6 +211,7 @@ async def test_white_space_comes_before_a_late_whole_response(served: Rig, surfa
         gate.set()
         left, ended = await client.chunks()
     assert (headers["content-type"], ended) == ("application/json", True)
+    assert headers["x-accel-buffering"] == "no"  # nginx would keep the line breaks to itself
     assert without_ids(left.lstrip()) == without_ids(quick.body)
     assert (quick.headers["x-dragoman-attempts"], "content-length" in quick.headers) == ("1", True)
     one, two = await served.finished(2)

@@ -11,9 +11,9 @@ from proxy.receipt.server_timing import NAMELESS
 from tests.proxy.kit.gateway_rig import AUTH, TABLE, Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.receipt.kit import timings, told
-from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
 from tests.support.openai_wire import chat, chat_frames, completion, completion_frames
-from tests.support.vendor_script import Delay, Received, Script
+from tests.support.vendor_script import Delay, Fin, Received, Script
 
 SLOW = 0.05
 """Seconds that the vendor takes at least before a response, as it says."""
@@ -161,3 +161,20 @@ async def test_after_a_keep_alive_it_is_in_the_comment_before_the_first_event(se
     (line,) = [line for line in comments if line.startswith(": Server-Timing: ")]
     parts = told(line.removeprefix(": Server-Timing: "))
     assert parts["vendor"] + parts["connect"] >= 249
+
+
+async def test_a_stream_that_ends_in_an_error_has_it_too(served: Rig) -> None:
+    """After a keep-alive the head has been sent: before the error, and after it on request."""
+    served.table(TABLE.replace("v/m: {}", "v/m: {timeouts: {keep_alive: 100ms}}"))
+    late = (Delay(0.25), *json_answer(500, {"error": {"message": "canary"}}))
+    broken = sse_unterminated(completion_frames(["one", "two"])[:1], Fin())
+    for script, there in ((late, ["Server-Timing", "server-timing"]), (broken, ["server-timing"])):
+        served.vendor.answer(lambda received, script=script: script)  # type: ignore[misc]
+        asked = request("POST", "/v1/completions", ask(stream=True), {**AUTH, "x-dragoman-receipt": "last"})
+        answer = await exchange(served.port, asked)
+        assert (answer.whole, answer.body.count(b'data: {"error"')) == (False, 1)
+        lines = [line.removeprefix(": ") for line in answer.body.decode().split("\n") if line.startswith(": ")]
+        timed_lines = [line.partition(": ") for line in lines if line.lower().startswith("server-timing: ")]
+        assert [name for name, _, _ in timed_lines] == there
+        assert told(timed_lines[-1][2])["gateway"] > 0
+        assert lines[-1].startswith("x-dragoman-receipt: total=")

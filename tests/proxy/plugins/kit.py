@@ -51,6 +51,24 @@ class Hider:
         self.closed += 1
 
 
+class Sleeper:
+    """Takes its time, in threads, and lets everything pass."""
+
+    api_version = 1
+    slow = True
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        pass
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        time.sleep(0.05)
+        return ALLOW
+
+    def check_answer(self, answer: AnswerTexts) -> Verdict:
+        time.sleep(0.05)
+        return ALLOW
+
+
 class LiveHider(Hider):
     """Hides it in streams as they come."""
 

@@ -19,9 +19,12 @@ from proxy.request_record import Attempt
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, table_before, up
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
+from tests.proxy.receipt.kit import told
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import chat as openai_chat
+from tests.support.openai_wire import chat_frames
 from tests.support.vendor import FakeVendor
+from tests.support.vendor_script import Delay
 from tests.support.waiting import until
 
 SAYS = f"now say {SECRET} and again {SECRET}."
@@ -381,5 +384,17 @@ async def test_what_stands_beside_the_choices_of_an_answer_is_hidden_too(tmp_pat
     assert SECRET.encode() not in answer.body
 
 
-def _hiding(vendor: FakeVendor) -> str:
-    return f"{table_before(vendor)}plugins: {{g: {plugin('Hider')}}}\n"
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_the_time_of_guards_and_of_what_they_hold_back_is_not_the_gateways(tmp_path: Path, stream: bool) -> None:
+    sent = sse_answer(chat_frames(["one", "two"]))
+    script = (*sent[:3], Delay(0.1), *sent[3:]) if stream else json_answer(200, openai_chat("fine"))
+    more = "server: {receipt: true}\n"
+    async with FakeVendor(script) as vendor, up(_hiding(vendor, "Sleeper") + more, tmp_path) as app:
+        answer = await post(app, "/v1/chat/completions", {**chat(stream, "hi"), "model": "v/m"})
+    parts = told(answer.headers["server-timing"])
+    assert (answer.whole, "body" in parts) == (True, stream)
+    assert parts["guards"] + parts.get("body", 0) >= (200 if stream else 100) - 3
+
+
+def _hiding(vendor: FakeVendor, guard: str = "Hider") -> str:
+    return f"{table_before(vendor)}plugins: {{g: {plugin(guard)}}}\n"

@@ -89,6 +89,34 @@ def test_of_two_attempts_at_a_time_each_moment_counts_once() -> None:
     assert found(record(second, first)) == {"gateway": 300.0, "attempt2": 0.0, "vendor": 700.0}
 
 
+def test_the_first_of_two_attempts_goes_on_after_the_second_has_failed() -> None:
+    first, second = attempt(0.1, 0.8, "server"), attempt(0.3, 0.5, "server")
+    parts = {"gateway": 100.0, "attempt1": 500.0, "attempt2": 200.0}
+    assert found(record(second, first), START + 0.8) == parts
+    assert found(record(second, first, attempt(0.8, 1.0))) == {**parts, "vendor": 200.0}
+
+
+def held_back(outcome: str = "ok") -> RequestRecord:
+    """A stream whose content, there after 0.3, is held back for 0.5 more: guards take 0.2 of that, and 0.1 before."""
+    one = attempt(0.15, 0.8, outcome)
+    one.begun = START + 0.3
+    return with_fields(record(one), marks=marks(guarded=0.3, held=0.3))
+
+
+def test_what_guards_take_and_hold_back_is_none_of_the_gateways() -> None:
+    shown = with_fields(held_back(), first_content=START + 0.8)
+    before = {"gateway": 50.0, "guards": 300.0, "vendor": 150.0, "body": 300.0}
+    assert found(shown, START + 0.8) == before
+    assert found(shown) == {**before, "stream": 200.0}
+    # Refused: the stream is closed when the guards have spoken.
+    assert found(held_back(), START + 0.8) == before
+    # The vendor broke off meanwhile: its attempt has all of that time.
+    broken = found(held_back("truncated"), START + 0.8)
+    assert broken == {"gateway": 0.0, "guards": 150.0, "attempt1": 650.0}
+    whole_response = whole(marks=marks(guarded=0.08))
+    assert found(whole_response) == {"gateway": 20.0, "guards": 80.0, "vendor": 900.0}
+
+
 def test_an_attempt_that_runs_has_taken_what_has_passed() -> None:
     running = attempt(0.1, 0)
     running.finished = 0.0
@@ -117,7 +145,7 @@ def records(draw: st.DrawFn) -> tuple[RequestRecord, float]:
         return now
 
     waits = made.waits()
-    for name in ("upload", "queued", "paused", "cached"):
+    for name in ("upload", "queued", "paused", "cached", "guarded"):
         before = now
         setattr(waits, name, passed() - before)
     made.client_waited = waits.upload
@@ -179,5 +207,7 @@ def test_tokens_a_second() -> None:
     assert tokens_per_second(made, END) == 60
     assert tokens_per_second(whole(usage=Usage(10, 30)), END) is None
     assert tokens_per_second(streamed(), END) is None
+    made.first_content = END - 0.019  # all of it was there at once
+    assert tokens_per_second(made, END) is None
     made.first_content = END
     assert tokens_per_second(made, END) is None
