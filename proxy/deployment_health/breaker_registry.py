@@ -127,22 +127,23 @@ class Breakers:
                 reasons.setdefault(label, set()).add(breaker.only_cooling_down(now))
         return (label for label, only in reasons.items() if only == {True})
 
-    def arrange(self, targets: Sequence[Target], now: float, team: str = "") -> Order:
+    def arrange(self, targets: Sequence[Target], now: float, team: str = "", session: int | None = None) -> Order:
         """Return the targets of a group in the order in which a team is to call them.
 
         The given order stays, but deployments that hang come last, and those that closed lately fall behind for all but
-        their share. When none admits a request, one request in `panic_every` seconds is sent all the same, to find out
-        whether one has recovered.
+        their share: a conversation by its number, of 64 bits, so that it comes back once and not for a turn now and
+        then. When none admits a request, one request in `panic_every` seconds is sent all the same, to find
+        out whether one has recovered.
         """
         known = self._known
         for target in targets:
             breaker = known.get(target.identity)
             if breaker is None or not breaker.untroubled(now):
-                return self._sorted(targets, now, team)
+                return self._sorted(targets, now, team, session)
         # As `Order(tuple(targets))`, without the call of a named tuple's own function.
         return tuple.__new__(Order, (tuple(targets), 0.0, False))
 
-    def _sorted(self, targets: Sequence[Target], now: float, team: str) -> Order:
+    def _sorted(self, targets: Sequence[Target], now: float, team: str, session: int | None) -> Order:
         ready: list[Target] = []
         behind: list[Target] = []
         hanging: list[Target] = []
@@ -152,7 +153,7 @@ class Breakers:
                 continue
             if breaker.hanging(now):
                 hanging.append(target)
-            elif (share := breaker.share(now)) < 1 and self._draw() >= share:
+            elif (share := breaker.share(now)) < 1 and (self._draw() if session is None else session / 2**64) >= share:
                 behind.append(target)
             else:
                 ready.append(target)

@@ -132,7 +132,8 @@ async def first_success(
     budget = context.teams.of(tenant).retry_budget(planned.plan.label, now)
     budget.requests += 1
     candidates = Candidates(context.breakers, tenant, prepare)
-    first = candidates.first(planned.plan, now)
+    placed = planned.record.placed
+    first = candidates.first(planned.plan, now, None if placed is None else placed.number)
     prepared: P = await first if isinstance(first, CoroutineType) else first  # type: ignore[assignment]  # see Later
     if planned.heavy:
         planned.record.heavy.append(prepared)

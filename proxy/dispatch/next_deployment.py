@@ -135,10 +135,10 @@ class Candidates(Generic[P]):
         """Whether there may be another."""
         return bool(self._left)
 
-    def first(self, plan: Plan, now: float) -> P | Later[P]:
-        """Return the best target that admits a request and can honour this one, at once where preparing it waits for
-        nothing. Raises GatewayError without one."""
-        order = self._breakers.arrange(plan.targets, now, self._tenant)
+    def first(self, plan: Plan, now: float, session: int | None = None) -> P | Later[P]:
+        """Return the best target that admits a request of a conversation, and can honour this one, at once where
+        preparing it waits for nothing. Raises GatewayError without one."""
+        order = self._breakers.arrange(plan.targets, now, self._tenant, session)
         self._left = deque(order.ready)
         refusal: Refusal | None = None
         if self._left:

@@ -161,7 +161,7 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
 
 
 SHORTEST_PACE: Final = 0.02
-"""Seconds that a stream has to last for its pace to be known: what came at once, or was held back for guards, has none."""
+"""Seconds that a stream has to last for its pace to be known: what came at once, or was held back, has none."""
 
 
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:

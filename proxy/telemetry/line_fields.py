@@ -125,7 +125,7 @@ REQUEST_FIELDS: Final = (
         "tokens_per_second",
         "number",
         "tokens/s",
-        "`server.receipt` is on, and a stream went on for 20 ms or more after its first content",
+        "`server.receipt` is on, and a stream had content for 20 ms or longer",
         "Of the response, from its first content to its end.",
         "41.7",
     ),

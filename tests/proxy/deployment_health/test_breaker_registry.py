@@ -133,6 +133,22 @@ def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, o
     assert names(breakers.arrange(GROUP, 15.0)) == "abc"
 
 
+def test_a_conversation_comes_back_once_and_stays() -> None:
+    """By its own number, which is drawn once: a turn here and a turn there would fill two caches."""
+    breakers = registry(draw=lambda: 0.5)
+    eject(breakers.of(A), 0.0)
+    succeed(breakers.of(A), 5.0)
+    firsts = [
+        names(breakers.arrange(GROUP, 5.0 + tenth / 10, "", number << 60))[0]
+        for number in range(16)
+        for tenth in range(101)
+    ]
+    turns = ["".join(firsts[at : at + 101]) for at in range(0, len(firsts), 101)]
+    assert all(sorted(each, reverse=True) == [*each] for each in turns)
+    assert [each.count("b") for each in turns] == sorted(each.count("b") for each in turns)
+    assert (turns[0].count("b"), turns[8].count("b"), turns[15].count("b")) == (0, 51, 94)
+
+
 def test_a_hanging_one_comes_last(breakers: Breakers) -> None:
     hang(breakers.of(A), 0.0)
     assert names(breakers.arrange(GROUP, 5.0)) == "abc"
