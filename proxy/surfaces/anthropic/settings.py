@@ -27,7 +27,9 @@ _USUAL = "medium"
 _EMPTY: tuple[JsonValue, ...] = (False, "", [], {})
 
 _OLDER: Final = re.compile(r"(user_[0-9a-f]{64}_account_[0-9a-f-]{0,36})_session_[0-9A-Za-z-]{8,64}")
-_NEWER: Final = re.compile(r"""(\{[^{}\\]*?)(?:, ?"session_id": ?"[^"\\]{1,128}"|"session_id": ?"[^"\\]{1,128}", ?)(.*\})""")
+_NEWER: Final = re.compile(
+    r"""(\{[^{}\\]*?)(?:, ?"session_id": ?"[^"\\]{1,128}"|"session_id": ?"[^"\\]{1,128}", ?)(.*\})"""
+)
 """The `user_id` of Claude Code, which names the session too: `user_HASH_account_UUID_session_UUID`, since 2.1 a JSON
 object with a `session_id`."""
 
