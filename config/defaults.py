@@ -14,6 +14,8 @@ IDLE_TIMEOUT: Final = 120.0
 TOTAL_TIMEOUT: Final = 600.0
 PROGRESS_TIMEOUT: Final = 600.0
 STREAM_TIMEOUT: Final = 3600.0
+KEEP_ALIVE: Final = 20.0
+"""A third of the 60 s after which load balancers close a silent connection."""
 ANSWER_TIMEOUT: Final = 120.0
 """Only while another target may be called, and no less than `first_event`; otherwise `total` alone limits an answer:
 it begins when all of it has been generated, so a slow one looks like one that hangs."""
@@ -59,3 +61,8 @@ def size(number: int) -> str:
         if number and number % length == 0:
             return f"{number // length}{unit}"
     return f"{number} bytes"
+
+
+def share(number: float) -> str:
+    """Return a share of 1 as the configuration writes it: `3%`."""
+    return f"{100 * number:.6g}%"

@@ -5,14 +5,14 @@ from typing import Final
 
 from pydantic.json_schema import JsonSchemaValue
 
-from config.defaults import duration, size
+from config.defaults import duration, share, size
 from config.sections.limits_section import LimitsSection
 from config.sections.price_section import RatesSection
 from config.table.table_json_schema import json_schema
 from config.table.table_schema import DeploymentSettings
 
 README: Final = Path(__file__).parent / "README.md"
-_AS_WRITTEN: Final = {"duration": duration, "size": size}
+_AS_WRITTEN: Final = {"duration": duration, "size": size, "share": share}
 """How defaults of settings with a unit are told, by the title of their type."""
 
 BEGIN: Final = "<!-- keys: written by `python -m config.generate_readme` -->"
@@ -41,6 +41,7 @@ _SECTIONS: Final = {
     "Media": "`media`",
     "Cache": "`cache`",
     "Affinity": "`affinity`",
+    "Hedge": "`hedge`",
     "Price": "`price`",
     "LongContext": "An element of `long_context` of a price",
     "Tier": "`price.service_tiers.<tier>`",

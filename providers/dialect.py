@@ -46,7 +46,7 @@ class UpstreamRequest:
     `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
     `written` says that the call was sent, so that the vendor may bill it. `honoured` names what the translation of the
     client's request left out and the call says nonetheless. `whole` says that the response is one body although the
-    client reads a stream.
+    client reads a stream. `connecting` is how many seconds making connections for the call took.
     """
 
     target: Target
@@ -72,6 +72,7 @@ class UpstreamRequest:
     written: bool = field(default=False, repr=False, compare=False)
     honoured: tuple[str, ...] = ()
     whole: bool = False
+    connecting: float = field(default=0.0, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length
@@ -87,6 +88,10 @@ class UpstreamRequest:
     def note_written(self) -> None:
         """Note that the call is sent."""
         object.__setattr__(self, "written", True)
+
+    def note_connected(self, seconds: float) -> None:
+        """Note how long it took to make a connection for the call."""
+        object.__setattr__(self, "connecting", self.connecting + seconds)
 
     def carry_trace(self, lines: str, replaced: frozenset[str]) -> None:
         """Send these lines of the head, in place of headers of the client's that are `replaced` (lower-case names)."""

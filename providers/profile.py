@@ -236,7 +236,8 @@ class Profile:
     (`weights`), or at either (`any`).
     `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
     itself and that other vendors have too, `not_hosted` the reasons why the gateway can request none of a kind.
-    `session` is where a call names its conversation, `None` if nowhere.
+    `session` is where a call names its conversation, `None` if nowhere. `closing_ends_bill` says that the vendor is
+    known to bill of a stream that its client closes no more than it generated until then.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -297,6 +298,7 @@ class Profile:
     hosted: Mapping[HostedKind, HostedStyle]
     not_hosted: Mapping[HostedKind, str]
     session: SessionPlace | None = None
+    closing_ends_bill: bool = False
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
     blank_stops: bool = True

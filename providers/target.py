@@ -19,12 +19,13 @@ OnUnsupported = Literal["error", "drop"]
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Deadlines of one attempt, in seconds.
+    """Deadlines of one attempt, and the longest silence towards a client, in seconds.
 
     `connect` is for the connection, `first_event` for the first content of a stream, `idle` for the gap between two
     pieces of a body, `total` for the whole request. A stream that has begun may stay without content for `progress` and
     last for `stream`. `answer` is for the head of an answer that is not streamed (None = as long as `total` allows).
-    `written` names the deadlines that the operator set.
+    `written` names the deadlines that the operator set. `keep_alive` is for clients of streams (`None` = nothing is
+    sent in silence); with `keep_alive_json` it holds for clients of whole responses too.
     """
 
     connect: float
@@ -35,6 +36,8 @@ class Timeouts:
     stream: float = math.inf
     answer: float | None = None
     written: frozenset[str] = frozenset()
+    keep_alive: float | None = None
+    keep_alive_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)

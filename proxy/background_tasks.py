@@ -73,6 +73,36 @@ class Tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
+class StrayTasks:
+    """Tasks that their starters end and wait for. What does not end in time is kept until it does."""
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """Run `work` beside its starter, who is to call `settled` once."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def settled(self, task: asyncio.Task[None], seconds: float) -> bool:
+        """Wait for a task that has been ended, `seconds` at most. Returns whether it has ended; raises what it
+        raised."""
+        if not task.done():
+            await asyncio.wait((task,), timeout=seconds)
+        if not task.done():
+            return False
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+        return True
+
+
 class SharedTask:
     """A task that many callers may wait for and of which one run is under way at a time. A cancelled caller leaves it
     running; its owner has to call `aclose`."""

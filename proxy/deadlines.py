@@ -25,9 +25,10 @@ class Phase(StrEnum):
     STREAM = "stream"
     CLIENT = "client"
     DRAIN = "drain"
+    HEDGE = "hedge"
 
 
-OF_AN_ATTEMPT = frozenset({Phase.ATTEMPT, Phase.ANSWER, Phase.FIRST_EVENT, Phase.IDLE})
+OF_AN_ATTEMPT = frozenset({Phase.ATTEMPT, Phase.ANSWER, Phase.FIRST_EVENT, Phase.IDLE, Phase.HEDGE})
 """Limits of a single attempt: another may follow as long as nothing has been written to the client."""
 
 CLIENT_STALL = 60.0
@@ -47,6 +48,7 @@ _MESSAGES = {
     Phase.STREAM: "The stream was not over after {limit:g} s.",
     Phase.CLIENT: "The client read nothing for {limit:g} s.",
     Phase.DRAIN: "The gateway is shutting down.",
+    Phase.HEDGE: "Another attempt answered first.",
 }
 
 

@@ -6,16 +6,25 @@ Never holds a key, and a prompt or an answer's text only in `content`, for the p
 import os
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from providers.completion import Chunk, TextRun, Usage
 from providers.dialect import UpstreamRequest
 from providers.emulation.merge_choices import total_usage
 from providers.failure import Failure
-from providers.frozen_record import record
 from providers.pricing import Price, cost, unpriced
+from proxy.request_outcomes import (
+    STALL,
+    AffinityOutcome,
+    CacheUse,
+    GuardMarks,
+    HedgeOutcome,
+    Receipt,
+    RefusingLimit,
+    WaitMarks,
+)
 from proxy.trace_context import SampledTrace, Trace
 
 Outcome = Literal[
@@ -59,7 +68,11 @@ class Attempt:
     table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
     seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
     the cause of each call of the attempt that was made again, `sent` the call that was made last and `head` the head of
-    its response, until the attempt ends. `vendor_id` is the vendor's id of the request."""
+    its response, until the attempt ends. `vendor_id` is the vendor's id of the request. `begun` is when the content of
+    a stream began, or when the head of a response came whose body followed later (0: neither), `connect` how long
+    making a connection took, `phase` the time limit that passed. `hedge` says that it began because the one before
+    was late. `number` is its place in the order in which attempts began, from 1; 0 if that is the order in which they
+    are recorded."""
 
     deployment: str
     started: float
@@ -72,6 +85,11 @@ class Attempt:
     name: str = ""
     repeats: tuple[str, ...] = ()
     vendor_id: str = ""
+    begun: float = 0.0
+    connect: float = 0.0
+    phase: str = ""
+    hedge: bool = False
+    number: int = field(default=0, compare=False)
     head: bytes = field(default=b"", repr=False, compare=False)
     sent: UpstreamRequest | None = field(default=None, repr=False, compare=False)
 
@@ -149,13 +167,6 @@ class HeldLimits(Protocol):
         """Return the same as lines of a head."""
 
 
-AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
-AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
-"""What became of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
-many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
-request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
-
-
 class PlacedRequest(Protocol):
     """How the members of the groups behind a name were ordered for the conversation of a request."""
 
@@ -166,50 +177,6 @@ class PlacedRequest(Protocol):
     def outcome(self, label: str) -> AffinityOutcome | None:
         """Return what became of the request that the deployment with this label answered; `None` if that is the first
         target, and not one of a group with affinity."""
-
-
-@record(eq=False)
-class CacheUse:
-    """What the answer cache did for a request, and the age in seconds of the answer that it gave. A `miss` asked."""
-
-    result: Literal["hit", "miss", "stale"]
-    age: float = 0.0
-
-
-@record(eq=False)
-class RefusingLimit:
-    """The limit or budget that refused a request: whose it is (`scope`, as in the client's message), what it counts and
-    per which period, empty for requests at once; `limit` is its amount in words."""
-
-    scope: str
-    kind: str
-    unit: str
-    period: str
-    limit: str
-
-    @property
-    def words(self) -> str:
-        """One line for the operator, such as `budget of team search: 500.00 USD per month`."""
-        amount = f"{self.limit}{f' per {self.period}' if self.period else ' at once'}"
-        if self.kind == "unpriced":
-            return f"budget of {self.scope}: {amount}, which refuses a model without a price"
-        return f"{self.kind} of {self.scope}: {amount}"
-
-
-@dataclass(slots=True, eq=False)
-class GuardMarks:
-    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it. `plugin` is
-    the one that ended the request, `reason` why."""
-
-    names: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    plugin: str = ""
-    reason: str = ""
-
-    def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
-        """Add each that is not there yet."""
-        self.names += [each for each in names if each not in self.names]
-        self.dropped += [each for each in dropped if each not in self.dropped]
 
 
 @dataclass(slots=True)
@@ -234,7 +201,9 @@ class RequestRecord:
     wants: lists, usage, stored responses, counts, and what is not served. `heavy` are the large objects of a heavy
     request or response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the
     client. `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has
-    affinity, `session` is the digest of the conversation that vendors receive."""
+    affinity, `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do
+    not have. `receipt` is set if the client is told where the time went. `keep_alives` counts the signs of life
+    that the client got in silence. `hedge` is what became of a late request whose name has second attempts."""
 
     request_id: str
     started: float
@@ -283,6 +252,10 @@ class RequestRecord:
     limit: RefusingLimit | None = None
     placed: PlacedRequest | None = None
     session: str | None = None
+    marks: WaitMarks | None = None
+    receipt: Receipt | None = None
+    keep_alives: int = 0
+    hedge: HedgeOutcome | None = None
 
     @property
     def affinity(self) -> AffinityOutcome | None:
@@ -371,6 +344,25 @@ class RequestRecord:
     def vendor_id(self) -> str:
         """The vendor's id of the last attempt, empty without one."""
         return self.attempts[-1].vendor_id if self.attempts else ""
+
+    def note_waited(self, seconds: float) -> None:
+        """Note that the vendor was waited for."""
+        self.waited += seconds
+        if seconds > STALL:
+            self.note_stall(seconds)
+
+    def note_stall(self, seconds: float) -> None:
+        """Note that the vendor sent nothing for longer than STALL, unless that was before the first content."""
+        if self.first_content is not None:
+            waits = self.waits()
+            waits.stalls += 1
+            waits.stalled += seconds
+
+    def waits(self) -> WaitMarks:
+        """Return the marks of the request's waits, to add to them."""
+        if self.marks is None:
+            self.marks = WaitMarks()
+        return self.marks
 
     def note_unanswered(self, usage: Usage) -> None:
         """Count what a call of the running attempt used although its answer is not given to the client."""

@@ -1,5 +1,5 @@
 """Check the `cache` sections of a table: a Redis that is not there or has no secret, and a place where neither they nor
-`affinity` have an effect."""
+`affinity` and `hedge` have an effect."""
 
 from collections.abc import Iterator
 
@@ -47,6 +47,6 @@ def _of_deployments(context: CheckContext) -> Iterator[Problem]:
     for path, level in levels(context.config):
         if not isinstance(level, DeploymentSection):
             continue
-        for name in ("cache", "affinity"):
+        for name in ("cache", "affinity", "hedge"):
             if getattr(level, name) is not None:
                 yield context.at_key((*path, name), "has no effect on a deployment: write it for the model, or a route")

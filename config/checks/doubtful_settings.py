@@ -17,6 +17,7 @@ from config.checks.check_between_sections import (
     route_maps,
 )
 from config.checks.doubtful_collectors import doubtful_collectors
+from config.checks.doubtful_hedges import doubtful_hedges
 from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
@@ -110,6 +111,20 @@ def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
         if cooldown is not None and longest is not None and longest < cooldown and path not in seen:
             seen.add(path)
             yield context.at_value(path, f"is below cooldown ({duration(cooldown)}), which is cut to it")
+
+
+def _idle_white_space(context: CheckContext) -> Iterator[Problem]:
+    """Warn of a `keep_alive_json` that holds only where `keep_alive` is off."""
+    used: dict[Path, bool] = {}
+    key = "timeouts.keep_alive_json"
+    for inheritance in inheritances(context.config):
+        asked = inheritance.first(key, lambda s: s.timeouts.keep_alive_json)
+        every = inheritance.first("timeouts.keep_alive", lambda s: s.timeouts.keep_alive)
+        if asked:
+            path = inheritance.origins[key]
+            used[path] = used.get(path, False) or every != "off"
+    for path in (path for path, has_effect in used.items() if not has_effect):
+        yield context.at_value(path, "has no effect: keep_alive is off")
 
 
 def _is_faulty(context: CheckContext, path: Path) -> bool:
@@ -226,7 +241,9 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _shared_key,
     _idle_weights,
     _idle_affinity,
+    doubtful_hedges,
     _capped_cooldowns,
+    _idle_white_space,
     _nothing_to_ask_for,
     _mixed_spaces,
     _settings_behind_choices,

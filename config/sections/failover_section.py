@@ -1,11 +1,33 @@
-"""The sections `retries`, `retries.budget` and `circuit_breaker` of a deployment."""
+"""The sections `retries`, `retries.budget` and `circuit_breaker` of a deployment, and `hedge` of defaults, vendors,
+models and routes."""
 
-from pydantic import Field
+import re
+from decimal import Decimal
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from config import defaults
 from config.defaults import duration
-from config.sections.section import Section
-from config.sections.value_types import Attempts, Failures, Ratio, Repeats, Safety, SameDeployment, Timeout
+from config.sections.section import Section, ShorthandSection
+from config.sections.value_types import (
+    DURATION_PATTERN,
+    REFERENCE_PATTERN,
+    Attempts,
+    Checked,
+    Dollars,
+    Failures,
+    Ratio,
+    Referable,
+    Repeats,
+    Safety,
+    SameDeployment,
+    Timeout,
+    off_as_word,
+    refuse,
+    to_seconds,
+)
 
 
 class RetryBudgetSection(Section):
@@ -71,3 +93,89 @@ class CircuitBreakerSection(Section):
         description="While the request after a cooldown fails too, each is twice as long as the last, up to this. "
         f"Built in: {duration(defaults.LONGEST_COOLDOWN)}, or cooldown where that is longer.",
     )
+
+
+HEDGE_MODES: Final = ("auto", "off")
+MOST_TIMES: Final = 100.0
+_TIMES: Final = r"[0-9]{1,3}(\.[0-9]{1,3})?x"
+_Mode = Annotated[Literal["auto", "off"], Referable(), BeforeValidator(off_as_word)]
+_SHARE: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})?%$"
+
+
+def to_share(value: object) -> object:
+    """Convert text such as `3%` to a share of 1. Other values are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(_SHARE, value):
+        raise refuse("must be a share, such as 3% or 0.03")
+    return float(Decimal(value[:-1]) / 100)
+
+
+_Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, _SHARE, "share")]
+_Burst = Annotated[int, Field(ge=1, le=10_000), Referable()]
+
+
+def times_of(text: str) -> float | None:
+    """Return the factor of a text such as `1.5x`; `None` for a duration."""
+    return float(text[:-1]) if text.endswith("x") else None
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a duration such as `800ms`."""
+    seconds = to_seconds(text)
+    return seconds if isinstance(seconds, float) else float(str(seconds))
+
+
+def _check_after(text: str) -> str:
+    if re.fullmatch(_TIMES, text):
+        if not 1 <= float(text[:-1]) <= MOST_TIMES:
+            raise refuse(f"must be from 1x to {MOST_TIMES:g}x")
+    elif not re.fullmatch(DURATION_PATTERN, text) or not 0 < seconds_of(text) <= 600:
+        raise refuse("must be a multiple of the 95th percentile, such as 1.5x, or a duration up to 10m, such as 800ms")
+    return text
+
+
+_After = Annotated[str, Checked(_check_after, {"pattern": rf"^({_TIMES})$|{DURATION_PATTERN}|{REFERENCE_PATTERN}"})]
+
+
+class HedgeSection(ShorthandSection):
+    """When a request whose first deployment is late gets a second attempt at another one. The content that comes first
+    goes to the client, and the other call is cancelled and booked. `auto` and `off` may be written as the bare word.
+    The nearest level that has the section decides all of it, as with `affinity`. It holds for completions of a name
+    with two or more deployments; not with a hosted tool, for a stored response, for one that needs several calls, or
+    under `retries.safety: strict` or `off`. Nothing waits for a second attempt: without a slot, a limit's or a budget's
+    room, or a healthy deployment there is none."""
+
+    short_form = "auto, off"
+
+    mode: _Mode = Field(default="auto", description="Whether there are second attempts (auto) or none (off).")
+    after: _After = Field(
+        default="1.5x",
+        description="How long the first deployment may be without content: a multiple of the 95th percentile of its "
+        "time to the first content, 300ms at least, known from 50 responses on; or a duration.",
+    )
+    share: _Share = Field(
+        default=0.03,
+        description="The most second attempts, as a share of the requests of the name, of each team in each process.",
+    )
+    burst: _Burst = Field(default=20, description="How many of them that share lets add up for later.")
+    usd_per_hour: Dollars = Field(
+        default=1.0,
+        description="The most that cancelled calls of the name may cost in each hour, in each process. If the vendor "
+        "may go on after a cancelled call, it counts with all the tokens that it may generate. A call without a price "
+        "costs nothing.",
+    )
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return {"enum": [*HEDGE_MODES, False]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, value: object) -> object:
+        word = off_as_word(value)
+        if isinstance(word, str):
+            if word not in HEDGE_MODES:
+                raise refuse("must be auto, off, or a mapping")
+            return {"mode": str(word)}
+        return value

@@ -4,6 +4,7 @@ from pydantic import Field, model_validator
 
 from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
+from config.sections.failover_section import HedgeSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import Policy, Switch, TargetName, Weight
 
@@ -37,8 +38,8 @@ class FallbacksSection(Section):
 
 class RouteSection(ShorthandSection):
     """A name of our own over models; a bare name is a route with one target. A route whose only target is another
-    route, or a model, has the `fallbacks`, `same_space`, `cache` and `affinity` of that one, except those written at
-    the route."""
+    route, or a model, has the `fallbacks`, `same_space`, `cache`, `affinity` and `hedge` of that one, except those
+    written at the route."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
     policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")
@@ -60,6 +61,11 @@ class RouteSection(ShorthandSection):
     affinity: AffinitySection | None = Field(
         default=None,
         description="Which requests go to the target that served their conversation before. None written: as its only "
+        "target, or else `defaults`, has it.",
+    )
+    hedge: HedgeSection | None = Field(
+        default=None,
+        description="When a request that is late gets a second attempt at another target. None written: as its only "
         "target, or else `defaults`, has it.",
     )
     listed: Switch = Field(default=True, description=LISTED)

@@ -240,6 +240,11 @@ class ServerSection(Section):
     log: LogSection = Field(
         default=LogSection(), description="The log lines: their form, and which good requests get one."
     )
+    receipt: Switch = Field(
+        default=False,
+        description="Tell clients where the time of a request went, by a `Server-Timing` header of each response; the "
+        "log's JSON lines and spans have it too.",
+    )
     payload_log: PayloadLogSection | None = Field(
         default=None, description="Where prompts and answers are written down. None written: nowhere."
     )

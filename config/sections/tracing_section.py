@@ -40,6 +40,7 @@ CollectorHeader = Annotated[
 TracedShare = Annotated[float, Field(ge=0, le=1), Referable(to_share, PERCENT, "share")]
 ExportTimeout = Annotated[float, Field(ge=0.1, le=60), Referable(to_seconds, DURATION_PATTERN, "duration")]
 ExportMetrics = Annotated[Literal["off", "on"], Referable(), BeforeValidator(_off_as_word)]
+MetricNames = Annotated[Literal["operation", "inference", "both"], Referable()]
 AttributeName = Annotated[
     str,
     key_matching(r"[A-Za-z][A-Za-z0-9._-]{0,127}", "must be the name of an attribute, such as deployment.environment"),
@@ -68,8 +69,14 @@ class TracingSection(Section):
     )
     metrics: ExportMetrics = Field(
         default="off",
-        description="on: send histograms of tokens, durations and the time to the first token under OpenTelemetry's "
-        "names for generative AI too, every 30 s.",
+        description="on: send tokens, durations, the time to the first token and chunk and between chunks under "
+        "OpenTelemetry's names for generative AI too, every 30 s.",
+    )
+    metric_names: MetricNames = Field(
+        default="operation",
+        description="Which of its names: those of semantic-conventions 1.41, which dashboards know "
+        "(`gen_ai.client.operation.*`, `gen_ai.client.token.usage`), those that are to follow "
+        "(`gen_ai.client.inference.*`), or both while dashboards change.",
     )
     service_name: Text = Field(default="dragoman", description="The resource's service.name.")
     attributes: dict[AttributeName, Text] = Field(

@@ -153,6 +153,12 @@ def to_moment(value: str) -> datetime:
     raise refuse("must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z")
 
 
+def off_as_word(value: object) -> object:
+    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
+    they are."""
+    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
+
+
 Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Timeout = Annotated[
     Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, DURATION_PATTERN, "duration")
@@ -165,12 +171,6 @@ Moment = Annotated[
     WithJsonSchema({"title": "date or time", "type": "string", "pattern": f"{_MOMENT}|{REFERENCE_PATTERN}"}),
 ]
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
-
-
-def off_as_word(value: object) -> object:
-    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
-    they are."""
-    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 
 def _check_zone(value: str) -> str:

@@ -35,7 +35,8 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class TimeoutSettings:
-    """The deadlines of an attempt (s). `answer` None: the default, while another target may be called."""
+    """The deadlines of an attempt, and the longest silence towards clients (s). `answer` None: the default, while
+    another target may be called."""
 
     connect: float = defaults.CONNECT_TIMEOUT
     first_event: float = defaults.FIRST_EVENT_TIMEOUT
@@ -44,6 +45,8 @@ class TimeoutSettings:
     progress: float = defaults.PROGRESS_TIMEOUT
     stream: float = defaults.STREAM_TIMEOUT
     answer: float | None = None
+    keep_alive: float | Literal["off"] = defaults.KEEP_ALIVE
+    keep_alive_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Only keys that the gateway acts on are accepted. Docstrings and descriptions of 
 editors and the README show them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -13,7 +13,7 @@ from config.defaults import duration
 from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
-from config.sections.failover_section import CircuitBreakerSection, RetriesSection
+from config.sections.failover_section import CircuitBreakerSection, HedgeSection, RetriesSection
 from config.sections.limits_section import Budgets, Concurrent, EachUserSection, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
@@ -23,6 +23,7 @@ from config.sections.section import MaybeEmptySection, Section
 from config.sections.server_section import ServerSection
 from config.sections.team_section import TeamSection
 from config.sections.value_types import (
+    DURATION_PATTERN,
     AllowedField,
     AllowedHeader,
     BaseUrl,
@@ -37,6 +38,7 @@ from config.sections.value_types import (
     OptionalText,
     Policy,
     ProfileName,
+    Referable,
     RouteName,
     StreamUpstream,
     Switch,
@@ -48,8 +50,25 @@ from config.sections.value_types import (
     UrlParamName,
     VendorName,
     Weight,
+    off_as_word,
     refuse,
+    to_seconds,
 )
+
+LONGEST_SILENCE: Final = 86400.0
+"""Seconds between two keep-alives at most, as of any deadline."""
+
+
+def _off_or_seconds(value: object) -> object:
+    """Convert as `to_seconds` does, but for `off`, also as YAML reads it."""
+    word = off_as_word(value)
+    return word if word == "off" else to_seconds(value)
+
+
+KeepAlive = Annotated[
+    Annotated[float, Field(ge=0.1, le=LONGEST_SILENCE)] | Literal["off"] | None,
+    Referable(_off_or_seconds, DURATION_PATTERN, "duration"),
+]
 
 
 class TimeoutsSection(Section):
@@ -87,6 +106,17 @@ class TimeoutsSection(Section):
     stream: Timeout = Field(
         default=None,
         description=f"A whole stream, from its first content. Built in: {duration(defaults.STREAM_TIMEOUT)}.",
+    )
+    keep_alive: KeepAlive = Field(
+        default=None,
+        description="Longest silence towards the client of a stream: then, and again after each such time, it gets a "
+        "comment or ping. The first one carries the head with status 200, whatever follows; off sends none. "
+        f"Built in: {duration(defaults.KEEP_ALIVE)}.",
+    )
+    keep_alive_json: OptionalSwitch = Field(
+        default=None,
+        description="Whether clients of responses that are not streamed get white space instead, before the JSON: "
+        "their status is 200 then, and an error is the body. Built in: false.",
     )
 
 
@@ -213,6 +243,11 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="Which requests go to the deployment that served their conversation before; not for a deployment "
         "alone. Inherited as a whole. Built in: auto.",
+    )
+    hedge: HedgeSection | None = Field(
+        default=None,
+        description="When a request that is late gets a second attempt at another deployment; not for a deployment "
+        "alone. Inherited as a whole. Built in: off.",
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,

@@ -301,6 +301,7 @@ def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Ver
         hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
         not_hosted=MappingProxyType(dict(entry.not_hosted)),
         session=None if entry.session is None else SessionPlace(entry.session.header, entry.session.field),
+        closing_ends_bill=entry.closing_ends_bill,
         overrides=overrides,
         versions=versions,
     )

@@ -177,6 +177,7 @@ class ProfileEntry(StrictModel):
     hosted: dict[HostedKind, HostedStyle | None] = {}
     not_hosted: dict[HostedKind, str] = {}
     session: SessionEntry | None = None
+    closing_ends_bill: bool = False
     errors: ErrorsEntry = ErrorsEntry()
     model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []

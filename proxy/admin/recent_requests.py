@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from providers.failure import AGAINST_ALL
+from proxy.request_outcomes import FAULTLESS
 from proxy.request_record import OTHER, Outcome, RequestRecord
 
 MINUTES: Final = 5
@@ -232,7 +233,7 @@ class RecentRequests:
         for attempt in record.attempts:
             row = self._rows.get(attempt.deployment) or self._row_of(attempt.deployment)
             row[_REQUESTS] += 1
-            if attempt.outcome == "ok":
+            if attempt.outcome in FAULTLESS:
                 continue
             row[_ERRORS if attempt.outcome in _FAULTS else _REFUSED] += 1
         row[_TOKENS] += tokens

@@ -27,7 +27,7 @@ from proxy.answer_cache.sealed_entry import age_at, open_sealed, seal
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
-from proxy.request_record import CacheUse
+from proxy.request_outcomes import CacheUse
 from proxy.routing.cache_rules import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
@@ -196,7 +196,9 @@ class CachedRequest:
             try:
                 found = await flight.follow(patience)
             finally:
-                planned.record.waited += cache.now() - started
+                waited = cache.now() - started
+                planned.record.waited += waited
+                planned.record.waits().cached += waited
             if found is not None or flight.alone or not flight.over:
                 return found
         return None
@@ -210,7 +212,11 @@ class CachedRequest:
         if here is not None:
             # Others are asked only for what is not known here.
             cache.kept.drop(owner, key)
-        entry = (await memory.find(owner, (key,))).get(key)
+        started = cache.now()
+        try:
+            entry = (await memory.find(owner, (key,))).get(key)
+        finally:
+            self._planned.record.waits().cached += cache.now() - started
         if entry is None:
             if here is not None and self._stale is not None:
                 cache.kept.put(owner, key, here, cache.now())

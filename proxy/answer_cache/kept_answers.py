@@ -13,7 +13,7 @@ from proxy.answer_cache.packed_answer import KeptAnswer
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.request_record import CacheUse
+from proxy.request_outcomes import CacheUse
 from proxy.routing.cache_rules import CacheRules
 from proxy.telemetry.metrics import Metrics
 

@@ -191,6 +191,9 @@ def _passed_lines(explanation: Explanation) -> Iterator[str]:
         yield from _limit_lines(explanation.limits)
     if explanation.cached and (rules := cache_of(explanation)) is not None:
         yield f"Answers are kept {rules.words}; {explanation.cached}."
+    if explanation.plan is not None and (hedge := explanation.plan.hedge) is not None:
+        why = explanation.without_second
+        yield f"It may have a second attempt: {hedge.words}." if why is None else f"It has no second attempt: {why}."
     if explanation.plugins:
         yield f"It would pass these plugins, which are not called here: {', '.join(explanation.plugins)}."
 
@@ -214,6 +217,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
         "affinity": None if explanation.placed is None else _placed_facts(explanation.placed),
+        "hedge": _hedge_facts(explanation),
         "plugins": explanation.plugins,
         "error": None,
     }
@@ -230,6 +234,12 @@ def cache_of(explanation: Explanation) -> CacheRules | None:
 
 def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:
     return {**rules.facts, "this_request": how}
+
+
+def _hedge_facts(explanation: Explanation) -> dict[str, object] | None:
+    if explanation.plan is None or (hedge := explanation.plan.hedge) is None:
+        return None
+    return {**hedge.facts, "not_this_request": explanation.without_second}
 
 
 def _placed_facts(placed: PlacedSession) -> dict[str, object]:

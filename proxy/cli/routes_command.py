@@ -13,6 +13,7 @@ from proxy.cli.as_team import find_team
 from proxy.cli.terminal import Ink, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.retry_rules import RetryRules
+from proxy.hedging.hedged_requests import why_never
 from proxy.process.load_table import Source
 from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.cache_rules import ASKED_BY, CacheRules
@@ -35,6 +36,8 @@ MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPS
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
 AFFINITY_COLUMNS: Row = ("AFFINITY OF", "TEAM", "RULES", "AMONG THE MEMBERS OF")
 TEAM_COLUMNS: Row = ("TEAM", "SETTINGS")
+HEDGE_COLUMNS: Row = ("HEDGE OF", "TEAM", "RULES", "NO EFFECT SINCE")
+_HEDGE_KEYS: Row = ("NAME", "TEAM", "RULES", "NO EFFECT SINCE")
 _AFFINITY_KEYS: Row = ("NAME", "TEAM", "RULES", "AMONG")
 CACHE_COLUMNS: Row = ("CACHE OF", "TEAM", "TTL", "STALE", "SCOPE", "WHERE", "MAX BYTES")
 SETTINGS = TEAM_COLUMNS[-1]
@@ -51,6 +54,7 @@ class ResolvedTable:
     teams: Sequence[Row]
     caches: Sequence[CacheRow]
     affinities: Sequence[Row]
+    hedges: Sequence[Row]
 
 
 Form = Callable[[ResolvedTable], Iterator[str]]
@@ -89,6 +93,10 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
             *(row for name in (*asked, *shared) for row in affinity_rows(snapshot, user, name, NONE)),
             *(row for each in teams for name in each.routes for row in affinity_rows(snapshot, each, name, each.name)),
         ],
+        [
+            *(row for name in (*asked, *shared) for row in hedge_rows(snapshot, user, name, NONE)),
+            *(row for each in teams for name in each.routes for row in hedge_rows(snapshot, each, name, each.name)),
+        ],
     )
 
 
@@ -119,12 +127,24 @@ def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iter
         yield name, owner, rules, ", ".join(labels)
 
 
+def hedge_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
+    """Yield a row for the rules by which a name makes second attempts, and why it makes none; nothing without rules."""
+    if name.endswith("/" + WILDCARD):
+        model = snapshot.wildcards[name.partition("/")[0]]
+        rules, targets = model.hedge, model.targets
+    else:
+        found = whole_plan(snapshot, team, name, "", IDLE)
+        rules, targets = found.hedge, found.targets
+    if rules is not None:
+        yield name, owner, rules.words, why_never(targets) or NONE
+
+
 def text_lines(table: ResolvedTable) -> Iterator[str]:
     """Yield tables with heads; those without rows are left out."""
     yield from columns(*model_columns(table.models))
     caches = [(name, owner, *_cache_cells(rules)) for name, owner, rules in table.caches]
     tables = ((ROUTE_COLUMNS, table.routes), (TEAM_COLUMNS, table.teams), (AFFINITY_COLUMNS, table.affinities))
-    for heads, rows in (*tables, (CACHE_COLUMNS, caches)):
+    for heads, rows in (*tables, (HEDGE_COLUMNS, table.hedges), (CACHE_COLUMNS, caches)):
         if rows:
             yield ""
             yield from columns(heads, rows)
@@ -145,6 +165,7 @@ def json_lines(table: ResolvedTable) -> Iterator[str]:
         "routes": _named(ROUTE_COLUMNS, table.routes),
         "teams": _named(TEAM_COLUMNS, table.teams),
         "affinities": _named(_AFFINITY_KEYS, table.affinities),
+        "hedges": _named(_HEDGE_KEYS, table.hedges),
         "caches": caches,
         "caches_are_for": ASKED_BY if caches else None,
     }

@@ -86,6 +86,11 @@ class Breaker:
         streams, wholes = self._kinds
         return wholes.usual if streams.usual is None else streams.usual
 
+    def percentile(self, answer: AnswerKind) -> float | None:
+        """Return the 95th percentile of the seconds to the first byte; `None` while it is hardly known."""
+        awaited = self._kinds[answer]
+        return awaited.tail if awaited.settled else None
+
     @property
     def probed(self) -> bool:
         """Whether a probe waits for its first byte."""
@@ -341,6 +346,16 @@ class TrackedAttempt:
         """Note an end that is not due to the deployment: the client left, or the gateway stops."""
         if self._running:
             self._free_probe(self._close())
+
+    def superseded(self, now: float) -> None:
+        """Note that another attempt of the same request answered first, which ended this one: no failure."""
+        if not self._running:
+            return
+        waited, self._waits = self._waits, False
+        if waited:
+            self._awaited.cut_off(self, now)
+        self._close()
+        self._free_probe(waited)
 
     def _cool_down(self, now: float, kind: FailureKind, seconds: float) -> None:
         self._breaker.why = kind

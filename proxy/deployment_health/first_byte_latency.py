@@ -5,6 +5,7 @@ generated.
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 RECENT = 0.1
 """The weight of the newest time in the usual one: about the last twenty count."""
@@ -15,6 +16,11 @@ TAIL_STEP_DECAY = 0.97
 """The tail is a running estimate: up by 95 % of a step at each time above it, down by 5 % of one at each below, so that
 it stays where one time in twenty is above. The step begins large, since the first time may be a cold start's, and
 shrinks with each time to one that is small beside what the times vary by."""
+
+SETTLED = 50
+"""Times after which the tail is more than a guess."""
+
+_SETTLED_STEP: Final[float] = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1.5)
 
 LEAST_TAIL = 0.001
 """Seconds: an estimate that moves by shares of itself must not be nothing."""
@@ -40,6 +46,11 @@ class Awaited:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the tail is known from SETTLED times or more: each but the first shrinks the step."""
+        return self._step <= _SETTLED_STEP
+
     def begin(self, key: object, now: float) -> None:
         """Note that an attempt, by its identity, waits from now on."""
         if now >= self._ends:
@@ -63,6 +74,15 @@ class Awaited:
             self.tail *= 1 + step * TAIL_SHARE
         elif self.tail > LEAST_TAIL:
             self.tail *= 1 - step * (1 - TAIL_SHARE)
+
+    def cut_off(self, key: object, now: float) -> None:
+        """Note that an attempt was ended although it would have waited on. Above the tail, the wait so far counts as
+        one: otherwise the longest waits, which are cut off, would be missing from it. Below the tail it tells
+        nothing."""
+        if self.usual is not None and now - self._open[key] > self.tail:
+            self.answered(key, now)
+        else:
+            self.forget(key)
 
     def forget(self, key: object) -> None:
         """Note the end of an attempt without a first byte."""

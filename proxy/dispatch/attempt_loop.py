@@ -16,7 +16,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import Breaker
 from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
-from proxy.dispatch.next_deployment import Candidates, P, Prepare
+from proxy.dispatch.next_deployment import Candidates, P, Prepare, Prepared
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -27,6 +27,9 @@ from proxy.teams.team_states import TeamStates
 from proxy.telemetry.metrics import Metrics
 
 T = TypeVar("T")
+P_out = TypeVar("P_out", bound=Prepared, covariant=True)
+P_in = TypeVar("P_in", bound=Prepared, contravariant=True)
+T_out = TypeVar("T_out", covariant=True)
 
 
 class ClientRequest(Protocol):
@@ -84,12 +87,44 @@ class RetryContext(NamedTuple):
     off_loop: OffLoop
 
 
-Make = Callable[[P, AttemptLimits], Awaitable[T]]
-"""Makes one attempt at the target that a request has been prepared for."""
+class Attempts(Protocol[P_in, T_out]):
+    """How the attempts of a request are made. An attempt uses the record and the deadlines of the planned request that
+    it is given alone, so that two with a record and deadlines each may run at a time."""
+
+    def make(self, planned: PlannedRequest[ClientRequest], prepared: P_in, limits: AttemptLimits) -> Awaitable[T_out]:
+        """Make one attempt at the target that a request has been prepared for. Raises UpstreamError."""
+
+
+class Race(Protocol[P_out, T_out]):
+    """The first attempt of a request, and a second one if the first is late."""
+
+    @property
+    def failed(self) -> P_out:
+        """What the attempt was prepared for whose failure `run` has raised."""
+
+    @property
+    def other(self) -> Failure | None:
+        """The failure of the other attempt, if both failed."""
+
+    def run(self, limits: AttemptLimits) -> Awaitable[T_out]:
+        """Return what the attempt gives whose content comes first. Raises UpstreamError if both fail."""
+
+
+class Hedges(Protocol[P, T_out]):
+    """How the requests of names with second attempts begin."""
+
+    def race(
+        self, planned: PlannedRequest[ClientRequest], first: P, candidates: Candidates[P]
+    ) -> Race[P, T_out] | None:
+        """Return how a request is attempted that may have a second attempt at one of the candidates, or `None`."""
 
 
 async def first_success(
-    context: RetryContext, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], make: Make[P, T]
+    context: RetryContext,
+    planned: PlannedRequest[ClientRequest],
+    prepare: Prepare[P],
+    attempts: Attempts[P, T],
+    hedges: Hedges[P, T] | None = None,
 ) -> T:
     """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
     GatewayError where no target can be called."""
@@ -104,10 +139,18 @@ async def first_success(
     target = prepared.target
     another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
     share = context.rules.share * planned.deadlines.remaining if another else None
+    limits, race = attempt_limits(target.timeouts, planned.total, share), None
+    if planned.plan.hedge is not None and hedges is not None:
+        race = hedges.race(planned, prepared, candidates)
     try:
-        return await make(prepared, attempt_limits(target.timeouts, planned.total, share))
+        return await (attempts.make(planned, prepared, limits) if race is None else race.run(limits))
     except UpstreamError as error:
-        others = OtherAttempts(context, planned, make, candidates, budget, prepared)
+        if race is None:
+            others = OtherAttempts(context, planned, attempts, candidates, budget, prepared)
+        else:
+            others = OtherAttempts(context, planned, attempts, candidates, budget, race.failed)
+            others.count_other(race.other)
+            del race
         del prepared  # may be large, and is not needed once another target is called
         if not await others.follow(error):
             raise
@@ -115,20 +158,20 @@ async def first_success(
 
 
 class OtherAttempts(Generic[P, T]):
-    """The attempts of a request that follow a failure; `failed` is what its first attempt was prepared for."""
+    """The attempts of a request that follow a failure; `failed` is what the attempt was prepared for that failed."""
 
     def __init__(
         self,
         context: RetryContext,
         planned: PlannedRequest[ClientRequest],
-        make: Make[P, T],
+        attempts: Attempts[P, T],
         candidates: Candidates[P],
         budget: RetryBucket,
         failed: P,
     ) -> None:
         self.context = context
         self.planned = planned
-        self._make = make
+        self._attempts = attempts
         self._candidates = candidates
         self._budget = budget
         self._next = failed
@@ -138,6 +181,13 @@ class OtherAttempts(Generic[P, T]):
         self._paid = self._same = 0
         self._hopped = self._repeated = False
         self._fallbacks_used: tuple[FailureKind, ...] = ()
+
+    def count_other(self, failure: Failure | None) -> None:
+        """Count the failure of the attempt that ran beside the one that failed last; `None` if there was none."""
+        if failure is not None:
+            self._first = failure
+            self._paid += not is_free(failure)
+            self._hopped = True
 
     async def answer(self) -> T:
         """See `first_success`. To be called once, after `follow` has said so."""
@@ -200,11 +250,13 @@ class OtherAttempts(Generic[P, T]):
         target, planned = self._next.target, self.planned
         another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
         share = self.context.rules.share * planned.deadlines.remaining if another else None
-        return self._make(self._next, attempt_limits(target.timeouts, planned.total, share))
+        return self._attempts.make(planned, self._next, attempt_limits(target.timeouts, planned.total, share))
 
     async def _pause(self, seconds: float) -> None:
-        self.planned.record.waited += seconds
+        record, began = self.planned.record, self.context.now()
+        record.waited += seconds
         await asyncio.sleep(seconds)
+        record.waits().paused += self.context.now() - began
 
     async def _decide(self, failure: Failure) -> float | None:
         """Choose the next target, and return the seconds until it is called; None when this failure is final."""

@@ -199,6 +199,25 @@ class Candidates(Generic[P]):
         prepared = self._prepare(target)
         return await prepared if isinstance(prepared, CoroutineType) else prepared  # type: ignore[return-value]
 
+    @property
+    def left(self) -> tuple[Target, ...]:
+        """The targets that have not been called, best first."""
+        return tuple(self._left)
+
+    async def take(self, target: Target) -> P | None:
+        """Return what the request becomes on a target that is left, which is then left no more if it cannot honour the
+        request (`None`)."""
+        try:
+            return await self._prepared(target)
+        except Refusal:
+            self.drop(target)
+            return None
+
+    def drop(self, target: Target) -> None:
+        """Leave out a target, which has been called or cannot be."""
+        if target in self._left:
+            self._left.remove(target)
+
     def turn_to(self, targets: Sequence[Target]) -> None:
         """Continue with these targets instead of those that are left."""
         self._left = deque(targets)

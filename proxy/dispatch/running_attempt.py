@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from pydantic import SecretStr
 
@@ -24,14 +24,22 @@ from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.next_deployment import Prepared
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import GatewayError
+from proxy.request_outcomes import SUPERSEDED
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.mock_transport import SCHEME
 from proxy.upstream.unanswered_usage import is_billed, usage_of_body, usage_of_call
 from proxy.upstream.vendor_headers import passed_headers, request_id_in
 
+LEAST_WAIT: Final = 5e-5
+"""Seconds from which on taking a slot counts as a wait; what is less is the gateway's own work."""
+
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
+
+
+class SupersededError(Exception):
+    """Another attempt of the same request answered first, and ended this one."""
 
 
 def free_place(
@@ -51,6 +59,17 @@ async def taken_place(
     Raises UpstreamError: BUSY where no place came, which is an attempt as well, and where the deployment is at a limit;
     then the place is given back.
     """
+    began = reports.now()
+    try:
+        return await _place_waited_for(reports, prepared, planned)
+    finally:
+        if (waited := reports.now() - began) >= LEAST_WAIT:
+            planned.record.waits().queued += waited
+
+
+async def _place_waited_for(
+    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
+) -> DeploymentQueue:
     queue, team = reports.deployments.queue(prepared.target), planned.team.name
     if not queue.take_free(team):
         try:
@@ -125,7 +144,12 @@ class RunningAttempt:
         self._committed = True
         self._read_head()
         self._planned.deadlines.end_attempt(None)
-        self._tracked.first_byte(self._reports.now())
+        begun = self._attempt.begun = self._reports.now()
+        self._tracked.first_byte(begun)
+
+    def adopt(self, planned: PlannedRequest[ClientRequest]) -> None:
+        """Go on as an attempt of this request, whose record and deadlines count from now on."""
+        self._planned, self._unanswered = planned, planned.record.unanswered
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -142,6 +166,11 @@ class RunningAttempt:
                     _attributed(error.failure, self._planned), self._prepared.target, self._reports.secrets
                 )
                 self._failed(error.failure)
+            elif isinstance(error, DeadlinePassed) and error.phase is Phase.HEDGE:
+                self._superseded()
+                raise SupersededError from None
+            elif isinstance(error, SupersededError):
+                self._superseded()
             elif isinstance(error, DeadlinePassed):
                 # A limit of this attempt alone is a failure of the upstream like others.
                 raise UpstreamError(self._outlasted(error)) from None
@@ -166,6 +195,7 @@ class RunningAttempt:
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""
         failure = Failure(FailureKind.TIMEOUT, late.message, ours=True)
+        self._attempt.phase = late.phase.value
         now, target = self._reports.now(), self._prepared.target
         if self._planned.impatient(late.phase, now - self._attempt.started, target):
             _note(self._attempt, failure)
@@ -173,6 +203,10 @@ class RunningAttempt:
         else:
             self._failed(failure)
         return failure
+
+    def _superseded(self) -> None:
+        self._attempt.outcome = SUPERSEDED
+        self._tracked.superseded(self._reports.now())
 
     def _left(self) -> None:
         """Note that the client has left, or that the request as a whole was ended."""
@@ -209,8 +243,10 @@ class RunningAttempt:
 
     def _read_head(self) -> None:
         """Record the vendor's id and the headers for the client from the head of the response, unless they hold part
-        of the credential."""
+        of the credential. Record how long making its connection took."""
         attempt, record, target = self._attempt, self._planned.record, self._prepared.target
+        if attempt.sent is not None:
+            attempt.connect = attempt.sent.connecting
         head, attempt.head = attempt.head, b""
         if not head:
             return

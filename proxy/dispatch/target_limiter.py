@@ -66,6 +66,17 @@ class TargetLimiter:
             held.soonest, record.limit = failure, refusing_limit(outcome)
         raise UpstreamError(held.soonest)
 
+    def hold_at_once(self, target: Target, record: RequestRecord) -> tuple[bool, Reservation | None]:
+        """Take what one more call of a request needs from the limits of a target, beside what its first call holds.
+        Returns whether all of it was there at once, and what is held (`None`: nothing limits it); the caller settles
+        that."""
+        held, scopes = record.held, self.scopes.get(target.label)
+        if held is None or scopes is None:
+            return True, None
+        cost = held.cost_at(target.price) if target.label in self.priced else 0
+        outcome = self.book.try_target(scopes, held.tokens, cost, self.now(), self.wall())
+        return (True, outcome) if isinstance(outcome, Reservation) else (False, None)
+
 
 def _wait(failure: Failure) -> float:
     """Return the seconds until a deployment may be asked again."""

@@ -18,14 +18,16 @@ from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import Exchange, make_job, wait_for_limits
+from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
+from proxy.hedging.hedged_requests import why_not_hedged
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_answers import GuardedAnswers
+from proxy.relay.client_stream import ClientStream
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
@@ -113,25 +115,49 @@ class TextGeneration:
         team = call.team
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
+        every = keep_alive_of(planned, request.stream)
+        if every is None and not request.stream:
+            return self._answer_permitted(call, planned, request, None, heavy=heavy)
+        waiting = call.client_stream(every, streams=request.stream)
+        answering = self._answer_permitted(call, planned, request, waiting, heavy=heavy)
+        return answering if every is None else kept_alive(call, waiting, request, answering)
+
+    def _answer_permitted(
+        self, call: ClientCall, planned: Plan, request: UnifiedRequest, waiting: ClientStream | None, *, heavy: bool
+    ) -> Awaitable[web.StreamResponse]:
+        """Admit a planned request by the limits of its team, and answer it."""
+        record = call.record
         measure = partial(_size, request, planned)
         if heavy and self._limits.limits_anything:
-            return self._answer_heavy(call, planned, request, measure)
+            return self._answer_heavy(call, planned, request, measure, waiting)
         later = self._limits.admit(call.key, planned, record, measure)
         if later is not None or self._turns.concerns(planned, request):
-            return self._answer_later(call, planned, request, later, heavy=heavy)
-        return self._answer_planned(call, planned, request, None, heavy=heavy)
+            return self._answer_later(call, planned, request, later, waiting, heavy=heavy)
+        return self._answer_planned(call, planned, request, None, waiting, heavy=heavy)
 
     async def _answer_heavy(
-        self, call: ClientCall, planned: Plan, request: UnifiedRequest, measure: Callable[[], RequestSize]
+        self,
+        call: ClientCall,
+        planned: Plan,
+        request: UnifiedRequest,
+        measure: Callable[[], RequestSize],
+        waiting: ClientStream | None,
     ) -> web.StreamResponse:
         """Answer a large request, whose size is measured off the event loop."""
         record = call.record
         size = await self._dispatcher.off_loop.threads.run(record.owner, measure)
         later = self._limits.admit(call.key, planned, record, lambda: size)
-        return await self._answer_later(call, planned, request, later, heavy=True)
+        return await self._answer_later(call, planned, request, later, waiting, heavy=True)
 
     async def _answer_later(
-        self, call: ClientCall, planned: Plan, request: UnifiedRequest, later: Later | None, *, heavy: bool
+        self,
+        call: ClientCall,
+        planned: Plan,
+        request: UnifiedRequest,
+        later: Later | None,
+        waiting: ClientStream | None,
+        *,
+        heavy: bool,
     ) -> web.StreamResponse:
         """Answer a request that waits for a limit, or for what a model thought before."""
         if later is not None:
@@ -140,10 +166,17 @@ class TextGeneration:
         if self._turns.concerns(planned, request):
             run = partial(self._dispatcher.off_loop.threads.run, call.record.owner) if heavy else None
             request, keeper = await self._turns.recall(planned, request, call.stored_for, run)
-        return await self._answer_planned(call, planned, request, keeper, heavy=heavy)
+        return await self._answer_planned(call, planned, request, keeper, waiting, heavy=heavy)
 
     def _answer_planned(
-        self, call: ClientCall, planned: Plan, request: UnifiedRequest, keeper: TurnKeeper | None, *, heavy: bool
+        self,
+        call: ClientCall,
+        planned: Plan,
+        request: UnifiedRequest,
+        keeper: TurnKeeper | None,
+        waiting: ClientStream | None,
+        *,
+        heavy: bool,
     ) -> Awaitable[web.StreamResponse]:
         """Answer an admitted request."""
         surface, guards = call.match.surface, call.guards
@@ -152,12 +185,14 @@ class TextGeneration:
             store = AnswerStore(self._responses, call.stored_for, threads, heavy)
         if len(planned.targets) > 1 or planned.fallbacks:
             planned = honouring_first(planned, request, call.team)
+        if planned.hedge is not None and why_not_hedged(request, storing=store is not None) is not None:
+            planned = replace(planned, hedge=None)
         job = make_job(call, planned, request, heavy=heavy)
         guarded = None if guards is None or not guards.answer else GuardedAnswers(self._dispatcher, guards)
         answers: TextAnswers = guarded or self._dispatcher
         if planned.cache is not None and keeper is None and store is None:
             answers = self._cache.before(self._dispatcher, surface.name, call.http.headers, guarded)
-        exchange = Exchange(answers, call, job, threads, keeper, store)
+        exchange = Exchange(answers, call, job, threads, keeper, store, waiting)
         if request.shortens:
             return self._answer_shortening(call, exchange)
         return exchange.streamed() if request.stream else exchange.whole()
@@ -214,6 +249,17 @@ class TextGeneration:
         call.size += continued.size
         call.continued = continued.session
         return continued
+
+
+def keep_alive_of(planned: Plan, streams: bool) -> float | None:
+    """Return the longest silence in seconds towards the client of a planned request, until a deployment answers; `None`
+    without limit. It is the shortest of its deployments: any of them may be called."""
+    targets = planned.every_target if planned.fallbacks else planned.targets
+    if len(planned.targets) == 1 and not planned.fallbacks:
+        timeouts = planned.targets[0].timeouts
+        return timeouts.keep_alive if streams or timeouts.keep_alive_json else None
+    set_for = [each.timeouts for each in targets if streams or each.timeouts.keep_alive_json]
+    return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)
 
 
 def _size(request: UnifiedRequest, planned: Plan) -> RequestSize:

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from secrets import token_hex
 from typing import Final, TypeVar
 
@@ -16,25 +16,47 @@ from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
-from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
+from providers.failure import UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import ErrorFacts, FieldProblem, GatewayError, internal_error, invalid_request, upstream_failed
-from proxy.gateway.client_call import BUFFERED_BYTES, ClientCall, record_client_gone
+from proxy.errors import (
+    ErrorFacts,
+    FieldProblem,
+    GatewayError,
+    internal_error,
+    invalid_request,
+    upstream_failed,
+)
+from proxy.gateway.client_call import (
+    BUFFERED_BYTES,
+    ClientCall,
+    answer_headers,
+    answer_lines,
+    attempt_headers,
+)
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
+from proxy.receipt.server_timing import closing_comment, stream_line
+from proxy.relay.client_stream import ClientStream, comment
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
-from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
+from proxy.request_record import fresh_id
 from proxy.routing.resolve_model import Plan
+from proxy.surfaces.registry import error_headers
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
-from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.request_outcomes import (
+    abort_labels,
+    record_cancelled,
+    record_client_gone,
+    record_failure,
+    record_refusal,
+)
 from proxy.tracing.trace_notes import note_answer, noted_stream
 from proxy.upstream.unanswered_usage import usage_of_body
 from proxy.upstream.vendor_stream import Stream
@@ -57,7 +79,8 @@ LAST_WRITE = 5.0
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores answers that later requests name. Long answers are written in `threads`."""
+    wants it back; `store` stores answers that later requests name, `waiting` sends a stream, or signs of life
+    before a whole answer. Long answers are written in `threads`."""
 
     answers: TextAnswers
     call: ClientCall
@@ -65,6 +88,7 @@ class Exchange:
     threads: RequestThreads
     keeper: TurnKeeper | None = None
     store: AnswerStore | None = None
+    waiting: ClientStream | None = None
     _renderer: Renderer | None = None
 
     def answer(self) -> Awaitable[web.StreamResponse]:
@@ -98,13 +122,17 @@ class Exchange:
         body = await self.threads.run(record.owner, write) if long else write()
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
+        if self.waiting is not None and (begun := self.waiting.response) is not None:
+            return await end_whole(self.call, begun, body)
         if len(body) <= BUFFERED_BYTES:
             return self.call.shared.settled(200, body, record, answer_lines(record))
         return await self.call.respond(body, answer_headers(record))
 
     async def streamed(self) -> web.StreamResponse:
-        """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
-        record, deadlines = self.job.record, self.job.deadlines
+        """Write the stream to its end, failures included. Raises GatewayError while no event has been written."""
+        record, deadlines, waiting = self.job.record, self.job.deadlines, self.waiting
+        if waiting is None:
+            raise RuntimeError("a stream without its client")
         response: StreamedResponse | None = None
         try:
             with deadlines:
@@ -116,11 +144,13 @@ class Exchange:
                     renderer = self._renderer = self._make_renderer(prepared)
                     record.first_content = self.call.shared.now()
                     record.status = 200
-                    response = await self.call.begin_events(answer_lines(record))
+                    response = waiting.begin(answer_lines(record) + stream_line(record))
+                    self.call.stream_begun()
                     shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
                     noted = None if record.sampled is None else self.call.note_end
                     facts = deadlines, record, prepared.request, tokens, aside, noted
                     relay = Relay(stream, shown, response.send, *facts)
+                    waiting.follow(relay, timeouts.keep_alive)
                     await relay.run()
                     deadlines.pause()
                     await self._write_end(response, relay, renderer)
@@ -147,7 +177,7 @@ class Exchange:
                 self.call.shared.metrics.abort("gateway", "internal_error", record.model)
                 await self._break(response, internal_error().facts)
         # Without a response the client left before the head could be written; what is returned is not sent.
-        return response or web.Response(status=499)
+        return response or waiting.response or web.Response(status=499)
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
         """Return the stream with unique ids of calls, observed by the turn keeper and by the request's span."""
@@ -171,10 +201,10 @@ class Exchange:
         if len(held) > BUFFERED_BYTES:
             await response.write(held)
             held = b""
-        await response.write_eof(held + last)
+        await response.write_eof(held + last + closing_comment(record, self.call.shared.now()))
 
-    async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
-        """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""
+    async def _end_failed(self, response: StreamedResponse | None, error: UpstreamError | DeadlinePassed) -> None:
+        """Report a failure to the client, in the stream if content has been sent. Raises GatewayError if none has."""
         if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
             record_client_gone(self.job.record, self.call.shared.metrics)
             abort_connection(self.call.http)
@@ -187,24 +217,9 @@ class Exchange:
         failed = upstream_failed(failure, len(self.job.record.attempts))
         await self._break(response, failed.facts)
 
-    async def _break(self, response: web.StreamResponse, facts: ErrorFacts) -> None:
-        """End a committed stream so that it looks broken: an error event, then a body without its end, unless the event
-        is one that ends streams of the client's API."""
+    async def _break(self, response: StreamedResponse, facts: ErrorFacts) -> None:
         self.job.record.code = facts.code
-        renderer, ended = self._renderer, False
-        try:
-            if renderer is not None:
-                async with asyncio.timeout(LAST_WRITE):
-                    if isinstance(renderer, EndingRenderer):
-                        await response.write_eof(renderer.error(facts))
-                        ended = True
-                    else:
-                        await response.write(renderer.error(facts))
-        except (ConnectionError, TimeoutError):
-            self.job.record.outcome = "client_gone"
-        finally:
-            if not ended and self.call.http.transport is not None:
-                self.call.http.transport.close()
+        await end_broken(self.call, response, self._renderer, facts)
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
@@ -213,6 +228,90 @@ class Exchange:
         fields = self.call.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target), fields)
         return surface.renderer(prepared.request, facts)
+
+
+async def end_broken(
+    call: ClientCall, response: StreamedResponse, renderer: Renderer | None, facts: ErrorFacts
+) -> None:
+    """End a stream so that it looks broken: an error event, then a body without its end, unless the event is one that
+    ends streams of the client's API."""
+    ended = False
+    try:
+        if renderer is not None:
+            async with asyncio.timeout(LAST_WRITE):
+                if isinstance(renderer, EndingRenderer):
+                    await response.write_eof(renderer.error(facts))
+                    ended = True
+                else:
+                    await response.write(renderer.error(facts))
+    except (ConnectionError, TimeoutError):
+        call.record.outcome = "client_gone"
+    finally:
+        if not ended and call.http.transport is not None:
+            call.http.transport.close()
+
+
+async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
+    """Write the body of a response whose head has been sent."""
+    record, shared = call.record, call.shared
+    shared.end_held(record)
+    if record.content is not None:
+        record.content.answer = body
+    before = shared.now()
+    try:
+        await response.write_eof(body)
+    except ConnectionError:
+        record_client_gone(record, shared.metrics)
+    finally:
+        record.client_waited += shared.now() - before
+    return response
+
+
+async def kept_alive(
+    call: ClientCall, waiting: ClientStream, request: UnifiedRequest, answering: Awaitable[web.StreamResponse]
+) -> web.StreamResponse:
+    """Return what answers a call, whose client gets keep-alives meanwhile. After the first of them a refusal is an
+    event of the stream, or the JSON body, and its status 200. Raises GatewayError before that."""
+    waiting.start()
+    try:
+        return await answering
+    except Exception as error:
+        response, answered = waiting.response, False
+        if response is None or waiting.begun:
+            raise
+        try:
+            # Not kept in a variable: its traceback refers to this frame.
+            await _end_refused(call, response, request, error if isinstance(error, GatewayError) else internal_error())
+            answered = isinstance(error, GatewayError)
+        finally:
+            if not answered and call.http.transport is not None:
+                call.http.transport.close()  # or the error would follow as a second response
+        if answered:
+            return response
+        raise
+    finally:
+        waiting.stop()
+
+
+async def _end_refused(
+    call: ClientCall, response: StreamedResponse, request: UnifiedRequest, error: GatewayError
+) -> None:
+    """Report an error to a client that has the head of its response, and nothing else but keep-alives."""
+    record, surface, facts = call.record, call.surface, error.facts
+    status, body = surface.error(facts)
+    record_refusal(record, error.logged, status)
+    if not request.stream:
+        await end_whole(call, response, body)
+        return
+    if record.content is not None:
+        record.content.answer = body
+    side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
+    call.shared.metrics.abort(side, error.logged, record.model)
+    response.precede(
+        comment(header_lines({**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}))
+    )
+    renderer = surface.renderer(request, AnswerFacts(fresh_id(), int(time.time()), request.model))
+    await end_broken(call, response, renderer, facts)
 
 
 def is_long(completion: Completion) -> bool:
@@ -295,102 +394,7 @@ def _seconds_of(text: str) -> float:
     return float(text)
 
 
-def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> None:
-    """Record that the request's task was cancelled: because its client is gone, or else because the gateway ends."""
-    if http.transport is None:
-        record_client_gone(record, metrics)
-    elif not record.finished and record.outcome == "ok":
-        failed = upstream_failed(record_failure(record, DeadlinePassed(Phase.DRAIN, 0.0)))
-        record.status, record.code = record.status or failed.facts.status, failed.facts.code
-        if record.first_content is not None:
-            metrics.abort("gateway", "shutdown", record.model)
-
-
-def attempt_headers(record: RequestRecord) -> dict[str, str]:
-    """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
-    name that answers if a budget chose it; no headers if no deployment was called."""
-    if record.called is None:
-        return {}
-    headers = _called(record.called, len(record.attempts))
-    if vendor_id := record.vendor_id:
-        headers[VENDOR_ID] = vendor_id
-    if record.routed is not None:
-        headers["x-dragoman-budget-route"] = record.routed
-    return headers
-
-
-def answer_headers(record: RequestRecord) -> Mapping[str, str]:
-    """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
-    headers = {**record.passed_on, **attempt_headers(record)}
-    if record.guarded is not None:
-        _add_guarded(headers, record, record.guarded)
-    if record.emulated:
-        headers["x-dragoman-emulated"] = ", ".join(record.emulated)
-    if record.dropped:
-        headers["x-dragoman-dropped"] = ", ".join(record.dropped)
-    if record.max_tokens is not None:
-        headers["x-dragoman-max-tokens"] = str(record.max_tokens)
-    if record.cache is not None:
-        headers["x-dragoman-cache"] = record.cache.result
-        if record.from_cache:
-            headers["age"] = str(int(record.cache.age))
-    return headers
-
-
-def answer_lines(record: RequestRecord) -> str:
-    """Return `answer_headers` as lines. Most answers name their deployment alone, and with it have the same lines."""
-    called = record.called
-    if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
-        return header_lines(answer_headers(record))
-    if record.max_tokens is not None or record.routed is not None or record.passed:
-        return header_lines(answer_headers(record))
-    lines = _called_lines(called, len(record.attempts))
-    return f"{lines}{VENDOR_ID}: {vendor_id}\r\n" if (vendor_id := record.vendor_id) else lines
-
-
-@lru_cache(maxsize=1024)  # clients choose the names under `vendor/*`
-def _called_lines(called: str, attempts: int) -> str:
-    return header_lines(_called(called, attempts))
-
-
-def _called(called: str, attempts: int) -> dict[str, str]:
-    return {"x-dragoman-deployment": called, "x-dragoman-attempts": str(attempts)}
-
-
-def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:
-    """Name the plugins that changed something, and note as dropped what is left out for it."""
-    if marks.names:
-        headers["x-dragoman-guarded"] = ", ".join(marks.names)
-    record.dropped = (*record.dropped, *(each for each in marks.dropped if each not in record.dropped))
-
-
 def abort_connection(http: web.BaseRequest) -> None:
     """Close the connection of a client that does not read, and drop what is buffered for it."""
     if http.transport is not None:
         http.transport.abort()
-
-
-def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed) -> Failure:
-    """Record how a request failed, and return it as a failure."""
-    committed = record.first_content is not None
-    if isinstance(error, DeadlinePassed) and error.phase is Phase.DRAIN:
-        record.outcome = "truncated" if committed else "error"
-        return Failure(FailureKind.OVERLOADED, error.message)
-    failure = error.failure if isinstance(error, UpstreamError) else Failure(FailureKind.TIMEOUT, error.message)
-    if failure.kind is FailureKind.TIMEOUT:
-        record.outcome = "timeout"
-    elif committed:
-        record.outcome = "truncated"
-    elif failure.withheld:
-        record.outcome = "limited"
-    else:
-        own = VERDICTS[failure.kind].status == 400 or failure.code == UNKNOWN_MODEL
-        record.outcome = "client_error" if own else "upstream_error"
-    return failure
-
-
-def abort_labels(error: UpstreamError | DeadlinePassed) -> tuple[str, str]:
-    """Return the labels of `stream_aborts_total`: which side ended a stream early, and why."""
-    if isinstance(error, UpstreamError):
-        return "upstream", error.failure.kind.value
-    return ("gateway", "shutdown") if error.phase is Phase.DRAIN else ("upstream", FailureKind.TIMEOUT.value)

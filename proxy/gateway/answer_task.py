@@ -15,8 +15,8 @@ from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
-from proxy.gateway.answer_request import answer_headers, make_job, record_failure, wait_for_limits
-from proxy.gateway.client_call import ClientCall
+from proxy.gateway.answer_request import make_job, wait_for_limits
+from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.task_apis import A, Q, TaskApi
 from proxy.limits.limit import end_user
 from proxy.request_record import RequestRecord, fresh_id
@@ -24,6 +24,7 @@ from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import TeamLimiter
+from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384

@@ -1,25 +1,29 @@
 """One call of a client whose team is known: reading its body, and writing its answer."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Protocol, TypeVar, cast
 
 from aiohttp import web
 
 from providers.unified_request import Task, UnifiedRequest
-from proxy.alarms import Alarms, alarms
+from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
-from proxy.listener.response_headers import STREAM_HEADERS
+from proxy.listener.response_headers import BASE_HEADERS, JSON, STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
-from proxy.request_record import RequestRecord
+from proxy.receipt.server_timing import timing_line
+from proxy.relay.client_stream import BLANK, ClientStream
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import VENDOR_ID, RequestRecord
 from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.session_load import SessionLoad
@@ -31,12 +35,14 @@ from proxy.surfaces.surface import Renderer, Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard, OneGuard, RunningObserver
+from proxy.telemetry.request_outcomes import record_client_gone
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
 
 
 _EVENTS: Final = header_lines(STREAM_HEADERS)
+_JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON})
 
 PayloadSink = Callable[[RequestRecord, bytes], None]
 """Receives the body of a request."""
@@ -47,7 +53,8 @@ class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
     seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, where there is a payload log. `guard` calls what observes requests while they run."""
+    each request, where there is a payload log. `guard` calls what observes requests while they run;
+    `wheel` those whose clients wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -57,6 +64,10 @@ class ClientCalls:
     guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
     payloads: PayloadSink | None = None
+    wheel: Wheel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wheel = Wheel(self.alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer with these headers, and note its status in the record."""
@@ -81,6 +92,8 @@ class ClientCalls:
             lines += f"traceresponse: {record.sampled.text}\r\n"
         if record.held is not None:
             lines += record.held.header_lines()
+        if record.receipt is not None:
+            lines += timing_line(record, self.now())
         response = BufferedResponse(status, body, lines)
         if self.draining:
             response.force_close()
@@ -219,7 +232,7 @@ class ClientCall:
         try:
             body = await read_body(self.http, self._hold_body)
         finally:
-            record.client_waited = shared.now() - started
+            record.client_waited = record.waits().upload = shared.now() - started
         return self._taken(body)
 
     def whole_body(self) -> bytes | None:
@@ -257,12 +270,29 @@ class ClientCall:
 
     async def begin_stream(self, extra: Mapping[str, str]) -> StreamedResponse:
         """Begin a streamed answer with these headers, which leave with its first piece."""
-        return await self._begun(StreamedResponse({**STREAM_HEADERS, **extra}, self._own_lines()))
+        response = self._opened(StreamedResponse({**STREAM_HEADERS, **extra}, self._own_lines()))
+        self.stream_begun()
+        return response
 
-    def begin_events(self, lines: str) -> Awaitable[StreamedResponse]:
+    def client_stream(self, every: float | None, *, streams: bool) -> ClientStream:
+        """Return what sends the call's client a stream, or signs of life before JSON, after so many seconds each."""
+        opened, filler = (self.open_events, self.match.surface.keep_alive) if streams else (self.open_json, BLANK)
+        return ClientStream(opened, self.record, self.shared.wheel, filler, every)
+
+    def open_events(self, lines: str) -> StreamedResponse:
         """Begin a stream of events with these lines of a head: as `begin_stream`, without a mapping of what is the same
-        in every head."""
-        return self._begun(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}"))
+        in every head. The call's place stays that of a request until `stream_begun` is called."""
+        return self._opened(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}", whole_events=True))
+
+    def open_json(self, lines: str) -> StreamedResponse:
+        """Begin a response whose JSON follows, as long as it is then."""
+        return self._opened(StreamedResponse({}, f"{_JSON}{self._own_lines()}{lines}"))
+
+    def stream_begun(self) -> None:
+        """Take the place of a stream, and free what the client sent."""
+        self.admitted.commit()
+        if self.http.content.at_eof():
+            cast(Incoming, self.http).let_head_and_body_go()
 
     def _own_lines(self) -> str:
         """Return the lines of the head that tell of the request."""
@@ -274,13 +304,10 @@ class ClientCall:
             lines += header_lines({"traceresponse": record.sampled.text})
         return lines if record.held is None else lines + record.held.header_lines()
 
-    async def _begun(self, response: StreamedResponse) -> StreamedResponse:
-        self.admitted.commit()
+    def _opened(self, response: StreamedResponse) -> StreamedResponse:
         if self.shared.draining:
             response.force_close()
-        await response.prepare(self.http)
-        if self.http.content.at_eof():
-            cast(Incoming, self.http).let_head_and_body_go()
+        response.begin(self.http)
         return response
 
     async def respond(self, body: bytes, extra: Mapping[str, str]) -> BufferedResponse:
@@ -304,10 +331,59 @@ class ClientCall:
             record.client_waited += shared.now() - started
 
 
-def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole response. A status that was sent is kept."""
-    if record.finished or record.outcome == "client_gone":
-        return
-    record.outcome, record.status = "client_gone", record.status or 499
-    if record.first_content is not None:
-        metrics.abort("client", "disconnect", record.model)
+def attempt_headers(record: RequestRecord) -> dict[str, str]:
+    """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
+    name that answers if a budget chose it; no headers if no deployment was called."""
+    if record.called is None:
+        return {}
+    headers = _called(record.called, len(record.attempts))
+    if vendor_id := record.vendor_id:
+        headers[VENDOR_ID] = vendor_id
+    if record.routed is not None:
+        headers["x-dragoman-budget-route"] = record.routed
+    return headers
+
+
+def answer_headers(record: RequestRecord) -> Mapping[str, str]:
+    """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
+    headers = {**record.passed_on, **attempt_headers(record)}
+    if record.guarded is not None:
+        _add_guarded(headers, record, record.guarded)
+    if record.emulated:
+        headers["x-dragoman-emulated"] = ", ".join(record.emulated)
+    if record.dropped:
+        headers["x-dragoman-dropped"] = ", ".join(record.dropped)
+    if record.max_tokens is not None:
+        headers["x-dragoman-max-tokens"] = str(record.max_tokens)
+    if record.cache is not None:
+        headers["x-dragoman-cache"] = record.cache.result
+        if record.from_cache:
+            headers["age"] = str(int(record.cache.age))
+    return headers
+
+
+def answer_lines(record: RequestRecord) -> str:
+    """Return `answer_headers` as lines. Most answers name their deployment alone, and with it have the same lines."""
+    called = record.called
+    if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
+        return header_lines(answer_headers(record))
+    if record.max_tokens is not None or record.routed is not None or record.passed:
+        return header_lines(answer_headers(record))
+    lines = _called_lines(called, len(record.attempts))
+    return f"{lines}{VENDOR_ID}: {vendor_id}\r\n" if (vendor_id := record.vendor_id) else lines
+
+
+@lru_cache(maxsize=1024)  # clients choose the names under `vendor/*`
+def _called_lines(called: str, attempts: int) -> str:
+    return header_lines(_called(called, attempts))
+
+
+def _called(called: str, attempts: int) -> dict[str, str]:
+    return {"x-dragoman-deployment": called, "x-dragoman-attempts": str(attempts)}
+
+
+def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:
+    """Name the plugins that changed something, and note as dropped what is left out for it."""
+    if marks.names:
+        headers["x-dragoman-guarded"] = ", ".join(marks.names)
+    record.dropped = (*record.dropped, *(each for each in marks.dropped if each not in record.dropped))

@@ -31,6 +31,7 @@ from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
+from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
 from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan, settings_of
@@ -87,7 +88,8 @@ class Explanation:
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
     `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` says how
-    the conversation of the request orders the targets (`None`: the name has no affinity).
+    the conversation of the request orders the targets (`None`: the name has no affinity). If the name has second
+    attempts, `unhedged` is why this request has none, as a clause (`None`: it may have one).
     """
 
     path: str
@@ -102,6 +104,7 @@ class Explanation:
     limits: RequestLimits | None = None
     plugins: tuple[str, ...] = ()
     placed: PlacedSession | None = None
+    unhedged: str | None = None
     fallbacks_of: str = ""
 
     @property
@@ -111,6 +114,18 @@ class Explanation:
             return None
         ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
         return next(ready, None)
+
+    @property
+    def without_second(self) -> str | None:
+        """Why the request has no second attempt although its name has them, as a clause; `None` if it may have one."""
+        if self.plan is None or self.plan.hedge is None:
+            return None
+        if (why := why_never(self.plan.targets)) is not None:
+            return why
+        calls = self.chosen
+        if not isinstance(calls, CallPlan):
+            return "it is not for completions"
+        return self.unhedged or why_not_first(calls)
 
     @property
     def cached(self) -> str:
@@ -169,10 +184,11 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     logged: str | None = None
     limits: RequestLimits | None = None
     placed: PlacedSession | None = None
+    unhedged: str | None = None
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome, size, user, placed = _planned_text(snapshot, team, match, action, body, load)
+            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
             planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
@@ -189,7 +205,8 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
     found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
-    return Explanation(*found, placed=placed, fallbacks_of=_fallbacks_of(snapshot, team, planned))
+    fallbacks_of = _fallbacks_of(snapshot, team, planned)
+    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of)
 
 
 def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
@@ -200,7 +217,7 @@ def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
 
 def _planned_text(
     snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
-) -> tuple[*_Planned, PlacedSession | None]:
+) -> tuple[*_Planned, PlacedSession | None, str | None]:
     surface = match.surface
     if isinstance(surface, StoringSurface) and (ids := surface.referred_ids(body)) != ReferredIds():
         named = [*([ids.previous] if ids.previous else []), *ids.items]
@@ -211,7 +228,8 @@ def _planned_text(
     planned = plan(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
     outcome = partial(_outcome, request, team, own.sent(planned.affinity))
-    return honouring_first(planned, request, team), outcome, size, request.user, own.placed
+    unhedged = why_not_hedged(request, storing=surface.name in STORING)
+    return honouring_first(planned, request, team), outcome, size, request.user, own.placed, unhedged
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:

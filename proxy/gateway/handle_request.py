@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final
 
 from aiohttp import web
 
@@ -16,8 +15,6 @@ from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECOND
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
-    NOT_ALLOWED,
-    PLUGIN_FAILED,
     ErrorFacts,
     GatewayError,
     OverloadReason,
@@ -28,9 +25,8 @@ from proxy.errors import (
     websocket_refused,
 )
 from proxy.gateway.answer_generation import TextGeneration
-from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink
+from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, attempt_headers
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
@@ -48,8 +44,11 @@ from proxy.overload.refusal_responses import RefusalResponses, may_keep_connecti
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.plugins.guard_desk import GuardDesk
-from proxy.request_record import Outcome, RequestRecord, fresh_id, request_id
-from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot
+from proxy.receipt.server_timing import NAMELESS, wants_last
+from proxy.request_outcomes import Receipt
+from proxy.request_record import RequestRecord, fresh_id, request_id
+from proxy.routing.resolve_model import allowed
+from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
@@ -57,6 +56,7 @@ from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
+from proxy.telemetry.request_outcomes import record_cancelled, record_refusal
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.upstream.loop_detection import arrive
 
@@ -116,6 +116,8 @@ class Gateway:
             CountAction.TOKENS: counting.answer,
         }
         self._last_traceback = float("-inf")
+        self._receipt: Receipt | None = None
+        self._receipts: tuple[Snapshot, dict[Team, Receipt]] = current.snapshot, {}
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
         self.traces: TraceStarter | None = None
@@ -152,6 +154,10 @@ class Gateway:
         """Let requests that begin from now on pass these guards."""
         self._calls.guards = guards
 
+    def use_receipts(self, *, on: bool) -> None:
+        """Tell clients whose requests begin from now on where the time went, or do so no more."""
+        self._receipt = NAMELESS if on else None
+
     @property
     def deadlines(self) -> set[Deadlines]:
         """The deadlines of the requests under way."""
@@ -166,6 +172,7 @@ class Gateway:
             return self._answer_health(path)
         record = RequestRecord(head.given_id or fresh_id(), started, surface.name, path, http.remote or "")
         record.aside = head.aside
+        record.receipt = self._receipt
         admitted = claim_admission(http)
         if admitted is None:
             reason = self._admission.refusal()
@@ -178,6 +185,7 @@ class Gateway:
         try:
             if not self._queue.may_start():
                 await self._queue.wait()
+                record.waits().queued = self._now() - started
             return await self._begin(http, head, record, admitted)
         except GatewayError as error:
             return self._error_response(surface, error, record)
@@ -201,6 +209,8 @@ class Gateway:
         self._calls.end_held(record)
         if record.unanswered:
             self._guard.call("ledger", record.request_id, record.bill_unanswered)
+        if record.receipt is not None:
+            record.receipt = NAMELESS  # else it would keep the table
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
@@ -245,9 +255,21 @@ class Gateway:
         desk = self._calls.guards
         guards = None if desk is None else desk.of(team.name)
         call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
+        if record.receipt is not None:
+            record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
+
+    def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
+        """Return the receipt of a team's request whose header asks for it so. Raises GatewayError for an odd word."""
+        if self._receipts[0] is not snapshot:
+            self._receipts = snapshot, {}
+        of_teams = self._receipts[1]
+        receipt = of_teams.get(team)
+        if receipt is None:
+            receipt = of_teams[team] = Receipt(partial(allowed, snapshot, team))
+        return receipt if asked is None else receipt._replace(last=wants_last(asked))
 
     def _begin_unserved(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord
@@ -325,9 +347,7 @@ class Gateway:
     def _error_response(self, surface: Surface, error: GatewayError, record: RequestRecord) -> BufferedResponse:
         facts = error.facts
         status, body = surface.error(facts)
-        record.code = error.logged
-        if record.outcome == "ok":
-            record.outcome = _OUTCOMES.get(error.logged) or outcome_of(status)
+        record_refusal(record, error.logged, status)
         response = self._calls.response(
             status, body, record, {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
         )
@@ -347,18 +367,5 @@ class Gateway:
             deadlines.expire(Phase.DRAIN)
 
 
-_OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED: "error"}
-"""Outcomes of requests that the status of their answer does not tell, by the code of the error."""
-
-
 async def _given(response: BufferedResponse) -> BufferedResponse:
     return response
-
-
-def outcome_of(status: int) -> Outcome:
-    """Return the record's outcome for an error status. A 429 here means that every vendor said to wait."""
-    if status in (401, 403):
-        return "denied"
-    if status < 500 and status != 429:
-        return "client_error"
-    return "error" if status == 500 else "upstream_error"

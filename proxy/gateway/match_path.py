@@ -7,6 +7,7 @@ from aiohttp import web
 
 from providers.unified_request import Operation, Task
 from proxy.listener.client_request import Incoming
+from proxy.receipt.server_timing import RECEIPT_HEADER
 from proxy.request_record import given_id
 from proxy.surfaces.registry import NAMING, PATHS, VERSION_HEADER, PathMatch, for_anthropics_client, surface_for_path
 from proxy.surfaces.surface import Action
@@ -23,10 +24,14 @@ class RequestHead:
     So it holds nothing that follows from the table or the time: of the key its digest, by which each request finds the
     team in the table of its own time. `action` is None where the path or the method has none, `given_id` where the
     client gave no id that is fit for headers and logs; `from_gateway` says that another gateway of this kind has sent
-    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is asked for what it wants.
+    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is asked for what it wants. `receipt` is
+    the header that asks for a receipt.
     """
 
-    __slots__ = ("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "names_trace", "path")
+    __slots__ = (
+        *("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "names_trace", "path"),
+        "receipt",
+    )
 
     def __init__(self, http: web.BaseRequest, path: str) -> None:
         headers = http.headers
@@ -37,6 +42,7 @@ class RequestHead:
         self.from_gateway = HOPS in headers
         self.names_trace = "traceparent" in headers
         self.given_id = given_id(headers)
+        self.receipt = headers.get(RECEIPT_HEADER)
         self._digest: str | None = None
         self._digested = False
 

@@ -19,7 +19,7 @@ from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
 from providers.tasks.passed_events import EventWatch, watch_events
 from providers.unified_request import Task
-from proxy.deadlines import DeadlinePassed, Phase
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
@@ -34,22 +34,21 @@ from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_fi
 from proxy.gateway.answer_request import (
     LAST_WRITE,
     abort_connection,
-    abort_labels,
-    answer_headers,
     make_job,
-    record_cancelled,
-    record_failure,
     wait_for_limits,
 )
-from proxy.gateway.client_call import ClientCall, record_client_gone
+from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
+from proxy.receipt.server_timing import stream_header
+from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
+from proxy.telemetry.request_outcomes import abort_labels, record_cancelled, record_client_gone, record_failure
 from proxy.upstream.transport import UpstreamResponse, fail
 
 SPOOLED_BYTES: Final = 2**30
@@ -88,8 +87,10 @@ class PassThrough:
         boundary = form_boundary(call.http)
         room = _Room(call, self._spooled)
         form: SpooledForm | None = None
+        started = self._dispatcher.now()
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
+            call.record.client_waited = call.record.waits().upload = self._dispatcher.now() - started
             refuse_fields(form, call.guards)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
@@ -234,9 +235,10 @@ class _Exchange:
         return await self.dispatcher.off_loop.threads.run(job.record.owner, work) if job.heavy else work()
 
     @asynccontextmanager
-    async def _open(self, prepared: PassedCall) -> AsyncIterator[_BegunAnswer]:
+    async def _open(
+        self, prepared: PassedCall, record: RequestRecord, deadlines: Deadlines
+    ) -> AsyncIterator[_BegunAnswer]:
         """Send the call, and yield its answer with the first piece of the body; closed on leaving."""
-        record = self.call.record
         before = self.dispatcher.now()
         try:
             response = await self.dispatcher.calls.send(prepared.sent, record)
@@ -255,7 +257,7 @@ class _Exchange:
         try:
             chunk = await response.read()
         finally:
-            self.call.record.waited += self.dispatcher.now() - before
+            self.call.record.note_waited(self.dispatcher.now() - before)
         if self._usage is not None:
             self._usage.see(chunk)
         return chunk
@@ -285,7 +287,8 @@ class _Exchange:
         length = answer.headers.get("content-length", "")
         if _LENGTH.fullmatch(length):
             headers["Content-Length"] = length
-        return await self.call.begin_stream({**headers, **answer_headers(self.call.record)})
+        record = self.call.record
+        return await self.call.begin_stream({**headers, **answer_headers(record), **stream_header(record)})
 
     async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
         """Relay the body. Raises UpstreamError where it breaks off, or ends before its last event."""

@@ -94,7 +94,7 @@ class HttpTransport:
 
     async def _connected(self, to: Destination, request: UpstreamRequest) -> Http1Connection:
         """Return a new connection. Raises UpstreamError."""
-        idle = POOL_IDLE if to.twice else ONCE_IDLE
+        idle, began = POOL_IDLE if to.twice else ONCE_IDLE, self._now()
         try:
             connection = await self.dialer.dial(to, idle, request.target.timeouts.connect)
         except OSError as error:
@@ -104,6 +104,7 @@ class HttpTransport:
         if connection.closed_unsent:
             connection.abort()
             raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=True, ours=True))
+        request.note_connected(self._now() - began)
         return connection
 
     def _raise(self, connection: Http1Connection, stale: bool) -> NoReturn:

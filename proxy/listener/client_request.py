@@ -17,10 +17,10 @@ _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Incoming(web.BaseRequest):
-    """A request. `cors` are the headers that let the web page that sent it read the answer, `chunked` says that the
-    answer has begun as a stream in chunks."""
+    """A request. `cors` are the headers that let the web page that sent it read the answer, `takes_comments`
+    says that the answer has begun as a stream of events in chunks, of which whole ones have been sent."""
 
-    chunked: bool = False
+    takes_comments: bool = False
     cors: Mapping[str, str] = MappingProxyType({})
 
     @cached_property
@@ -89,16 +89,17 @@ class PlainRequest(Incoming):
 
     __slots__ = (
         *("_cache", "_client_max_size", "_headers", "_payload", "_protocol", "_sent", "_target", "_writer"),
-        *("chunked", "content", "content_length", "found", "headers", "keep_alive", "method", "version"),
+        *("content", "content_length", "found", "headers", "keep_alive", "method", "takes_comments"),
+        "version",
     )
 
     headers: CIMultiDictProxy[str]
-    chunked: bool
     content: StreamReader
     content_length: int
     found: HeadFindings
     keep_alive: bool
     method: str
+    takes_comments: bool
     version: HttpVersion
     _sent: int
     _target: str
@@ -111,7 +112,7 @@ class PlainRequest(Incoming):
         self._client_max_size = max_body
         self._writer = None
         self._sent = 0
-        self.chunked = False
+        self.takes_comments = False
         self._payload = self.content = ReceivedBody(body)  # type: ignore[assignment]  # the part of it that is used
         self._headers = self.headers = head.headers
         self.method = head.method

@@ -40,7 +40,7 @@ EXPOSED: Final = ", ".join(
         "request-id, x-request-id",
         "x-dragoman-deployment, x-dragoman-attempts, x-dragoman-emulated, x-dragoman-dropped, x-dragoman-max-tokens",
         "x-dragoman-budget-route, x-dragoman-cache, x-dragoman-guarded, age, traceresponse",
-        "x-dragoman-upstream-request-id",
+        "x-dragoman-upstream-request-id, server-timing",
         "x-should-retry, retry-after, retry-after-ms",
         "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests",
         "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens",
@@ -94,17 +94,25 @@ class BrowserGuard:
     """Judges the requests of a listener that is bound to `listener`, a host name or an address; `hosts` and `origins`
     are the lists of the table under `settings`."""
 
-    __slots__ = ("_listener", "_origins", "_served", "_settings", "rules")
+    __slots__ = ("_listener", "_origins", "_served", "_settings", "_timing", "rules")
 
     def __init__(
-        self, listener: str, hosts: Sequence[str], origins: Sequence[str], settings: SettingNames = PUBLIC
+        self,
+        listener: str,
+        hosts: Sequence[str],
+        origins: Sequence[str],
+        settings: SettingNames = PUBLIC,
+        *,
+        timing: bool = False,
     ) -> None:
         self._listener = listener
         self._settings = settings
-        self.exchange(hosts, origins)
+        self.exchange(hosts, origins, timing=timing)
 
-    def exchange(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
-        """Replace the lists for requests from now on."""
+    def exchange(self, hosts: Sequence[str], origins: Sequence[str], *, timing: bool = False) -> None:
+        """Replace the lists for requests from now on. With `timing` the browsers of pages of allowed origins may show
+        them where the time of a request went."""
+        self._timing = timing
         self._origins = OriginPatterns.of(origins)
         self.rules = object()
         """Stands for these lists: what has passed by them need not be judged again while they are the same."""
@@ -140,11 +148,13 @@ class BrowserGuard:
     def _readable(self, origin: str) -> dict[str, str]:
         # Without Access-Control-Allow-Credentials: a browser must not add cookies or credentials by itself.
         allowed = "*" if self._origins.any else origin
-        return {"access-control-allow-origin": allowed, "access-control-expose-headers": EXPOSED}
+        shown = {"timing-allow-origin": allowed} if self._timing else {}
+        return {"access-control-allow-origin": allowed, "access-control-expose-headers": EXPOSED, **shown}
 
     def _preflight(self, origin: str, headers: Mapping[str, str]) -> dict[str, str]:
         answer = self._readable(origin)
         del answer["access-control-expose-headers"]
+        answer.pop("timing-allow-origin", None)
         answer["access-control-allow-methods"] = "GET, POST, DELETE"
         answer["access-control-max-age"] = str(PREFLIGHT_KEPT)
         # SDKs add headers with every version, and `*` would not cover Authorization.

@@ -72,7 +72,7 @@ def _probe_for(http: web.BaseRequest) -> bytes:
     """Return bytes without meaning at this point of the answer; none within an answer that is no stream."""
     if not http.writer.output_size:
         return _INTERIM
-    return _COMMENT if cast(Incoming, http).chunked else b""
+    return _COMMENT if cast(Incoming, http).takes_comments else b""
 
 
 def _drop_if_gone(transport: asyncio.Transport) -> bool:

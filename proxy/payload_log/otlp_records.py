@@ -14,7 +14,7 @@ from typing import Final
 
 import orjson
 
-from proxy.protobuf_wire import field, varint
+from proxy.tracing.protobuf_wire import field, varint
 
 EVENT: Final = "dragoman.payload"
 """The name of every record's event, and before the names of its attributes."""

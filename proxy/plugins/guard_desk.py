@@ -26,7 +26,8 @@ from proxy.plugins.request_texts import rewritten, texts_of
 from proxy.plugins.running_guard import RunningGuard
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
 from proxy.plugins.verdicts import Ask, Passed, Texts, ask_answer, ask_request, passed, stopped
-from proxy.request_record import NO_TEAM, GuardMarks, RequestRecord
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import NO_TEAM, RequestRecord
 
 
 class GuardedRequest(ClientRequest, Protocol):

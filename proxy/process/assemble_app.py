@@ -46,7 +46,7 @@ from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.huge_pages import use_huge_pages
-from proxy.process.kept_by_settings import keep_by_settings
+from proxy.process.kept_by_settings import keep_by_settings, use_settings
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader
@@ -135,7 +135,7 @@ class PublicGateway:
         self.presented.exchange(table.tls)
         show_table(self.shown, table)
         server = table.loaded.config.server
-        self.guard.exchange(server.hosts, server.cors.origins)
+        use_settings(self.gateway, self.guard, server)
         await self.tracing.use(server.tracing, table.snapshot)
         await self.discovered.use(table.snapshot)
         await self.plugins.use_sinks(table)
@@ -216,7 +216,7 @@ async def public_gateway(
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        kept = keep_by_settings(gateway, shared, server, metrics)
+        kept = keep_by_settings(gateway, guard, shared, server, metrics)
         services = [lag.run, memory.run, checks.run, *kept, *limits.services]
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
         rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)

@@ -14,6 +14,7 @@ from proxy.conversations.response_entries import MOST_BYTES
 from proxy.conversations.stored_responses import MOST_CONTINUED
 from proxy.gateway.handle_request import Gateway
 from proxy.gateway.restore_thinking import TURN_SECONDS
+from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.shared_state.redis_sync import SharedState
 from proxy.shared_state.shared_entries import EntryRules, SharedEntries
 from proxy.telemetry.metrics import Metrics
@@ -37,12 +38,19 @@ ALONE: Final = (
 )
 
 
+def use_settings(gateway: Gateway, guard: BrowserGuard, server: ServerSection) -> None:
+    """Let the hosts and pages of a table call from now on, and clients get receipts as it says."""
+    guard.exchange(server.hosts, server.cors.origins, timing=server.receipt)
+    gateway.use_receipts(on=server.receipt)
+
+
 def keep_by_settings(
-    gateway: Gateway, shared: SharedState | None, server: ServerSection, metrics: Metrics
+    gateway: Gateway, guard: BrowserGuard, shared: SharedState | None, server: ServerSection, metrics: Metrics
 ) -> Iterator[Callable[[], Work]]:
     """Set what the gateway keeps, watch how much it is, and yield the services that share it with other processes; none
     where the table has no `shared`."""
     responses = server.keep_responses
+    use_settings(gateway, guard, server)
     gateway.turns.off = server.keep_thinking == "off"
     gateway.responses.off = responses.where == "off"
     gateway.responses.entries.kept = KeptEntries(responses.memory, responses.lifetime)

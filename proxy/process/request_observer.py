@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
-from proxy.gateway.handle_request import outcome_of
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
 from proxy.telemetry.line_sampling import LineSampling
@@ -19,6 +18,7 @@ from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import FinishedObserver, ObserverGuard
 from proxy.telemetry.plain_lines import PlainLines
+from proxy.telemetry.request_outcomes import outcome_of
 
 Observe = Callable[[RequestRecord, float | None], None]
 """Takes a finished request and its cost in USD, `None` if it is unknown."""

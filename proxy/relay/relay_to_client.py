@@ -26,6 +26,7 @@ from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
+from proxy.request_outcomes import STALL
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, Renderer
 from proxy.upstream.transport import Take, fail
@@ -62,7 +63,7 @@ class Relay:
     the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
     `note_end` takes why each choice ended, for a sampled request.
-    `_content` says whether content has come since the limits were renewed last.
+    `_content` says whether content has come since the limits were renewed last, `sent_at` is when bytes were sent last.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -83,6 +84,7 @@ class Relay:
     _expected: int = field(init=False)
     _finished: int = 0
     size: int = 0
+    sent_at: float = field(init=False)
     _reported_at: int = 0
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
@@ -104,6 +106,7 @@ class Relay:
 
     def __post_init__(self) -> None:
         self._expected = self.request.choices
+        self.sent_at = self._now()
 
     async def run(self) -> None:
         """Write every frame but `held` and the renderer's end, which are the caller's to write.
@@ -121,7 +124,7 @@ class Relay:
                 try:
                     await hand_each(stream, self._piece_came, self._run_came, self._shorten)
                 except BaseException:
-                    record.waited += self._now() - self._idle_since
+                    record.note_waited(self._now() - self._idle_since)
                     raise
                 finally:
                     self._settle()
@@ -181,7 +184,7 @@ class Relay:
 
     async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
         """Do what `_emit` does, with the events read and written in a thread. Nothing else touches this object then."""
-        self.record.waited += self._now() - self._idle_since
+        self.record.note_waited(self._now() - self._idle_since)
         self.deadlines.pause()
         self._send(await aside(lambda: self._frames(take())))
         await self._until_read()
@@ -207,11 +210,14 @@ class Relay:
                     plain = text + padding if found else b""
                 if text and plain and (not plain.translate(None, PLAIN) or (text := self._odd(text, plain))):
                     now = self._now
-                    self._waited += now() - self._idle_since
+                    waited = now() - self._idle_since
+                    self._waited += waited
+                    if waited > STALL:
+                        self.record.note_stall(waited)
                     self._texts += 1
                     self._length += len(text)
                     sent = self.write(text.join(around))
-                    self._idle_since = self.deadlines.content_at = now()
+                    self._idle_since = self.sent_at = self.deadlines.content_at = now()
                     if isinstance(sent, bool):
                         return True
                     self._unread = sent
@@ -249,7 +255,7 @@ class Relay:
         """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
         broken, or every choice has ended."""
         self._short = self._form = None
-        self.record.waited += self._now() - self._idle_since
+        self.record.note_waited(self._now() - self._idle_since)
         self._pass_on(parts)
         self._idle_since = self._renew()
         going = self._unread is None and self._broken is None and self._rest is None
@@ -268,11 +274,14 @@ class Relay:
         if frames is None:
             return self._piece_came((run,))
         record = self.record
-        record.waited += came - self._idle_since
+        waited = came - self._idle_since
+        record.waited += waited
+        if waited > STALL:
+            record.note_stall(waited)
         record.chunks += len(run.literals)
         self.size += run.size
         sent = self.write(frames)
-        self._idle_since = self.deadlines.advance()
+        self._idle_since = self.sent_at = self.deadlines.advance()
         form = None if self._decoder is None else self._decoder.around()
         if form is not self._form:
             self._learn(form, run)
@@ -299,7 +308,8 @@ class Relay:
         self.deadlines.pause()
         before = self._now()
         await sent
-        took = self._now() - before
+        self.sent_at = self._now()
+        took = self.sent_at - before
         if took > OWN_WORK:
             self.record.client_waited += took
 
@@ -366,6 +376,7 @@ class Relay:
             self.held += data
         elif data:
             sent = self.write(data)
+            self.sent_at = self._now()
             if not isinstance(sent, bool):
                 self._unread = sent
 

@@ -55,6 +55,8 @@ def make_target(
             *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
             *(timeouts.progress, timeouts.stream, timeouts.answer),
             written=_written("timeouts.", settings),
+            keep_alive=None if timeouts.keep_alive == "off" else timeouts.keep_alive,
+            keep_alive_json=timeouts.keep_alive_json,
         ),
         stream_upstream=settings.stream_upstream,
         retries=Retries(retries.attempts, retries.safety, retries.same_deployment, own_budget),

@@ -11,6 +11,7 @@ from providers.failure import FailureKind
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
+from proxy.hedging.hedge_rules import HedgeRules
 from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
 from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
@@ -52,7 +53,7 @@ class Plan:
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
     behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
     operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
-    (None = none), `affinity` those of its conversations.
+    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: there are none).
     """
 
     asked: str
@@ -65,6 +66,7 @@ class Plan:
     same_space: bool = False
     cache: CacheRules | None = None
     affinity: AffinityRules = BUILT_IN
+    hedge: HedgeRules | None = None
     out_of_service: tuple[Target, ...] = ()
 
     @property
@@ -159,9 +161,8 @@ def _ordered(snapshot: Snapshot, team: Team, meaning: _NameMeaning, load: Load) 
     found = meaning.found
     if isinstance(found, Route):
         return _plan_route(snapshot, team, found, meaning, load)
-    targets = tuple(_order_targets(found, load))
-    plan = (meaning.asked, found.label, targets, False, meaning.steps)
-    return Plan(*plan, cache=found.model.cache, affinity=found.model.affinity)
+    plan = (meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps)
+    return Plan(*plan, {}, {}, False, found.model.cache, found.model.affinity, found.model.hedge)
 
 
 def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> Match | None:
@@ -211,7 +212,7 @@ def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMean
     settings = settings_of(snapshot, team, route)
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in settings.fallbacks.items()}
     found = (meaning.asked, route.name, targets, True, tuple(steps), fallbacks)
-    return Plan(*found, same_space=settings.same_space, cache=settings.cache, affinity=settings.affinity)
+    return Plan(*found, {}, settings.same_space, settings.cache, settings.affinity, settings.hedge)
 
 
 def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
@@ -225,7 +226,8 @@ def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
             found = find(snapshot, name)
             if found is None:
                 return settings
-            return settings.over(RouteSettings(cache=found.model.cache, affinity=found.model.affinity), name)
+            model = found.model
+            return settings.over(RouteSettings(cache=model.cache, affinity=model.affinity, hedge=model.hedge), name)
         settings = settings.over(inner.own_settings, inner.name)
         route = inner
     return settings

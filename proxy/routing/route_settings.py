@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from config.sections.affinity_section import AffinitySection
-from config.sections.cache_section import CacheSection
 from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection
+from config.table.table_schema import DeploymentSettings
 from providers.failure import FailureKind
+from proxy.hedging.hedge_rules import HedgeRules, hedge_rules
 from proxy.routing.affinity_rules import BUILT_IN, AffinityRules, affinity_rules
 from proxy.routing.cache_rules import CacheRules, cache_rules
 
@@ -22,7 +22,8 @@ class RouteSettings:
     """The settings of a route that are about its targets as a whole.
 
     `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of all targets may be
-    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` those of conversations. `written`
+    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` those of conversations,
+    `hedge` those of second attempts (`None`: there are none). `written`
     are the names of the settings that the operator wrote at this route: each other one has its built-in value, or that
     of `defaults`. `fallbacks_of` is the route that the fallbacks were taken from, empty for its own. Every field but
     these two has the name that it has in the table.
@@ -32,6 +33,7 @@ class RouteSettings:
     same_space: bool = False
     cache: CacheRules | None = None
     affinity: AffinityRules = BUILT_IN
+    hedge: HedgeRules | None = None
     written: frozenset[str] = frozenset()
     fallbacks_of: str = ""
 
@@ -43,15 +45,13 @@ class RouteSettings:
         return replace(self, **taken, written=self.written | inner.written, fallbacks_of=source)
 
 
-def route_settings(
-    route: RouteSection, default_cache: CacheSection | None, default_affinity: AffinitySection | None
-) -> RouteSettings:
-    """Return the settings of a route as the table has them; `default_cache` and `default_affinity` are those of
-    `defaults`."""
+def route_settings(route: RouteSection, defaults: DeploymentSettings) -> RouteSettings:
+    """Return the settings of a route as the table has them, where it has none those of `defaults`."""
     written = frozenset(route.model_fields_set.intersection(ROUTE_SETTINGS))
-    cache = cache_rules(default_cache if route.cache is None else route.cache)
-    affinity = affinity_rules(default_affinity if route.affinity is None else route.affinity)
-    return RouteSettings(_fallbacks(route.fallbacks), route.same_space, cache, affinity, written)
+    cache = cache_rules(defaults.cache if route.cache is None else route.cache)
+    affinity = affinity_rules(defaults.affinity if route.affinity is None else route.affinity)
+    hedge = hedge_rules(defaults.hedge if route.hedge is None else route.hedge)
+    return RouteSettings(_fallbacks(route.fallbacks), route.same_space, cache, affinity, hedge, written)
 
 
 def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:

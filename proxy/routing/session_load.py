@@ -6,7 +6,7 @@ from typing import Literal
 from providers.frozen_record import record
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.request_record import AffinityOutcome
+from proxy.request_outcomes import AffinityOutcome
 from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import Load, MemberLoad
 from proxy.routing.session_affinity import MemberGroup, MemberRanks, rank, within_load

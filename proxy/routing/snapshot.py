@@ -21,6 +21,7 @@ from config.time_zones import zone_named
 from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
+from proxy.hedging.hedge_rules import HedgeRules, model_hedge
 from proxy.limits.limit import ALL, UNLIMITED, EachUser, Limits, ScopeBudget, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.affinity_rules import BUILT_IN, OFF, AffinityRules, member_group, model_affinity, under_policy
@@ -51,8 +52,7 @@ class Model:
     answer cache (`None`: no cache), and whether the list of models names it.
 
     `affinity` are its rules for conversations, `placing` the same as they hold under its policy, and `group` are its
-    targets as a conversation may be placed at (`None`: no conversation is).
-    """
+    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are those of second attempts."""
 
     name: str
     policy: str
@@ -62,6 +62,7 @@ class Model:
     affinity: AffinityRules = BUILT_IN
     placing: AffinityRules = OFF
     group: MemberGroup | None = None
+    hedge: HedgeRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +319,8 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
     away = [position for position, target in enumerate(targets) if target.out_of_service]
     labels, weights = [target.label for target in targets], [target.weight for target in targets]
     group = member_group(name, model.policy, labels, weights, away)
-    cache = model_cache(loaded.config, name)
-    return Model(name, model.policy, tuple(targets), cache, model.listed, affinity, placing, group)
+    cache, hedge = model_cache(loaded.config, name), model_hedge(loaded.config, name)
+    return Model(name, model.policy, tuple(targets), cache, model.listed, affinity, placing, group, hedge)
 
 
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
@@ -391,7 +392,7 @@ def _routes(routes: Mapping[str, RouteSection], config: GatewayConfig) -> dict[s
 
 def _route(name: str, route: RouteSection, config: GatewayConfig) -> Route:
     members = tuple(RouteMember(member.target, member.weight) for member in route.targets)
-    settings = route_settings(route, config.defaults.cache, config.defaults.affinity)
+    settings = route_settings(route, config.defaults)
     placing = under_policy(settings.affinity, route.policy, written=route.affinity is not None)
     names, weights = [member.name for member in members], [member.weight for member in members]
     group = member_group(name, route.policy, names, weights)

@@ -12,7 +12,16 @@ from proxy.surfaces.response.chat import ChatRenderer
 from proxy.surfaces.response.models_list import model_body, models_body
 from proxy.surfaces.response.text import TextRenderer
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import NO_CONTEXT, AnswerFacts, Endpoint, ModelCard, ReadAction, Renderer, RequestContext
+from proxy.surfaces.surface import (
+    KEEP_ALIVE,
+    NO_CONTEXT,
+    AnswerFacts,
+    Endpoint,
+    ModelCard,
+    ReadAction,
+    Renderer,
+    RequestContext,
+)
 
 MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, AnswerStyle], Renderer]
 
@@ -57,6 +66,7 @@ class CompletionSurface:
     envelope: Callable[[ErrorFacts, int], dict[str, object]]
     renderers: Mapping[Operation, MakeRenderer] = field(default_factory=lambda: RENDERERS)
     reads_context: bool = False
+    keep_alive: bytes = KEEP_ALIVE
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

@@ -101,6 +101,10 @@ AZURE: Final = ("/openai/v1", "/openai")
 """The prefixes of OpenAI's paths at Azure, in its newer API and in the one with an `api-version`."""
 
 
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+"""A comment, which clients of event streams skip (HTML standard, "Parsing an event stream")."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One method of one path of a surface, and its action. A path may have a NAME or a MODEL."""
@@ -227,6 +231,10 @@ class Surface(Protocol):
     @property
     def default_vendor(self) -> str | None:
         """The vendor of model names that resolve to nothing without one; None = no vendor."""
+
+    @property
+    def keep_alive(self) -> bytes:
+        """What a client of a stream is sent in silence: it means nothing at any place between two events."""
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

@@ -16,7 +16,7 @@ from proxy.errors import NO_RETRY, ErrorFacts, FieldProblem, GatewayError, inval
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
-from proxy.request_record import RefusingLimit
+from proxy.request_outcomes import RefusingLimit
 
 SPREAD: Final = 0.25
 """The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""

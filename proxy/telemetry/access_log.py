@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from providers.completion import Usage
-from proxy.request_record import Attempt, RefusingLimit, RequestRecord
+from proxy.receipt.request_parts import milliseconds_of_parts, tokens_per_second
+from proxy.request_outcomes import RefusingLimit
+from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.log_writer import MAX_LINE
 
@@ -64,6 +66,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     if record.outcome == "shed":
         return fields
     _add_answer(fields, record, cost)
+    if record.receipt is not None:
+        _add_receipt(fields, record)
     for attempt in record.attempts:
         if attempt.outcome != "ok" or attempt.repeats:
             _add_failures(fields, record)
@@ -85,12 +89,7 @@ def _limit(limit: RefusingLimit) -> dict[str, object]:
 
 
 def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
-    if record.client_waited >= SHOWN_WAIT:
-        fields["client_ms"] = _milliseconds(record.client_waited)
-    if record.limit_waited >= SHOWN_WAIT:
-        fields["limit_ms"] = _milliseconds(record.limit_waited)
-    if record.first_content is not None:
-        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    _add_times(fields, record)
     if (usage := record.counted) is not None:
         _add_usage(fields, usage)
     _add_cost(fields, record, cost)
@@ -98,10 +97,32 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["cache"] = record.cache.result
     if (affinity := record.affinity) is not None:
         fields["affinity"] = affinity
+    if record.hedge is not None:
+        fields["hedge"] = record.hedge
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
+
+
+def _add_receipt(fields: dict[str, object], record: RequestRecord) -> None:
+    """Add where the time went, as the client's receipt has it up to the head."""
+    fields["parts_ms"] = milliseconds_of_parts(record, record.finished)
+    if (pace := tokens_per_second(record, record.finished)) is not None:
+        fields["tokens_per_second"] = int(pace * 100 + 0.5) / 100
+    if record.marks is not None and record.marks.stalls:
+        fields["stalls"], fields["stalled_ms"] = record.marks.stalls, _milliseconds(record.marks.stalled)
+
+
+def _add_times(fields: dict[str, object], record: RequestRecord) -> None:
+    if record.client_waited >= SHOWN_WAIT:
+        fields["client_ms"] = _milliseconds(record.client_waited)
+    if record.limit_waited >= SHOWN_WAIT:
+        fields["limit_ms"] = _milliseconds(record.limit_waited)
+    if record.first_content is not None:
+        fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
+    if record.keep_alives:
+        fields["keep_alives"] = record.keep_alives
 
 
 def _add_cost(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
@@ -153,6 +174,8 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         fields["upstream_request_id"] = attempt.vendor_id
     if attempt.cause is not None:
         fields["cause"] = attempt.cause
+    if attempt.hedge:
+        fields["hedge"] = True
     if attempt.maybe_executed:
         fields["maybe_executed"] = True
     return fields
@@ -227,11 +250,12 @@ def _attempt_text(attempt: Attempt) -> str:
     """Return for example `a/m/eu: server 500: The upstream failed.`, with the cause where there was no connection, and
     whether the vendor may have generated an answer all the same."""
     cause = f" ({attempt.cause})" if attempt.cause is not None else ""
-    maybe = " (maybe executed)" if attempt.maybe_executed else ""
+    marks = " (hedge)" if attempt.hedge else ""
+    marks += " (maybe executed)" if attempt.maybe_executed else ""
     status = f" {attempt.status}" if attempt.status is not None else ""
     message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
     vendor_id = f" [{attempt.vendor_id}]" if attempt.vendor_id else ""
-    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}{vendor_id}"
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{marks}{message}{vendor_id}"
 
 
 def _shown(text: str, most: int) -> str:

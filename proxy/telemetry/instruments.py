@@ -79,6 +79,12 @@ class CounterInstrument(Instrument):
 
     kind = "counter"
 
+    def started(self, values: Iterable[str]) -> "CounterInstrument":
+        """Start a series for each value of its one label, and return it."""
+        for value in values:
+            self.start(value)
+        return self
+
     def _samples(self, series: Series) -> Iterator[tuple[Key, float]]:
         yield (f"{self.name}_total", series.labels), series.row[0]
 

@@ -111,6 +111,41 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("limit_ms", "number", "ms", "1 ms or more", "Waiting for a limit.", "250.0"),
     LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
+    LineField(
+        "parts_ms",
+        "object",
+        "ms",
+        "`server.receipt` is on",
+        "Where the time went, as in the client's `Server-Timing` header: `gateway`, `client`, `queue`, `cache`, "
+        "`attempt1` and so on, `attempts`, `backoff`, `connect`, `vendor`, `body`, `stream`. Together they are "
+        "`duration_ms`.",
+        '{"gateway":0.42,"attempt1":250.0,"vendor":812.04,"stream":437.54}',
+    ),
+    LineField(
+        "tokens_per_second",
+        "number",
+        "tokens/s",
+        "`server.receipt` is on, and a stream had content",
+        "Of the response, from its first content to its end.",
+        "41.7",
+    ),
+    LineField(
+        "stalls",
+        "integer",
+        "",
+        "`server.receipt` is on, and there were some",
+        "How often the vendor sent nothing for longer than a second after the first content.",
+        "1",
+    ),
+    LineField("stalled_ms", "number", "ms", "there are `stalls`", "How long they were in all.", "1500.2"),
+    LineField(
+        "keep_alives",
+        "integer",
+        "",
+        "there were some",
+        "Signs of life that the client got in silence; the first one before any content has set the status to 200.",
+        "2",
+    ),
     LineField("prompt_tokens", "integer", "tokens", "known or estimated", _BILLED, "6"),
     LineField("completion_tokens", "integer", "tokens", "known or estimated", _BILLED, "2"),
     LineField(
@@ -167,6 +202,18 @@ REQUEST_FIELDS: Final = (
         '"kept"',
     ),
     LineField(
+        "hedge",
+        "text",
+        "",
+        "its name has second attempts, and the first was late",
+        "`won` if the second attempt answered first; `lost` if the first did; `failed` if the second failed; "
+        "`cancelled` if the request ended before. If there was no second attempt: `refused_share` if too many requests "
+        "had one; `refused_cap` if cancelled calls cost enough in this hour; `refused_busy` if no other deployment had "
+        "a slot and room in its limits; `refused_target` if none was healthy or could honour the request; `closed` if "
+        "half of the deployments are late.",
+        '"won"',
+    ),
+    LineField(
         "emulated",
         "list of texts",
         "",
@@ -179,8 +226,9 @@ REQUEST_FIELDS: Final = (
         "attempts",
         "list",
         "",
-        "some failed",
-        "The attempts that failed, in their order; their fields stand below.",
+        "some did not answer",
+        "The attempts that failed, or that ended because another answered (`superseded`), in their order; their "
+        "fields stand below.",
         '[{"deployment":"a/m/eu","outcome":"server","status":500,"message":"The upstream failed."}]',
     ),
     LineField(
@@ -223,6 +271,7 @@ ATTEMPT_FIELDS: Final = (
         '"The upstream failed."',
     ),
     LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),
+    LineField("hedge", "true", "", "it is one", "A second attempt, made because the first was late.", "true"),
     LineField(
         "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated an answer.", "true"
     ),

@@ -23,7 +23,8 @@ from prometheus_client.utils import floatToGoString
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
-from proxy.request_record import AFFINITY_OUTCOMES, OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
+from proxy.request_outcomes import AFFINITY_OUTCOMES, HEDGE_OUTCOMES
+from proxy.request_record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
 from proxy.telemetry.instruments import (
     CounterInstrument,
     GaugeInstrument,
@@ -125,8 +126,7 @@ class Metrics:
         self._denied = make.counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
         self._aborts = make.counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
         self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
-        for reason in OverloadReason:
-            self._sheds.start(reason.value)
+        self._sheds.started([reason.value for reason in OverloadReason])
         self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
         self._faults = make.counter(
             "observer_failures", "Faults of what observes requests; responses are not affected.", ("observer",)
@@ -139,9 +139,9 @@ class Metrics:
             "stored": make.counter("cache_stored", "Answers put into the answer cache.", ("model",)),
         }
         text = "Requests for names with affinity by what became of it: kept is the deployment of the conversation."
-        self._affinity = make.counter("affinity", text, ("outcome",))
-        for outcome in AFFINITY_OUTCOMES:
-            self._affinity.start(outcome)
+        self._affinity = make.counter("affinity", text, ("outcome",)).started(AFFINITY_OUTCOMES)
+        text = "Requests of names with second attempts whose first was late, by what became of the second or why not."
+        self._hedges = make.counter("hedges", text, ("outcome",)).started(HEDGE_OUTCOMES)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
@@ -166,6 +166,8 @@ class Metrics:
         self._counts.add(record, cost)
         if (outcome := record.affinity) is not None:
             self._add(self._affinity, outcome)
+        if record.hedge is not None:
+            self._add(self._hedges, record.hedge)
 
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment as begun (1) or ended (-1)."""

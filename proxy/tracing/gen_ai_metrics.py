@@ -1,7 +1,5 @@
-"""What finished requests add to the histograms that are sent by OTLP, under OpenTelemetry's names for generative AI.
-
-Source: the metrics of the conventions for generative AI as released with semantic-conventions 1.37 to 1.41, which
-dashboards know, with their buckets; what semantic-conventions-genai has instead (November 2026) is in development.
+"""What finished requests add to the metrics that are sent by OTLP, under OpenTelemetry's names for generative AI
+(`proxy.tracing.metric_names`).
 
 Rows are plain numbers, changed on the event loop's thread alone and copied by whoever sends them, as those of
 `proxy.telemetry.instruments`.
@@ -12,45 +10,28 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from providers.completion import Usage
 from proxy.request_record import RequestRecord
-from proxy.tracing.gen_ai_words import OTHER_OPERATION, CalledDeployments, operation_of
-
-TOKENS: Final = "gen_ai.client.token.usage"
-DURATION: Final = "gen_ai.client.operation.duration"
-FIRST_TOKEN: Final = "gen_ai.server.time_to_first_token"  # noqa: S105 - a metric's name
+from proxy.tracing.gen_ai_words import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
+from proxy.tracing.metric_names import OPERATION, SHAPES, Labels, Names, Quantity
 
 MOST_SERIES: Final = 1000
 """Combinations of labels; more are not counted here."""
 
-
-@dataclass(frozen=True, slots=True)
-class HistogramShape:
-    """A metric: its unit, its meaning and the bounds of its buckets."""
-
-    unit: str
-    text: str
-    bounds: tuple[float, ...]
-
-
-SHAPES: Final[Mapping[str, HistogramShape]] = {
-    TOKENS: HistogramShape("{token}", "Tokens of a request.", tuple(float(4**power) for power in range(14))),
-    DURATION: HistogramShape("s", "Duration of a request.", tuple(0.01 * 2**power for power in range(14))),
-    FIRST_TOKEN: HistogramShape(
-        "s",
-        "Time to the first content of a stream.",
-        (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
-    ),
-}
-
-Labels = tuple[tuple[str, str], ...]
+_PARTS: Final = (
+    (Quantity.CACHE_READ, "prompt_details", "cached_tokens"),
+    (Quantity.CACHE_WRITE, "prompt_details", "cache_write_tokens"),
+    (Quantity.REASONING, "completion_details", "reasoning_tokens"),
+)
+"""Parts of a usage that are counted by themselves, if the vendor reported them."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramValues:
     """One series: how many observations are in each bucket and beyond the last, the least and the largest of them, and
-    their sum."""
+    their sum. A counter has its sum alone."""
 
     name: str
     labels: Labels
@@ -60,13 +41,21 @@ class HistogramValues:
     sum: float
 
 
-class GenAiMetrics:
-    """Counts finished requests since `started`, in unix seconds."""
+class _Called(NamedTuple):
+    """What a request of a kind is measured as: its labels, none if it is not measured, and its duration."""
 
-    def __init__(self, deployments: CalledDeployments) -> None:
+    labels: Labels
+    duration: Quantity
+
+
+class GenAiMetrics:
+    """Counts finished requests since `started`, in unix seconds, under these names."""
+
+    def __init__(self, deployments: CalledDeployments, names: Names = OPERATION) -> None:
         self.started = time.time()
+        self._names = names
         self._rows: dict[tuple[str, Labels], list[float]] = {}
-        self._labels: dict[tuple[str, str, str, str, str], Labels] = {}
+        self._called: dict[tuple[str, str, str, str, str], _Called] = {}
         self._deployments = deployments
         self._table = deployments.by_label
 
@@ -79,16 +68,27 @@ class GenAiMetrics:
         key = (record.path, method, record.model, label, error)
         if self._table is not self._deployments.by_label:
             self._table = self._deployments.by_label
-            self._labels.clear()
-        labels = self._labels.get(key) or self._found(key)
+            self._called.clear()
+        labels, duration = self._called.get(key) or self._found(key)
         if not labels:
             return
-        self._observe(DURATION, labels, record.finished - record.started)
+        self._observe(duration, labels, record.finished - record.started)
         if (usage := record.counted) is not None:
-            self._observe(TOKENS, (*labels, ("gen_ai.token.type", "input")), usage.prompt_tokens)
-            self._observe(TOKENS, (*labels, ("gen_ai.token.type", "output")), usage.completion_tokens)
-        if record.first_content is not None:
-            self._observe(FIRST_TOKEN, labels, record.first_content - record.started)
+            self._add_usage(labels, usage)
+        first = record.first_content
+        if first is not None:
+            self._observe(Quantity.FIRST_TOKEN, labels, first - record.started)
+            self._observe(Quantity.FIRST_CHUNK, labels, first - record.started)
+            if (more := record.chunks - 1) > 0:
+                self._observe(Quantity.CHUNK, labels, (record.finished - first) / more, more)
+
+    def _add_usage(self, labels: Labels, usage: Usage) -> None:
+        self._observe(Quantity.INPUT, labels, usage.prompt_tokens)
+        self._observe(Quantity.OUTPUT, labels, usage.completion_tokens)
+        for quantity, details, name in _PARTS:
+            reported: Mapping[str, int] | None = getattr(usage, details)
+            if reported and (count := reported.get(name)):
+                self._observe(quantity, labels, count)
 
     def values(self) -> Iterator[HistogramValues]:
         """Yield every series as it is now. May be called in any thread."""
@@ -96,18 +96,21 @@ class GenAiMetrics:
             *counts, least, most, total = row.copy()
             yield HistogramValues(name, labels, tuple(map(int, counts)), least, most, total)
 
-    def _observe(self, name: str, labels: Labels, value: float) -> None:
-        row = self._rows.get((name, labels))
-        bounds = SHAPES[name].bounds
-        if row is None:
-            if len(self._rows) >= MOST_SERIES:
-                return
-            row = self._rows[name, labels] = [*[0.0] * (len(bounds) + 1), math.inf, -math.inf, 0.0]
-        row[bisect_left(bounds, value)] += 1
-        row[-3], row[-2] = min(row[-3], value), max(row[-2], value)
-        row[-1] += value
+    def _observe(self, quantity: Quantity, labels: Labels, value: float, times: int = 1) -> None:
+        """Add a value, so many times, to each metric that a quantity has."""
+        for name, more in self._names.get(quantity, ()):
+            key = (name, (*labels, *more) if more else labels)
+            row = self._rows.get(key)
+            bounds = SHAPES[name].bounds
+            if row is None:
+                if len(self._rows) >= MOST_SERIES:
+                    continue
+                row = self._rows[key] = [*[0.0] * (len(bounds) + 1), math.inf, -math.inf, 0.0]
+            row[bisect_left(bounds, value)] += times
+            row[-3], row[-2] = min(row[-3], value), max(row[-2], value)
+            row[-1] += value * times
 
-    def _found(self, key: tuple[str, str, str, str, str]) -> Labels:
+    def _found(self, key: tuple[str, str, str, str, str]) -> _Called:
         path, method, model, label, error = key
         operation = operation_of(path, method)
         called = self._deployments.of(label)
@@ -120,8 +123,9 @@ class GenAiMetrics:
             labels = (*labels, ("server.address", called.address))
         if error:
             labels = (*labels, ("error.type", error))
-        found = () if operation == OTHER_OPERATION else labels
-        if len(self._labels) >= MOST_SERIES:
-            self._labels.clear()
-        self._labels[key] = found
+        duration = Quantity.INFERENCE if operation in GENERATING else Quantity.OTHER
+        found = _Called(() if operation == OTHER_OPERATION else labels, duration)
+        if len(self._called) >= MOST_SERIES:
+            self._called.clear()
+        self._called[key] = found
         return found

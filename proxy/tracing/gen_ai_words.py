@@ -23,6 +23,9 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     **{task: task.value for task in Task if task is not Task.EMBEDDINGS},
 }
 
+GENERATING: Final = frozenset({OPERATIONS[Operation.CHAT], OPERATIONS[Operation.COMPLETIONS]})
+"""The operations that the conventions call inference."""
+
 OTHER_OPERATION: Final = "request"
 """Whatever asks no model: lists of models, stored responses, usage."""
 

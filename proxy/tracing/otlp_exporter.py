@@ -21,8 +21,10 @@ from opentelemetry.sdk.metrics.export import (
     HistogramDataPoint,
     Metric,
     MetricsData,
+    NumberDataPoint,
     ResourceMetrics,
     ScopeMetrics,
+    Sum,
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
@@ -31,8 +33,9 @@ from config.sections.tracing_section import TracingSection
 from providers.vendor_credential import reveal
 from proxy.trace_context import NoteValue
 from proxy.tracing.collector_link import CollectorLink
-from proxy.tracing.gen_ai_metrics import SHAPES, GenAiMetrics
+from proxy.tracing.gen_ai_metrics import GenAiMetrics
 from proxy.tracing.gen_ai_words import CalledDeployments
+from proxy.tracing.metric_names import SHAPES
 from proxy.tracing.span_bytes import export_bytes, resource_bytes, scope_bytes, span_bytes
 from proxy.tracing.span_values import FinishedRequest, spans_of
 from proxy.version import VERSION
@@ -118,15 +121,19 @@ def resource_of(settings: TracingSection, worker: int | None = None) -> Resource
 
 
 def metrics_data(metrics: GenAiMetrics, resource: Resource) -> MetricsData:
-    """Return the histograms as they are now, counted since the gateway began to count."""
-    scope = ScopeMetrics(InstrumentationScope(SCOPE, VERSION), [*_histograms(metrics)], "")
+    """Return the histograms and counters as they are now, counted since the gateway began to count."""
+    scope = ScopeMetrics(InstrumentationScope(SCOPE, VERSION), [*_series(metrics)], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 
 
-def _histograms(metrics: GenAiMetrics) -> Iterator[Metric]:
+def _series(metrics: GenAiMetrics) -> Iterator[Metric]:
     start, now = int(metrics.started * _NANO), time.time_ns()
     points: dict[str, list[HistogramDataPoint]] = {}
+    counts: dict[str, list[NumberDataPoint]] = {}
     for each in metrics.values():
+        if not SHAPES[each.name].bounds:
+            counts.setdefault(each.name, []).append(NumberDataPoint(dict(each.labels), start, now, int(each.sum)))
+            continue
         point = HistogramDataPoint(
             attributes=dict(each.labels),
             start_time_unix_nano=start,
@@ -142,3 +149,7 @@ def _histograms(metrics: GenAiMetrics) -> Iterator[Metric]:
     for name, found in points.items():
         shape = SHAPES[name]
         yield Metric(name, shape.text, shape.unit, Histogram(found, AggregationTemporality.CUMULATIVE))
+    for name, counted in counts.items():
+        shape = SHAPES[name]
+        total = Sum(counted, AggregationTemporality.CUMULATIVE, is_monotonic=True)
+        yield Metric(name, shape.text, shape.unit, total)

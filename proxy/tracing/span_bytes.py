@@ -12,8 +12,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from proxy.protobuf_wire import LIMIT, SMALL, field, varint
 from proxy.trace_context import SAMPLED, NoteValue
+from proxy.tracing.protobuf_wire import LIMIT, SMALL, field, varint
 from proxy.tracing.span_values import MOST_LABELS, Side, SpanCounts, SpanLabels, SpanValues
 
 _KINDS: Final = {Side.SERVER: b"\x30\x02", Side.CLIENT: b"\x30\x03"}

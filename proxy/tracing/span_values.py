@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from providers.completion import Usage
+from proxy.receipt.request_parts import UNITS, parts_of, tokens_per_second
+from proxy.request_outcomes import FAULTLESS, SUPERSEDED
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
 from proxy.tracing.gen_ai_words import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
@@ -113,9 +115,10 @@ def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterat
     counts = _counts(record.usage)
     billed = counts if record.counted is record.usage else _counts(record.counted)
     yield _request_span(request, operation, deployments, billed)
-    for number, attempt in enumerate(record.attempts, 1):
+    for place, attempt in enumerate(record.attempts, 1):
+        number = attempt.number or place
         called = deployments.of(attempt.deployment)
-        answered = number == len(record.attempts) and attempt.outcome == "ok"
+        answered = place == len(record.attempts) and attempt.outcome == "ok"
         yield _attempt_span(request, number, attempt, operation, called, counts if answered else None)
 
 
@@ -205,6 +208,8 @@ def _request_span(
         said[name] = clean(value) if isinstance(value, str) else value
     if record.first_content is not None:
         said["gen_ai.response.time_to_first_chunk"] = record.first_content - record.started
+    if record.receipt is not None:
+        said.update(_receipt(record))
     if record.cache is not None:
         said["dragoman.cache"] = record.cache.result
     if record.emulated:
@@ -222,6 +227,18 @@ def _request_span(
     failed = record.outcome not in _FAULTLESS
     ids = (trace.span_id, trace.parent_id, True)
     return SpanValues(labels, trace, *ids, start, end, said, _first_content(record, base), failed, None, counts)
+
+
+def _receipt(record: RequestRecord) -> Iterator[tuple[str, NoteValue]]:
+    """Yield where the time went, in seconds. The attempts that gave no response have spans of their own."""
+    for part in parts_of(record, record.finished):
+        if part.attempt is None:
+            yield f"dragoman.time.{part.name}", part.units / UNITS
+    if (pace := tokens_per_second(record, record.finished)) is not None:
+        yield "dragoman.tokens_per_second", pace
+    if record.marks is not None and record.marks.stalls:
+        yield "dragoman.stalls", record.marks.stalls
+        yield "dragoman.time.stalled", record.marks.stalled
 
 
 _PROMPT_DETAILS: Final = {
@@ -296,12 +313,12 @@ def _attempt_span(
     record, trace = request.record, request.trace
     of = operation, attempt.deployment, called, model_of(attempt, called), attempt.full_name[:MOST_TEXT]
     labels = _attempt_labels(_AttemptKind(*of, number, attempt.status))
-    failed = attempt.outcome != "ok"
-    said = _failed(attempt) if failed or attempt.repeats else _NOTHING
+    failed = attempt.outcome not in FAULTLESS
+    said = _failed(attempt) if failed or attempt.repeats or attempt.number else _NOTHING
     message = clean(attempt.message) if request.notes.keeps_content and attempt.message else None
     base = int(request.offset * _NANO)
     start, end = base + int(attempt.started * _NANO), base + int((attempt.finished or record.finished) * _NANO)
-    events = _first_content(record, base) if number == len(record.attempts) else ()
+    events = _first_content(record, base) if attempt is record.attempts[-1] else ()
     ids = (trace.span_id + number, trace.span_id, False)
     return SpanValues(labels, trace, *ids, start, end, said, events, failed, message, counts)
 
@@ -310,9 +327,13 @@ _NOTHING: Final[Mapping[str, NoteValue]] = {}
 
 
 def _failed(attempt: Attempt) -> Mapping[str, NoteValue]:
-    """Return what an attempt says that failed, or whose calls were made again."""
+    """Return what an attempt says that failed, whose calls were made again, or that ran beside another."""
     said: dict[str, NoteValue] = {}
-    if attempt.outcome != "ok":
+    if attempt.hedge:
+        said["dragoman.hedge"] = True
+    if attempt.outcome == SUPERSEDED:
+        said["dragoman.superseded"] = True
+    elif attempt.outcome != "ok":
         said["error.type"] = attempt.outcome if attempt.cause is None else f"{attempt.outcome}.{attempt.cause}"
         said["dragoman.maybe_executed"] = attempt.maybe_executed
     if attempt.repeats:

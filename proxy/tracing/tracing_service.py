@@ -23,6 +23,7 @@ from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.export_queue import Exporter, ExportQueue, ExportState
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
 from proxy.tracing.gen_ai_words import CalledDeployments, called_deployments
+from proxy.tracing.metric_names import BY_SETTING
 from proxy.tracing.span_values import FinishedRequest
 
 FLUSH: Final = 3.0
@@ -99,7 +100,8 @@ class TracingService:
             yield from export_families(self.state)()
 
     async def _start(self, settings: TracingSection) -> _Running | None:
-        metrics = GenAiMetrics(self._called) if settings.metrics == "on" else None
+        names = BY_SETTING[settings.metric_names]
+        metrics = GenAiMetrics(self._called, names) if settings.metrics == "on" else None
         if self._make is None:
             if lack := without(OTEL, "tracing needs"):
                 self._log.error("nothing is traced: %s", lack)

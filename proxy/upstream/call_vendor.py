@@ -218,7 +218,7 @@ class UpstreamCaller:
         calls, timeouts = prepared.calls, prepared.target.timeouts
         deadlines.enter(Phase.FIRST_EVENT, content_limit(calls[0].sent) if calls else timeouts.first_event)
         if len(calls) == 1:
-            return _SingleStream(self, prepared, record)
+            return SingleStream(self, prepared, record)
         return self._merged_or_local(prepared, record)
 
     async def open_single(self, prepared: CallPlan, record: RequestRecord) -> OpenStream:
@@ -323,25 +323,25 @@ class UpstreamCaller:
 
 
 @dataclass(slots=True, eq=False)
-class _SingleStream:
+class SingleStream:
     """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the record gets the usage that the vendor has reported so far. `_size` is the length of the body, which is
-    freed."""
+    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the body, which
+    is freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
-    _record: RequestRecord
+    record: RequestRecord
     _stream: OpenStream | None = None
     _size: int = 0
 
     async def __aenter__(self) -> Stream:
-        stream = await self._caller.open_single(self._prepared, self._record)
+        stream = await self._caller.open_single(self._prepared, self.record)
         self._size = len(self._prepared.calls[0].sent.body)
         try:
-            finished = await self._caller.finished(stream, self._prepared, self._record)
+            finished = await self._caller.finished(stream, self._prepared, self.record)
         except BaseException:
             stream.close()
-            self._record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
+            self.record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
             raise
         self._stream = stream
         return finished
@@ -352,9 +352,9 @@ class _SingleStream:
         if self._stream is None:
             return
         self._stream.close()
-        usage = self._record.usage
+        usage = self.record.usage
         if usage is None or usage.estimated:
-            self._record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
+            self.record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
 
     def _estimate(self) -> Usage:
         """Return an estimate of the prompt, by its length if that is long: see `usage_of_call`."""

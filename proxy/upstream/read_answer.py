@@ -1,5 +1,6 @@
 """Reads the whole answer of one call, at once where all of it has come."""
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
@@ -49,6 +50,8 @@ async def _read_on(
     if body is None:
         body = response.take_all()
     if body is None:
+        if record.attempts:
+            record.attempts[-1].begun = asyncio.get_running_loop().time()
         body = await read_arriving(response, call.sent.target.timeouts, deadlines)
     deadlines.begun()
     if len(body) <= LONG:

@@ -25,7 +25,7 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
-from proxy.gateway.answer_request import answer_headers
+from proxy.gateway.client_call import answer_headers
 from proxy.listener.buffered_response import header_lines, response_head
 from proxy.request_record import RequestRecord, request_id
 from proxy.routing.deployment_load import IDLE, Load

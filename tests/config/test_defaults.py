@@ -43,6 +43,7 @@ def test_a_size_is_shown_as_a_table_writes_it(number: int, text: str) -> None:
         ("answer", duration(defaults.ANSWER_TIMEOUT)),
         ("idle", duration(defaults.IDLE_TIMEOUT)),
         ("total", duration(defaults.TOTAL_TIMEOUT)),
+        ("keep_alive", duration(defaults.KEEP_ALIVE)),
         ("progress`, `stream", f"{duration(defaults.PROGRESS_TIMEOUT)}, {duration(defaults.STREAM_TIMEOUT)}"),
     ],
 )

@@ -85,11 +85,19 @@ def configured(program: ProxyProgram, folder: Path, port: int, gateways: tuple[i
 @asynccontextmanager
 async def proxying(program: ProxyProgram, folder: Path, gateways: tuple[int, int], inter: str) -> AsyncIterator[int]:
     """The port of a proxy before gateways on these, for as long as the block; without the proxy the test is skipped."""
+    async with started(program, folder, lambda port: configured(program, folder, port, gateways, inter)) as port:
+        yield port
+
+
+@asynccontextmanager
+async def started(program: ProxyProgram, folder: Path, configure: Callable[[int], str]) -> AsyncIterator[int]:
+    """The port of a proxy with the configuration for it, for as long as the block; without the proxy the test is
+    skipped."""
     path = shutil.which(program.name, path=os.environ.get("PATH", "") + SBIN)
     if path is None:
         pytest.skip(f"{program.name} is not installed")
     (port,) = free_ports(1)
-    process = _started([path, *program.command], folder, configured(program, folder, port, gateways, inter))
+    process = _started([path, *program.command], folder, configure(port))
     try:
         await until(lambda: process.poll() is not None or _listens(port))
         assert process.poll() is None, (folder / "said.log").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from weakref import ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.alarms import PRUNED_FROM, Alarms, alarms
+from proxy.alarms import PRUNED_FROM, Alarms, Slot, Wheel, alarms
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 Step = tuple[float, float, bool]
@@ -111,3 +111,62 @@ def test_each_loop_has_its_own() -> None:
         return alarms()
 
     assert run(own()) is not run(own())
+
+
+class Heard:
+    """A watcher that notes when it was called, and may fail."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.at: list[float] = []
+        self.fails = fails
+
+    def ring(self, now: float) -> None:
+        self.at.append(now)
+        if self.fails:
+            raise ZeroDivisionError
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.booleans()), max_size=40), st.sampled_from([0.1, 2.0, 20.0]))
+def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple[float, bool]], wait: float) -> None:
+    async def main() -> None:
+        kept, heard = Alarms(asyncio.get_running_loop()), [Heard() for _ in watched]
+        wheel = Wheel(kept)
+        slots: list[Slot] = [
+            wheel.set(later + wait, wait, each) for (later, _), each in zip(watched, heard, strict=True)
+        ]
+        for (_, drops), slot, each in zip(watched, slots, heard, strict=True):
+            if drops:
+                wheel.drop(slot, each)
+                wheel.drop(slot, each)
+        assert len(wheel) == sum(not drops for _, drops in watched)
+        await asyncio.sleep(100.0)
+        for (later, drops), each in zip(watched, heard, strict=True):
+            assert len(each.at) == (not drops)
+            assert all(-1e-6 <= at - later - wait <= wait / Wheel.STEPS + 1e-6 for at in each.at)
+        assert (len(wheel), len(kept)) == (0, 0)
+
+    run(main())
+
+
+@in_virtual_time
+async def test_all_of_a_step_have_one_alarm_which_ends_with_the_last() -> None:
+    kept = Alarms(asyncio.get_running_loop())
+    wheel, heard = Wheel(kept), [Heard() for _ in range(100)]
+    slots = [wheel.set(20.0 + number / 200, 20.0, each) for number, each in enumerate(heard)]
+    assert (len(kept), len(wheel)) == (2, 100)
+    for slot, each in zip(slots, heard, strict=True):
+        wheel.drop(slot, each)
+    assert (len(kept), len(wheel)) == (0, 0)
+
+
+@in_virtual_time
+async def test_a_watcher_that_fails_silences_no_other() -> None:
+    failed: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: failed.append(type(context["exception"])))
+    wheel, heard = Wheel(alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
+    for each in heard:
+        wheel.set(1.0, 1.0, each)
+    await asyncio.sleep(2)
+    assert [each.at for each in heard] == [[1.0]] * 10
+    assert failed == [ZeroDivisionError] * 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.background_tasks import SharedTask, Tasks, ended_within
+from proxy.background_tasks import SharedTask, StrayTasks, Tasks, ended_within
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
@@ -214,3 +214,24 @@ async def test_work_within_its_time_returns_and_work_that_hangs_is_cancelled_and
     assert cancelled.is_set()
     held.set()
     await asyncio.sleep(0)
+
+
+def test_a_stray_task_is_waited_for_as_long_as_is_said_and_kept_until_it_ends() -> None:
+    async def main() -> None:
+        tasks, work = StrayTasks(), Work()
+        quick = tasks.start(work.started("quick", 1))
+        assert await tasks.settled(quick, 5)
+        slow = tasks.start(work.started("slow", 60))
+        await asyncio.sleep(0)
+        slow.cancel()
+        assert not await tasks.settled(slow, 0.5)
+        assert len(tasks) == 1
+        assert await tasks.settled(slow, 5)
+        await asyncio.sleep(0)
+        assert len(tasks) == 0
+        failing = tasks.start(work.started("failing", 1, ValueError("a fault")))
+        with pytest.raises(ValueError, match="a fault"):
+            await tasks.settled(failing, 5)
+        assert work.ends == [("quick", 1.0, "done"), ("slow", 2.0, "cancelled"), ("failing", 3.0, "failed")]
+
+    run(main())

@@ -6,7 +6,8 @@ import pytest
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.request_record import Attempt, RefusingLimit, RequestRecord, fresh_id, request_id
+from proxy.request_outcomes import RefusingLimit
+from proxy.request_record import Attempt, RequestRecord, fresh_id, request_id
 from tests.support.looped import looped
 
 

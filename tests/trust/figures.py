@@ -236,8 +236,8 @@ FIGURES: Final = (
         Tests(("tests/security/test_cardinality.py",)),
         Sabotage(
             "proxy/gateway/answer_generation.py",
-            "record.asked, record.stream, record.user = request.model, request.stream",
-            "record.model, record.asked, record.stream, record.user = request.model, request.model, request.stream",
+            "record.asked, record.stream = request.model, request.stream",
+            "record.model, record.asked, record.stream = request.model, request.model, request.stream",
         ),
         0.2,
     ),
@@ -359,6 +359,34 @@ FIGURES: Final = (
             "rank(session.number, group)",
             "rank(id(placed), group)",
         ),
+        0.2,
+    ),
+    Figure(
+        *("R47", "Keep-alives within an event, or in place of what follows", "0 in every cut of every stream", "C"),
+        Tests(("tests/proxy/relay/test_client_stream.py", "tests/proxy/gateway/test_keep_alives.py")),
+        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_piece", "client._paused"),
+        0.3,
+    ),
+    Figure(
+        *("R48", "Second attempts (virtual time)", "p99, p99.9 -80 %; <= 3 % more calls; an outage <= 0.5 %", "C"),
+        Tests(
+            (
+                "tests/proxy/dispatch/test_hedging_figures.py",
+                "tests/proxy/dispatch/test_hedged_attempt.py",
+                "tests/proxy/gateway/test_hedging.py",
+            )
+        ),
+        Sabotage(
+            "proxy/dispatch/hedged_attempt.py",
+            "self._planned.deadlines.expire(Phase.HEDGE)",
+            "pass",
+        ),
+        1.0,
+    ),
+    Figure(
+        *("R49", "Parts of receipts that differ from the clock", "0, in virtual time and over sockets", "C"),
+        Tests(("tests/proxy/receipt/test_times_by_the_clock.py", "tests/proxy/gateway/test_receipts.py")),
+        Sabotage("proxy/dispatch/running_attempt.py", "planned.record.waits().queued += waited", "pass"),
         0.2,
     ),
 )

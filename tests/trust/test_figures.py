@@ -17,7 +17,7 @@ HELD = {name_of(figure): figure.how for figure in FOUND if isinstance(figure.how
 
 
 def test_every_number_is_on_the_board_and_no_line_twice() -> None:
-    assert {figure.number for figure in ALL} == {f"R{number:02}" for number in range(1, 47)}
+    assert {figure.number for figure in ALL} == {f"R{number:02}" for number in range(1, 50)}
     assert Counter(map(name_of, ALL)).most_common(1)[0][1] == 1
 
 

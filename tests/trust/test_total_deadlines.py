@@ -20,9 +20,9 @@ from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.retry_rules import RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
-from proxy.gateway.answer_request import record_failure
 from proxy.request_record import RequestRecord
 from proxy.teams.retry_budget import BudgetRules
+from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, refuses
 from tests.proxy.kit.mark_streams import Body

@@ -4,11 +4,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TextIO
 
 from proxy.cli.logs.choose_lines import Fields, LineChoice, LogsOptions, line_choice
+from proxy.cli.logs.draw_parts import bars
 from proxy.cli.logs.read_lines import Batch, follow_all, follow_end, read_input, read_whole
 from proxy.cli.logs.show_lines import LineForm, coloured, for_people, for_programs, parsed
 from proxy.cli.terminal import shows_colour
@@ -23,6 +25,8 @@ def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> i
     name. Raises CommandError where it cannot be read."""
     choice = line_choice(options, datetime.now(UTC))
     form = terminal_form(sys.stdout, os.environ)
+    if options.id is not None:
+        form = replace(form, below=bars)
     found = print_lines(batches(name, options), choice, show(form), sys.stdout)
     if found or options.id is None:
         return 0

@@ -17,7 +17,11 @@ def add_logs_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--status", metavar="5xx", help="only with such a status: 429, 5xx, or several between commas")
     parser.add_argument("--model", metavar="NAME", help="only for a model, or by a deployment; * stands for anything")
     parser.add_argument("--since", metavar="TIME", help="only since then: 10m, or a time as in the log")
-    parser.add_argument("--id", metavar="ID", help="only the request with this id: its own, its trace's or a vendor's")
+    parser.add_argument(
+        "--id",
+        metavar="ID",
+        help="only the request with this id: its own, its trace's or a vendor's; with its parts of time",
+    )
     parser.add_argument("--slow", metavar="2s", help="only what took so long")
     parser.add_argument("--failed", action="store_true", help="only what did not end well")
     parser.add_argument("--json", action="store_true", help="the lines as they are, for other programs")

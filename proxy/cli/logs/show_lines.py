@@ -18,7 +18,7 @@ _QUIET: Final = frozenset(
     {
         *("time", "level", "message", "request_id", "team", "key", "surface", "path", "client", "model", "deployment"),
         *("stream", "status", "outcome", "code", "duration_ms", "upstream_ms", "first_content_ms", "prompt_tokens"),
-        *("completion_tokens", "cost_usd", "attempts", "limit"),
+        *("completion_tokens", "cost_usd", "attempts", "limit", "parts_ms"),
     }
 )
 """Fields of a request that have a place of their own, or that say little; the others are shown by name."""
@@ -44,12 +44,23 @@ def coloured(text: str, ink: Ink) -> str:
     return f"\x1b[{ink}m{text}\x1b[0m"
 
 
+Below = Callable[[Fields], Iterator[str]]
+"""Yields what is shown below a request."""
+
+
+def nothing(fields: Fields) -> Iterator[str]:
+    """Show nothing below a request."""
+    yield from ()
+
+
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """How lines are shown: `width` is where they are broken between two parts, 0 for nowhere."""
+    """How lines are shown: `width` is where they are broken between two parts, 0 for nowhere; `below` is what stands
+    below each request."""
 
     paint: Paint = plain
     width: int = 0
+    below: Below = nothing
 
 
 def parsed(line: bytes) -> Fields | None:
@@ -121,6 +132,8 @@ def _request(fields: Fields, form: LineForm) -> Iterator[str]:
     for attempt in attempts if isinstance(attempts, list) else ():
         if isinstance(attempt, dict):
             yield _INDENT + paint(_attempt(attempt), Ink.YELLOW)
+    for line in form.below(fields):
+        yield _INDENT + _harmless(line)
 
 
 def _limit(limit: Fields) -> str:
@@ -164,9 +177,10 @@ def _attempt(attempt: Fields) -> str:
     """Return for example `a/m/eu: connect (refused): Refused.`, as the log's own text form has it."""
     cause = f" ({_shown(attempt['cause'])})" if attempt.get("cause") else ""
     status = f" {_shown(attempt['status'])}" if attempt.get("status") else ""
-    maybe = " (maybe executed)" if attempt.get("maybe_executed") else ""
+    marks = " (hedge)" if attempt.get("hedge") else ""
+    marks += " (maybe executed)" if attempt.get("maybe_executed") else ""
     message = f": {_shown(attempt['message'])}" if attempt.get("message") else ""
-    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{maybe}{message}"
+    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{marks}{message}"
 
 
 def _message(fields: Fields, form: LineForm) -> Iterator[str]:

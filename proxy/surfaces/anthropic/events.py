@@ -14,6 +14,9 @@ ARGUMENTS = DELTA + b'{"type":"input_json_delta","partial_json":'
 END = b"}}\n\n"
 """Ends an event that begins as one of the four, behind its value."""
 
+PING = b'event: ping\ndata: {"type":"ping"}\n\n'
+"""May stand anywhere in a stream, before `message_start` too (docs.claude.com "Streaming messages", "Ping events")."""
+
 MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
 

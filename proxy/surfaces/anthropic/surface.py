@@ -10,6 +10,7 @@ from typing import Final
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.anthropic.error_body import error_body, error_status
+from proxy.surfaces.anthropic.events import PING
 from proxy.surfaces.anthropic.models import model_json, models_json
 from proxy.surfaces.anthropic.parse_body import parse_messages
 from proxy.surfaces.anthropic.renderer import MessagesRenderer
@@ -43,6 +44,7 @@ class AnthropicSurface:
     key_headers: Sequence[str] = ("x-api-key", "authorization", "api-key")
     default_vendor: str | None = "anthropic"
     reads_context: bool = True
+    keep_alive: bytes = PING
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

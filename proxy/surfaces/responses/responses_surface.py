@@ -21,6 +21,7 @@ from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.responses.request_draft import ResponsesRequest
 from proxy.surfaces.surface import (
     AZURE,
+    KEEP_ALIVE,
     NO_CONTEXT,
     AnswerFacts,
     Endpoint,
@@ -71,6 +72,7 @@ class ResponsesSurface:
     key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")
     reads_context: bool = True
     default_vendor: str | None = "openai"
+    keep_alive: bytes = KEEP_ALIVE
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

@@ -66,6 +66,8 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "defaults: {timeouts: {first_token: 1s}}",
             "2:23 defaults.timeouts.first_token: unknown key; did you mean first_event?",
         ),
+        ("defaults: {timeouts: {keep_alive: 10ms}}", "2:35 defaults.timeouts.keep_alive: must be at least 0.1 or off"),
+        ("defaults: {timeouts: {keep_alive: on}}", "2:35 defaults.timeouts.keep_alive: must be a number or off"),
         ("teams: {t: {key: []}}", "2:13 teams.t.key: unknown key; did you mean keys?"),
         ("defaults: {concurrent: 0}", "2:24 defaults.concurrent: must be at least 1"),
         ("defaults: {retries: {attempts: 0}}", "2:32 defaults.retries.attempts: must be at least 1"),

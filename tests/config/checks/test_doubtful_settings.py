@@ -123,6 +123,27 @@ def test_a_longest_cooldown_below_the_first_is_a_warning(vendor: str, model: str
     assert warnings(text) == [f"{each}: {told}" for each in expected]
 
 
+@looped(
+    ("vendor", "model", "other", "expected"),
+    [
+        ("keep_alive: off", "keep_alive_json: true", "", ["4:44 models.v/m.timeouts.keep_alive_json"]),
+        ("keep_alive: off, keep_alive_json: true", "", "", ["3:60 vendors.v.timeouts.keep_alive_json"]),
+        ("keep_alive: off, keep_alive_json: true", "", "keep_alive: 5s", []),
+        ("keep_alive_json: true", "keep_alive: off", "", []),
+        ("keep_alive: off, keep_alive_json: false", "", "", []),
+        ("keep_alive_json: true", "", "", []),
+    ],
+)
+def test_white_space_that_is_never_sent_is_a_warning(vendor: str, model: str, other: str, expected: list[str]) -> None:
+    text = f"""\
+        version: 1
+        defaults: {{}}
+        vendors: {{v: {{timeouts: {{{vendor}}}}}}}
+        models: {{v/m: {{timeouts: {{{model}}}}}, v/n: {{timeouts: {{{other}}}}}}}
+    """
+    assert warnings(text) == [f"{each}: has no effect: keep_alive is off" for each in expected]
+
+
 def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
     vendors = "version: 1\nvendors:\n  v: {profile: openai, api_key: '${KEY}', discover: true}\n"
     told = "3:53 vendors.v.discover: has no effect: what is discovered is listed under v/*, which models does not have"

@@ -106,6 +106,17 @@ def test_what_inputs_are_for_is_said_by_the_deepest_level() -> None:
     assert [effective(table.config, *names).input_type for names in asked] == ["search_document", "search_query", None]
 
 
+def test_the_keep_alives_of_streams_are_off_where_the_deepest_level_says_so() -> None:
+    table = load(
+        "version: 1\ndefaults: {timeouts: {keep_alive: 5s}}\nvendors: {v: {timeouts: {keep_alive: off}}, w: {}}\n"
+        "models: {v/m: {}, v/n: {timeouts: {keep_alive: 500ms, keep_alive_json: true}}, w/m: {}}\n"
+    )
+    asked = (("v", "v/m", "default"), ("v", "v/n", "default"), ("w", "w/m", "default"))
+    found = [effective(table.config, *names).timeouts for names in asked]
+    assert [(each.keep_alive, each.keep_alive_json) for each in found] == [("off", False), (0.5, True), (5.0, False)]
+    assert TimeoutSettings().keep_alive == 20.0
+
+
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     one = effective(CONFIG, "v", "v/m", "one")
     assert one.timeouts == TimeoutSettings(connect=3.0, first_event=60.0, idle=10.0, total=20.0, answer=30.0)

@@ -3,7 +3,7 @@
     PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.sdk_driver
 
 Imports nothing but the standard library and the SDKs. An order has a `scenario`, a `client`, the gateway's `url`
-(without `/v1`) and a `model`:
+(without `/v1`) and a `model`, and may have `headers` of its requests:
 
 - `talk`: the client sends `prompt` with a tool and answers its calls until there are none; `stream` says how, `stored`
   whether the gateway keeps the conversation. The answer has `turns`: `thought`, `text`, `calls`, `finish`, `usage`.
@@ -36,13 +36,13 @@ def lookup(given: Mapping[str, str]) -> str:
 def openai(order: Order) -> Any:  # noqa: ANN401 - of an SDK that is not installed where this is checked
     from openai import OpenAI  # type: ignore[import-not-found]
 
-    return OpenAI(base_url=f"{order['url']}/v1", api_key=KEY, max_retries=0)
+    return OpenAI(base_url=f"{order['url']}/v1", api_key=KEY, max_retries=0, default_headers=order.get("headers"))
 
 
 def anthropic(order: Order) -> Any:  # noqa: ANN401 - the same
     from anthropic import Anthropic
 
-    return Anthropic(base_url=order["url"], api_key=KEY, max_retries=0)
+    return Anthropic(base_url=order["url"], api_key=KEY, max_retries=0, default_headers=order.get("headers"))
 
 
 def chat(order: Order, turns: Turns) -> None:

@@ -25,7 +25,8 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
-from proxy.request_record import UNKNOWN_TEAM, CacheUse, Outcome, RequestRecord
+from proxy.request_outcomes import CacheUse
+from proxy.request_record import UNKNOWN_TEAM, Outcome, RequestRecord
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until

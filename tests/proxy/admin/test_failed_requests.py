@@ -15,7 +15,8 @@ from proxy.admin.failed_requests import (
     clipped,
     newest_of,
 )
-from proxy.request_record import Attempt, Outcome, RefusingLimit, RequestRecord
+from proxy.request_outcomes import RefusingLimit
+from proxy.request_record import Attempt, Outcome, RequestRecord
 from tests.support.looped import looped
 
 

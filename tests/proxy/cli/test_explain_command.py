@@ -294,6 +294,40 @@ def test_it_is_said_why_a_request_goes_to_the_responses_api(
     assert json.loads(said["json"])["targets"][0]["calls"][0]["responses_because"] == why
 
 
+HEDGED = """\
+version: 1
+defaults: {hedge: auto}
+vendors: {openai: {api_key: "k"}, anthropic: {api_key: "k"}}
+models: {openai/gpt-4o-mini: {}, anthropic/claude-haiku-4-5: {}}
+routes: {both: {targets: [openai/gpt-4o-mini, anthropic/claude-haiku-4-5]}}
+"""
+
+
+def test_whether_a_request_may_have_a_second_attempt_is_told_with_the_reason(
+    source: Writer, tmp_path: Path, capsys: Output
+) -> None:
+    rules = "after 1.5x, share 3%, burst 20, 1 USD per hour"
+    cases: list[tuple[str, dict[str, object], str | None]] = [
+        ("/v1/chat/completions", {"model": "both", "messages": MESSAGES}, None),
+        ("/v1/chat/completions", {"model": "openai/gpt-4o-mini", "messages": MESSAGES}, "there is one deployment"),
+        ("/v1/chat/completions", {"model": "both", "messages": MESSAGES, "store": True}, "its response is stored"),
+        ("/v1/responses", {"model": "both", "input": "Hi."}, "its response is stored"),
+        ("/v1/responses", {"model": "both", "input": "Hi.", "store": False}, None),
+        ("/v1/embeddings", {"model": "both", "input": "Hi."}, "it is not for completions"),
+    ]
+    for path, body, why in cases:
+        request = tmp_path / "request.json"
+        request.write_bytes(orjson.dumps(body))
+        printed = {}
+        for form in ("text", "json"):
+            explain(source(HEDGED), ExplainOptions(str(request), None, None, path), FORMS[form])
+            printed[form] = capsys.readouterr().out
+        said = f"It may have a second attempt: {rules}.\n" if why is None else f"It has no second attempt: {why}.\n"
+        assert said in printed["text"]
+        found = json.loads(printed["json"])["hedge"]
+        assert found == {"after": "1.5x", "share": 0.03, "burst": 20, "usd_per_hour": 1.0, "not_this_request": why}
+
+
 def test_an_explanation_says_why_a_field_is_dropped(source: Writer, tmp_path: Path, capsys: Output) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
     request = tmp_path / "request.json"

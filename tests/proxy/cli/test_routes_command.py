@@ -9,6 +9,7 @@ from proxy.cli.routes_command import (
     AFFINITY_COLUMNS,
     CACHE_COLUMNS,
     FORMS,
+    HEDGE_COLUMNS,
     MODEL_COLUMNS,
     ROUTE_COLUMNS,
     SETTINGS,
@@ -141,6 +142,43 @@ def test_names_that_place_conversations_are_shown_with_their_rules(source: Write
         "team": None,
         "rules": "auto",
         "among": "mock/a",
+    }
+
+
+HEDGING = """\
+version: 1
+defaults: {hedge: {burst: 5}}
+vendors: {mock: {}, v: {profile: mock}}
+models:
+  mock/a: {deployments: {one: {}, two: {}}}
+  mock/b: {hedge: {after: 800ms, share: 1%, usd_per_hour: 0.5}}
+  mock/c: {hedge: off, deployments: {one: {}, two: {}}}
+  mock/d: {deployments: {one: {}, two: {}}, retries: {safety: strict}}
+  v/*: {hedge: auto, deployments: {one: {}, two: {}}}
+routes:
+  both: {targets: [mock/b, mock/c]}
+"""
+
+
+def test_names_with_second_attempts_are_shown_with_their_rules_and_why_they_make_none(
+    source: Writer, capsys: Output
+) -> None:
+    routes(source(HEDGING), None)
+    found = rows(capsys.readouterr().out)
+    burst = "after 1.5x, share 3%, burst 5, 1 USD per hour"
+    assert found[found.index(list(HEDGE_COLUMNS)) + 1 :] == [
+        ["mock/a", "-", burst, "-"],
+        ["mock/b", "-", "after 0.8s, share 1%, burst 20, 0.5 USD per hour", "there is one deployment"],
+        ["mock/d", "-", burst, "retries.safety or retries.attempts permits none"],
+        ["v/*", "-", "after 1.5x, share 3%, burst 20, 1 USD per hour", "-"],
+        ["both", "-", burst, "-"],
+    ]
+    routes_as(source(HEDGING), None, FORMS["json"])
+    assert json.loads(capsys.readouterr().out)["hedges"][1] == {
+        "name": "mock/b",
+        "team": None,
+        "rules": "after 0.8s, share 1%, burst 20, 0.5 USD per hour",
+        "no_effect_since": "there is one deployment",
     }
 
 

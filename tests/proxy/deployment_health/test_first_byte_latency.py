@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.deployment_health.first_byte_latency import Awaited
+from proxy.deployment_health.first_byte_latency import SETTLED, Awaited
 
 SPAN = 5.0
 
@@ -82,3 +82,37 @@ def test_the_usual_time_lies_among_those_there_were(times: list[float]) -> None:
     usual = fed(*times).usual
     assert usual is not None
     assert min(times) - 1e-6 <= usual <= max(times) + 1e-6
+
+
+def test_the_tail_is_settled_after_fifty_times() -> None:
+    assert not fed(*[1.0] * (SETTLED - 1)).settled
+    assert fed(*[1.0] * SETTLED).settled
+
+
+def test_a_wait_that_was_cut_off_counts_only_above_the_tail() -> None:
+    awaited = fed(2.0)
+    awaited.begin("short", 10.0)
+    awaited.cut_off("short", 11.0)
+    assert (awaited.usual, awaited.tail, len(awaited)) == (2.0, 2.0, 0)
+    awaited.begin("long", 20.0)
+    awaited.cut_off("long", 23.0)
+    assert awaited.usual == pytest.approx(2.1)
+    assert len(awaited) == 0
+    assert awaited.tail > 2.0
+    new = Awaited(SPAN)
+    new.begin("first", 0.0)
+    new.cut_off("first", 9.0)
+    assert (new.usual, new.tail, len(new)) == (None, 0.0, 0)
+
+
+def test_the_tail_stays_where_it_is_although_the_longest_waits_are_cut_off() -> None:
+    """One in fifty would take ten times as long, and is cut off at one and a half times the tail."""
+    times = [10.0 if number % 50 == 0 else (number * 7919 % 1000) / 1000 for number in range(4000)]
+    awaited = Awaited(SPAN)
+    for number, taken in enumerate(times):
+        awaited.begin(number, float(number))
+        if (cut := 1.5 * awaited.tail) < taken and awaited.settled:
+            awaited.cut_off(number, number + cut)
+        else:
+            awaited.answered(number, number + taken)
+    assert awaited.tail == pytest.approx(fed(*times).tail, rel=0.05)

@@ -11,7 +11,8 @@ import pytest
 
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
-from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, refuses
+from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, refuses
+from tests.proxy.kit.hedge_rig import HedgeRig, says_after
 from tests.proxy.kit.virtual_time import run
 from tests.support.collection import keep_for_good
 from tests.support.looped import looped
@@ -67,4 +68,30 @@ def test_no_request_is_left_to_the_collector_however_it_ends(
 ) -> None:
     with cycles() as found:
         run(ask(Rig({name: list(each) for name, each in behaviours.items()})))
+    assert [each for each in found if isinstance(each, UnifiedRequest)] == []
+
+
+LATE: dict[str, dict[str, list[Behaviour]]] = {
+    "the second won": {"a": [hangs()], "b": [OK]},
+    "the first won": {"a": [says_after(2.0, "a")], "b": [hangs()]},
+    "both failed": {"a": [refuses("server", 500, 2.0)], "b": [refuses("overloaded", 529, 2.0)]},
+    "the second had no slot": {"a": [says_after(2.0, "a")], "picky": [OK]},
+}
+
+
+async def within_deadlines(rig: HedgeRig) -> None:
+    job = rig.job()
+    with suppress(UpstreamError), job.deadlines:
+        if rig.stream:
+            async with rig.dispatcher().streamed(job):
+                pass
+        else:
+            await rig.dispatcher().whole(job)
+
+
+@looped("stream", [False, True])
+@looped("behaviours", LATE.values(), ids=LATE)
+def test_nor_is_one_with_a_second_attempt(behaviours: dict[str, list[Behaviour]], stream: bool) -> None:
+    with cycles() as found:
+        run(within_deadlines(HedgeRig({name: list(each) for name, each in behaviours.items()}, stream=stream)))
     assert [each for each in found if isinstance(each, UnifiedRequest)] == []

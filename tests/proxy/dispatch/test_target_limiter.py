@@ -237,3 +237,26 @@ async def test_a_deployment_that_may_answer_soon_is_named_before_one_whose_budge
             await door.hold(record, label)
         told.append(raised.value.failure.code)
     assert told == ["insufficient_quota", "requests"]
+
+
+async def test_a_second_call_at_the_same_time_takes_what_is_there_at_once_or_nothing() -> None:
+    door = Door(TABLE.replace("concurrent: 1,", "concurrent: 2,"))
+    eu, us = (each for each in door.table.targets() if each.label in ("v/m/eu", "v/m/us"))
+    record = door.record()
+    await door.hold(record, "v/m/eu")
+    there, hold = door.limiter.hold_at_once(us, record)
+    assert there
+    assert hold is not None
+    assert door.used()["vendor v: requests concurrent"] == 2
+    assert door.limiter.hold_at_once(us, record) == (False, None)
+    hold.settle(0, 0)
+    assert door.used()["vendor v: requests concurrent"] == 1
+    assert door.used()["model v/m: requests hour"] == 2
+    record.held = None
+    assert door.limiter.hold_at_once(eu, record) == (True, None)
+
+
+async def test_a_deployment_without_limits_needs_nothing_for_a_second_call() -> None:
+    door = Door(TABLE.replace("\nmodels:\n", "\n  w: {profile: openai, api_key: k}\nmodels:\n  w/m: {}\n"))
+    (free,) = (each for each in door.table.targets() if each.label == "w/m/default")
+    assert door.limiter.hold_at_once(free, door.record()) == (True, None)

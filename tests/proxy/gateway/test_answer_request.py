@@ -7,12 +7,9 @@ import pytest
 from providers.completion import Choice, Completion, Extras, LegacyLogprobs, ToolCall
 from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.emulation.split_into_calls import CallPlan, plan_calls
-from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
-from proxy.deadlines import DeadlinePassed, Phase
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import LONG, abort_labels, is_long, let_request_go, record_failure, time_for
-from proxy.request_record import Outcome, RequestRecord
+from proxy.gateway.answer_request import LONG, is_long, let_request_go, time_for
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE
@@ -23,34 +20,6 @@ TABLE = snapshot(
     "vendors: {v: {profile: openai, api_key: k}}\n"
     "models: {v/m: {deployments: {quick: {timeouts: {total: 10s}}, slow: {timeouts: {total: 5m}}}}}"
 )
-
-
-def upstream(kind: FailureKind) -> UpstreamError:
-    return UpstreamError(Failure(kind, "words", 500))
-
-
-@looped(
-    ("error", "committed", "outcome", "blamed"),
-    [
-        (upstream(FailureKind.SERVER), False, "upstream_error", ("upstream", "server")),
-        (upstream(FailureKind.CONTEXT_LENGTH), False, "client_error", ("upstream", "context_length")),
-        (upstream(FailureKind.SERVER), True, "truncated", ("upstream", "server")),
-        (upstream(FailureKind.TIMEOUT), False, "timeout", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.TOTAL, 1), False, "timeout", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.IDLE, 1), True, "timeout", ("upstream", "timeout")),
-        (DeadlinePassed(Phase.DRAIN, 0), True, "truncated", ("gateway", "shutdown")),
-        (DeadlinePassed(Phase.DRAIN, 0), False, "error", ("gateway", "shutdown")),
-    ],
-)
-def test_an_end_is_told_by_who_caused_it(
-    error: UpstreamError | DeadlinePassed, committed: bool, outcome: Outcome, blamed: tuple[str, str]
-) -> None:
-    record = RequestRecord("id", 0.0, "openai", "/")
-    record.first_content = 1.0 if committed else None
-    failure = record_failure(record, error)
-    assert failure.message
-    assert record.outcome == outcome
-    assert abort_labels(error) == blamed
 
 
 @looped(
@@ -70,14 +39,6 @@ def test_an_end_is_told_by_who_caused_it(
 def test_a_long_answer_is_told_by_what_it_holds(choice: Choice, long: bool) -> None:
     assert is_long(Completion((choice,), None)) is long
     assert is_long(Completion((), None, native=b"x" * (LONG + 1)))
-
-
-@looped("phase", Phase)
-def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
-    record = RequestRecord("id", 0.0, "openai", "/")
-    failure = record_failure(record, DeadlinePassed(phase, 2.5))
-    assert "{" not in failure.message
-    assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)
 
 
 def time_given(timeout: float | None = None, **headers: str) -> tuple[float, bool]:

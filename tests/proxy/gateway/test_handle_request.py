@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from proxy.gateway.handle_request import outcome_of
 from proxy.process.request_observer import LINE_WRITERS
 from proxy.request_record import request_id
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, MAX_BODY, OPERATOR_KEY, Rig, ask
@@ -358,12 +357,3 @@ async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
     assert "canary" not in line + caplog.text
     assert "canary" not in str(answer.body) or case == "good"
     assert (answer.status == 200) is (case == "good")
-
-
-OUTCOMES = {400: "client_error", 401: "denied", 403: "denied", 413: "client_error", 500: "error", 502: "upstream_error"}
-OUTCOMES |= {429: "upstream_error"}
-
-
-@looped(("status", "outcome"), OUTCOMES.items())
-def test_an_error_s_outcome_follows_its_status(status: int, outcome: str) -> None:
-    assert outcome_of(status) == outcome

@@ -97,6 +97,7 @@ async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRe
             body = Body(*steps)
             opened = OpenStream(body, decoder, *await until_content(body, decoder))
             clock.commit(60.0, 600.0, 3600.0)
+            outcome.record.first_content = 0.0
             relay = Relay(opened, renderer, write, clock, outcome.record, asked)
             await relay.run()
         outcome.writes.append(relay.held + renderer.end())

@@ -233,3 +233,17 @@ def test_cookies_are_never_allowed() -> None:
         for method in ("GET", "OPTIONS"):
             verdict = judged(guard, method, Origin=APP, Access_Control_Request_Method="POST")
             assert "access-control-allow-credentials" not in headers_of(verdict)
+
+
+@looped(("origins", "shown"), [(["https://app.example.com"], "https://app.example.com"), (["*"], "*")])
+def test_a_browser_may_show_a_page_where_the_time_went_if_that_is_told(origins: list[str], shown: str) -> None:
+    guard = BrowserGuard("127.0.0.1", (), origins, timing=True)
+    asked = judged(guard, origin="https://app.example.com")
+    assert headers_of(asked)["timing-allow-origin"] == shown
+    assert "server-timing" in headers_of(asked)["access-control-expose-headers"]
+    preflight = {"access-control-request-method": "POST", "origin": "https://app.example.com"}
+    assert "timing-allow-origin" not in headers_of(judged(guard, "OPTIONS", **preflight))
+    guard.exchange((), origins)
+    assert "timing-allow-origin" not in headers_of(judged(guard, origin="https://app.example.com"))
+    # Without origins of pages nothing is for browsers.
+    assert judged(BrowserGuard("127.0.0.1", (), (), timing=True)) is None

@@ -176,3 +176,48 @@ async def test_a_long_piece_comes_whole(headers: Mapping[str, str]) -> None:
             await client.send(get())
             answer = await client.answer()
             assert (answer.whole, answer.body == b"head" + LONG + b"last") == (True, True)
+
+
+@pytest.mark.parametrize("whole_events", [True, False])
+async def test_a_probe_of_a_half_closed_client_stands_between_whole_events_alone(
+    whole_events: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.listener.http_connection.LOOK_EVERY", 0.02)
+
+    async def handle(http: web.BaseRequest) -> StreamedResponse:
+        response = StreamedResponse(KIND, whole_events=whole_events)
+        response.begin(http)
+        await response.write(b"data: 1\n\n")
+        await asyncio.sleep(0.2)
+        await response.write_eof(b"data: 2\n\n")
+        return response
+
+    async with listening(handle) as port, connected(port) as client:
+        await client.send(get())
+        client.writer.write_eof()
+        answer = await client.answer()
+    assert (b": keep-alive\n\n" in answer.body, answer.whole) == (whole_events, True)
+    assert answer.body.replace(b": keep-alive\n\n", b"") == b"data: 1\n\ndata: 2\n\n"
+
+
+async def test_what_precedes_a_piece_leaves_with_it_and_what_is_interjected_at_once() -> None:
+    gate = asyncio.Event()
+
+    async def handle(http: web.BaseRequest) -> StreamedResponse:
+        response = StreamedResponse(KIND, whole_events=True)
+        assert not response.is_open
+        response.begin(http)
+        assert response.interject(b": 1\n\n")
+        response.precede(b": 2\n\n")
+        response.precede(b"")
+        await gate.wait()
+        await response.write_eof(b"data: 3\n\n")
+        assert not response.is_open
+        return response
+
+    async with listening(handle) as port, connected(port) as client:
+        await client.send(get())
+        status, headers = await client.head()
+        assert (status, headers["transfer-encoding"], await client.chunk()) == (200, "chunked", b": 1\n\n")
+        gate.set()
+        assert await client.chunks() == (b": 2\n\ndata: 3\n\n", True)

@@ -14,7 +14,8 @@ from proxy.plugins.answer_texts import choice_of
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
-from proxy.request_record import GuardMarks, RequestRecord
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import RequestRecord
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.support.looped import looped

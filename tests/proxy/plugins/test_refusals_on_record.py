@@ -7,7 +7,8 @@ import aiohttp
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.request_record import GuardMarks, RequestRecord
+from proxy.request_outcomes import GuardMarks
+from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import request_text
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up

@@ -161,3 +161,16 @@ async def test_a_hangup_takes_the_new_table(tmp_path: Path) -> None:
         await gateway.reload(MOCK.replace("mock/echo", "mock/other"))
         answer = await exchange(port_of(gateway.url), request("GET", "/v1/models"))
         assert b"mock/other" in answer.body
+
+
+async def test_clients_get_receipts_as_soon_as_the_table_says_so(tmp_path: Path) -> None:
+    pages = "server: {cors: {origins: ['https://app.example.com']}, receipt: RECEIPT}\n"
+    headers = {"Origin": "https://app.example.com", "Content-Type": "application/json"}
+    async with up(MOCK + pages.replace("RECEIPT", "false"), tmp_path) as app:
+        port, told = port_of(app.url), []
+        for receipt in ("false", "true", "false"):
+            (tmp_path / "t.yaml").write_text(MOCK + pages.replace("RECEIPT", receipt), encoding="utf-8")
+            await app.reloader.reload()
+            answer = await exchange(port, request("POST", "/v1/completions", ask("mock/echo"), headers))
+            told.append({"server-timing", "timing-allow-origin"} & answer.headers.keys())
+    assert told == [set(), {"server-timing", "timing-allow-origin"}, set()]

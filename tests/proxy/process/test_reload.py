@@ -169,7 +169,16 @@ async def test_a_time_zone_counts_for_limits_at_once_and_for_days_of_the_ledger_
 
 
 def test_every_setting_of_the_server_is_one_or_the_other() -> None:
-    assert set(ServerSection.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "timezone", "tls", "tracing"}
+    assert set(ServerSection.model_fields) == {
+        *CHANGES,
+        "cors",
+        "hosts",
+        "receipt",
+        "surfaces",
+        "timezone",
+        "tls",
+        "tracing",
+    }
 
 
 # Keys of a file -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.unified_request import UnifiedRequest
+from proxy.request_outcomes import WaitMarks
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
 from tests.providers.dialects.kit import chat_request, text_request
@@ -352,3 +353,9 @@ def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_read_
     assert shown.count(b'"{}"') >= 1
     if surface is OPENAI:
         assert shown.index(b'"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]') < shown.index(b'"tool_calls"}')
+
+
+def test_each_long_silence_is_a_stall() -> None:
+    said: list[Step] = [chat(b'" a"'), chat(b'" b"'), 1.5, chat(b'" c"'), 0.5, chat(b'" d"'), 2.5]
+    found = relayed_both_ways(LOOP, [BEGUN[0], *said, STOP, USAGE, DONE, b""]).outcome
+    assert found.record.waits() == WaitMarks(stalls=2, stalled=4.0)

@@ -30,7 +30,7 @@ def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     assert found.profile is load_profiles()["openai"]
     assert found.base_url == "https://api.openai.com/v1"
     assert found.credential.headers() == {"Authorization": "Bearer k"}
-    assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0, 600.0, 3600.0)
+    assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0, 600.0, 3600.0, keep_alive=20.0)
     assert found.stream_upstream == "off"
     assert (found.weight, found.allow_private, found.completions) == (1, False, None)
     assert (found.on_unsupported, found.context_behavior, found.price) == ("error", None, None)
@@ -52,7 +52,7 @@ models:
         max_output_tokens: 100
         price: {input: 0.15, output: 0.6, cached_input: 0.075}
         completions: true
-        timeouts: {first_event: 2s, total: 3s, answer: 4s}
+        timeouts: {first_event: 2s, total: 3s, answer: 4s, keep_alive: off, keep_alive_json: true}
         stream_upstream: auto
         concurrent: 12
         input_type: search_document
@@ -67,8 +67,8 @@ def test_every_setting_reaches_the_target() -> None:
     found = target(EVERYTHING, deployment="eu")
     assert found.base_url == "http://10.1.2.3:8000/v1"
     assert found.credential.headers() == {"X-Team": "secret-team", "Authorization": "Bearer sk-of-the-operator"}
-    written = frozenset({"connect", "first_event", "idle", "total", "answer"})
-    assert found.timeouts == Timeouts(1.0, 2.0, 7.0, 3.0, 600.0, 3600.0, answer=4.0, written=written)
+    written = frozenset({"connect", "first_event", "idle", "total", "answer", "keep_alive", "keep_alive_json"})
+    assert found.timeouts == Timeouts(1.0, 2.0, 7.0, 3.0, 600.0, 3600.0, 4.0, written, None, keep_alive_json=True)
     assert found.stream_upstream == "auto"
     assert (found.upstream_model, found.api_version, found.weight) == ("m-prod", "2026-01-01", 3)
     assert (found.context_window, found.max_output_tokens, found.completions) == (1000, 100, True)

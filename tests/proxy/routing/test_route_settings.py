@@ -26,6 +26,7 @@ routes:
     same_space: true
     cache: {{ttl: 5s}}
     affinity: {{load: 2}}
+    hedge: {{burst: 2}}
   alias: real
   deep: alias
   deepest: {{targets: [deep], policy: weighted}}

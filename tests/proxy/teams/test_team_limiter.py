@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
-from proxy.request_record import CacheUse, RequestRecord
+from proxy.request_outcomes import CacheUse
+from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import NO_KEY
 from proxy.teams.held_limits import Held
 from proxy.teams.team_limiter import RequestSize

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from providers.pricing import Price
 from proxy.process.request_observer import LINE_WRITERS
-from proxy.request_record import Attempt, CacheUse, RefusingLimit, RequestRecord
+from proxy.request_outcomes import CacheUse, RefusingLimit
+from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS

@@ -9,7 +9,9 @@ import orjson
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.request_record import Attempt, CacheUse, GuardMarks, RefusingLimit, RequestRecord
+from proxy.receipt.server_timing import NAMELESS
+from proxy.request_outcomes import CacheUse, GuardMarks, RefusingLimit, WaitMarks
+from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.session_load import PlacedSession
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
@@ -50,6 +52,7 @@ def full_record() -> RequestRecord:
     failed = Attempt(
         "a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused", vendor_id="a-1"
     )
+    failed.hedge = True
     again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",), vendor_id="a-2")
     record.attempts, record.usage, record.price = [failed, again], FULL_USAGE, Price(2, 8, unknown=("audio",))
     record.waited = record.client_waited = record.limit_waited = 1.0
@@ -59,7 +62,8 @@ def full_record() -> RequestRecord:
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
     record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
-    record.placed = PlacedSession()
+    record.placed, record.keep_alives, record.hedge = PlacedSession(), 2, "failed"
+    record.marks, record.receipt = WaitMarks(stalls=1, stalled=1.5), NAMELESS
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record

@@ -39,6 +39,7 @@ COUNTERS |= {
     "rate_limited",
     "keys_refused",
     "affinity",
+    "hedges",
     "prompt_tokens",
     "cached_tokens",
 }

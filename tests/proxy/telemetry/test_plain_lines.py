@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.request_record import Attempt, CacheUse, Outcome, RequestRecord
+from proxy.request_outcomes import CacheUse
+from proxy.request_record import Attempt, Outcome, RequestRecord
 from proxy.telemetry import access_log, plain_lines
 from proxy.telemetry.access_log import request_line
 from proxy.telemetry.log_writer import MAX_LINE

@@ -3,8 +3,18 @@
 from providers.completion import Usage
 from proxy.request_record import RequestRecord
 from proxy.tracing import gen_ai_metrics
-from proxy.tracing.gen_ai_metrics import DURATION, FIRST_TOKEN, SHAPES, TOKENS, GenAiMetrics
+from proxy.tracing.gen_ai_metrics import GenAiMetrics
 from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
+from proxy.tracing.metric_names import (
+    BY_SETTING,
+    CHUNK,
+    DURATION,
+    FIRST_CHUNK,
+    FIRST_TOKEN,
+    SHAPES,
+    TOKENS,
+    Quantity,
+)
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, record
 
 LABELS = (
@@ -15,8 +25,8 @@ LABELS = (
 )
 
 
-def counted(*records: RequestRecord) -> dict[tuple[str, str], gen_ai_metrics.HistogramValues]:
-    metrics = GenAiMetrics(CALLED)
+def counted(*records: RequestRecord, names: str = "operation") -> dict[tuple[str, str], gen_ai_metrics.HistogramValues]:
+    metrics = GenAiMetrics(CALLED, BY_SETTING[names])
     for each in records:
         metrics.add(each, "POST")
     return {(each.name, each.labels[-1][1]): each for each in metrics.values()}
@@ -62,3 +72,44 @@ def test_series_are_bounded() -> None:
     for number in range(gen_ai_metrics.MOST_SERIES):
         metrics.add(record(model=f"v/{number}"), "POST")
     assert len([*metrics.values()]) == gen_ai_metrics.MOST_SERIES
+
+
+def test_each_chunk_after_the_first_is_counted_with_the_mean_of_its_stream() -> None:
+    ended = counted(record(first_content=1.5, chunks=5), record(first_content=2.0, chunks=1), record(chunks=9))
+    first, chunk = ended[FIRST_CHUNK, "api.openai.com"], ended[CHUNK, "api.openai.com"]
+    assert (first.sum, sum(first.counts)) == (1.5, 2)
+    assert (chunk.sum, sum(chunk.counts), chunk.least, chunk.most) == (1.5, 4, 0.375, 0.375)
+
+
+def test_the_names_that_are_to_follow() -> None:
+    usage = Usage(100, 20, {"cached_tokens": 60, "cache_write_tokens": 0}, {"reasoning_tokens": 7})
+    made = record(first_content=1.5, chunks=5, usage=usage)
+    ended = counted(made, made, record(path="/v1/embeddings", usage=None), names="inference")
+    prefix = "gen_ai.client.inference."
+    sums = {name.removeprefix(prefix): each.sum for (name, _), each in ended.items() if name.startswith(prefix)}
+    assert sums == {
+        "duration": 4.0,
+        "time_to_first_chunk": 1.0,
+        "time_per_output_chunk": 3.0,
+        "usage.input_tokens": 200,
+        "usage.output_tokens": 40,
+        "usage.cache_read.input_tokens": 120,
+        "usage.reasoning.output_tokens": 14,
+        "operation.input_tokens": 200,
+        "operation.output_tokens": 40,
+    }
+    assert {name for name, _ in ended} - {f"{prefix}{name}" for name in sums} == {DURATION, FIRST_TOKEN}
+    assert ended[DURATION, "api.openai.com"].labels[0] == ("gen_ai.operation.name", "embeddings")
+
+
+def test_both_are_sent_for_the_time_between_and_none_twice() -> None:
+    made = record(first_content=1.5, chunks=5)
+    both, old, new = (counted(made, names=names) for names in ("both", "operation", "inference"))
+    assert both.keys() == old.keys() | new.keys()
+    assert both[FIRST_TOKEN, "api.openai.com"] == old[FIRST_TOKEN, "api.openai.com"]
+
+
+def test_each_name_has_a_shape_and_each_quantity_a_name() -> None:
+    named = {each.name for names in BY_SETTING.values() for series in names.values() for each in series}
+    assert named == SHAPES.keys()
+    assert BY_SETTING["inference"].keys() == set(Quantity)

@@ -251,6 +251,8 @@ async def test_metrics_have_the_conventions_names(tmp_path: Path) -> None:
         named = collector.named()
     assert sorted(named) == [
         "gen_ai.client.operation.duration",
+        "gen_ai.client.operation.time_per_output_chunk",
+        "gen_ai.client.operation.time_to_first_chunk",
         "gen_ai.client.token.usage",
         "gen_ai.server.time_to_first_token",
     ]
@@ -258,6 +260,27 @@ async def test_metrics_have_the_conventions_names(tmp_path: Path) -> None:
     assert sum(point.count for point in points) == 2
     assert said(points[0].attributes)["gen_ai.operation.name"] == "chat"
     assert len(points[0].bucket_counts) == len(points[0].explicit_bounds) + 1
+
+
+async def test_metrics_have_the_names_that_are_to_follow(tmp_path: Path) -> None:
+    with collecting() as collector:
+        names = settings(collector, "metrics: on, metric_names: inference, sample: 0")
+        async with gateway(tmp_path, collector, names) as rig:
+            rig.vendor.answer(GOOD, sse_answer(chat_frames(["a", "b"])))
+            await rig.ask()
+            await rig.ask(stream=True)
+        named = collector.named()
+    prefix = "gen_ai.client.inference."
+    assert sorted(name.removeprefix(prefix) for name in named) == [
+        "duration",
+        "gen_ai.server.time_to_first_token",
+        *("operation.input_tokens", "operation.output_tokens", "time_per_output_chunk", "time_to_first_chunk"),
+        *("usage.input_tokens", "usage.output_tokens"),
+    ]
+    counter = named[f"{prefix}usage.input_tokens"]
+    assert counter.sum.is_monotonic
+    (point,) = counter.sum.data_points
+    assert point.as_int == sum(each.sum for each in named[f"{prefix}operation.input_tokens"].histogram.data_points)
 
 
 @pytest.mark.parametrize("status", [400, 503])

@@ -1,7 +1,9 @@
 """What the spans of a request say."""
 
 from providers.completion import Usage
-from proxy.request_record import OTHER, Attempt, CacheUse, Outcome
+from proxy.receipt.server_timing import NAMELESS
+from proxy.request_outcomes import CacheUse, WaitMarks
+from proxy.request_record import OTHER, Attempt, Outcome
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FIRST_CONTENT, MOST_TEXT, Side, SpanEvent, SpanValues, spans_of
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
@@ -73,6 +75,25 @@ def test_a_stale_answer_of_the_cache_is_told_as_one() -> None:
     assert request.attributes["dragoman.cache"] == "stale"
 
 
+def test_where_the_time_went_is_in_the_span_if_the_client_is_told() -> None:
+    attempts = [Attempt(LABEL, 1.25, 1.5, "server", 500), Attempt(LABEL, 1.75, 2.75, begun=2.0, connect=0.125)]
+    made = record(attempts=attempts, first_content=2.0, marks=WaitMarks(paused=0.25, stalls=1, stalled=1.5))
+    request, *_ = spans_of(finished(made), CALLED)
+    assert not [name for name in request.attributes if name.startswith("dragoman.time")]
+    made.receipt = NAMELESS
+    request, *_ = spans_of(finished(made), CALLED)
+    told = {name.removeprefix("dragoman."): value for name, value in request.attributes.items()}
+    assert {name: value for name, value in told.items() if name.startswith("time.")} == {
+        "time.gateway": 0.25,
+        "time.backoff": 0.25,
+        "time.connect": 0.125,
+        "time.vendor": 0.125,
+        "time.stream": 1.0,
+        "time.stalled": 1.5,
+    }
+    assert (told["stalls"], told["tokens_per_second"]) == (1, 20.0)
+
+
 def test_the_first_content_of_a_stream_is_an_event_of_the_request_and_of_the_attempt_that_had_it() -> None:
     failed = Attempt(LABEL, 1.0, 1.1, "server", 500, name=LABEL)
     ended = record(stream=True, first_content=1.5, attempts=[failed, Attempt(LABEL, 1.25, 2.75, name=LABEL)])
@@ -131,3 +152,17 @@ def test_what_asks_no_model_is_a_request() -> None:
     (request,) = spans_of(finished(record(path="/v1/models", attempts=[], model=OTHER), trace(method="GET")), CALLED)
     assert request.name == "request"
     assert "gen_ai.request.model" not in request.attributes
+
+
+def test_two_attempts_at_a_time_keep_the_ids_that_their_calls_carried() -> None:
+    """The attempt that answered is the last, whichever began first."""
+    second = Attempt("v/m/two", 1.75, 2.0, "superseded", name="v/m/two", hedge=True, number=2)
+    first = Attempt(LABEL, 1.25, 2.75, name=LABEL, number=1)
+    made = record(attempts=[second, first], first_content=2.0)
+    _, lost, answered = spans_of(finished(made), CALLED)
+    assert (lost.span_id, answered.span_id) == (0x12, 0x11)
+    assert (lost.failed, answered.failed) == (False, False)
+    assert lost.attributes["dragoman.hedge"] is True
+    assert lost.attributes["dragoman.superseded"] is True
+    assert "dragoman.hedge" not in answered.attributes
+    assert (lost.events, [event.name for event in answered.events]) == ((), [FIRST_CONTENT])

@@ -26,24 +26,34 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
         *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
         *("$2.8e-05", f"trace_id={0xABC:032x}", "upstream_request_id=a-2", "plugin=redact", "reason=a number"),
         *("sample=0.1", "client_ms=1000.0", "limit_ms=1000.0"),
-        *("cached_tokens=4", "cache_write_tokens=2", "cache_write_1h_tokens=1", "usage_estimated=true"),
+        *(
+            "keep_alives=2",
+            "cached_tokens=4",
+            "cache_write_tokens=2",
+            "cache_write_1h_tokens=1",
+            "usage_estimated=true",
+        ),
         *(
             "unpriced=audio",
             "cache=miss",
             "affinity=none",
+            "hedge=failed",
             "emulated=n",
             "dropped=user",
+            "tokens_per_second=2.0",
+            "stalls=1",
+            "stalled_ms=1500.0",
             'repeated={"stale_connection":1}',
             "req-1",
         ),
     ]
-    assert attempt == "    a/m/eu: connect (refused) (maybe executed): Refused."
+    assert attempt == "    a/m/eu: connect (refused) (hedge) (maybe executed): Refused."
 
 
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     line = request_line(full_record())
-    wrapped = shown(line, LineForm(width=60))
-    assert max(map(len, wrapped)) <= 60
+    wrapped = shown(line, LineForm(width=66))
+    assert max(map(len, wrapped)) <= 66
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
     assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
-from proxy.protobuf_wire import LIMIT, SMALL, field, varint
+from proxy.tracing.protobuf_wire import LIMIT, SMALL, field, varint
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke

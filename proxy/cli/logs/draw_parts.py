@@ -1,0 +1,58 @@
+"""Draw where the time of a request went, as its line in the log has it: one bar for each part, each behind the other.
+
+The gateway's own work, which lies between all other parts, is drawn last.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+Fields = Mapping[str, object]
+
+PARTS: Final = "parts_ms"
+"""The field of a line that has the parts."""
+
+COLUMNS: Final = 40
+"""Characters of the bar of a whole request."""
+
+MOST_PARTS: Final = 32
+_NAME: Final = re.compile(r"[a-z]{1,12}[0-9]{0,3}")
+
+
+def bars(fields: Fields) -> Iterator[str]:
+    """Yield the bars of a request; none if its line has no parts."""
+    parts = list(_parts(fields.get(PARTS)))
+    whole = sum([took for _, took in parts])
+    begun = 0.0
+    for name, took in parts:
+        if not took:
+            continue
+        before = int(COLUMNS * begun / whole)
+        begun += took
+        length = max(1, int(COLUMNS * begun / whole) - before)
+        bar = (" " * before)[: COLUMNS - 1] + "#" * length
+        yield f"{name:<10} {took:>12.2f} ms  |{bar[:COLUMNS]:<{COLUMNS}}|{_failure(fields, name)}"
+
+
+def _parts(told: object) -> Iterator[tuple[str, float]]:
+    """Yield the parts of a line that may be anybody's, the gateway's own last."""
+    if not isinstance(told, dict):
+        return
+    found = [(name, took) for name, took in [*told.items()][:MOST_PARTS] if _is_part(name, took)]
+    yield from sorted(found, key=lambda part: part[0] == "gateway")
+
+
+def _is_part(name: object, took: object) -> bool:
+    is_time = isinstance(took, int | float) and 0 <= took < 1e12
+    return is_time and isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def _failure(fields: Fields, part: str) -> str:
+    """Return which attempt a part is, and how it failed; nothing for other parts."""
+    attempts = fields.get("attempts")
+    number = part.removeprefix("attempt")
+    if not isinstance(attempts, list) or number == part or not number.isdecimal():
+        return ""
+    place = int(number) - 1
+    attempt = attempts[place] if 0 <= place < len(attempts) else None
+    return f"  {attempt.get('deployment')} {attempt.get('outcome')}" if isinstance(attempt, dict) else ""

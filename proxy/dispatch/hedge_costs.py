@@ -1,0 +1,66 @@
+"""What a call costs whose response nobody gets, since another attempt answered first: what it may have used. Pure."""
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from providers.completion import Usage
+from providers.emulation.split_into_calls import CallPlan
+from providers.pricing import Price, cost
+from providers.target import Target
+from proxy.limits.token_estimate import OUTPUT
+from proxy.upstream.unanswered_usage import usage_of_call
+
+Used: TypeAlias = tuple[tuple[Usage, Price | None], ...]
+"""What calls used whose responses nobody gets, each with the price of its deployment."""
+
+
+def usd_of(used: Used) -> float:
+    """Return what calls cost, as far as their prices are known."""
+    return sum([cost(price, usage) or 0.0 for usage, price in used])
+
+
+def most_lost(*plans: CallPlan) -> float:
+    """Return the most USD that the one of these calls may cost that is cancelled, as far as prices are known."""
+    return max([cost(plan.target.price, _most_used(plan)) or 0.0 for plan in plans])
+
+
+def bounded(used: Used, plan: CallPlan) -> Used:
+    """Return what a cancelled call used: with the most that its vendor may generate if that may go on."""
+    if not used or _ends_bill(plan):
+        return used
+    usage, price = used[-1]
+    return (*used[:-1], (with_bound(usage, most_generated(plan)), price))
+
+
+def _most_used(plan: CallPlan) -> Usage:
+    call = plan.calls[0]
+    prompt = usage_of_call(call.request, len(call.sent.body))
+    return prompt if _ends_bill(plan) else with_bound(prompt, most_generated(plan))
+
+
+def _ends_bill(plan: CallPlan) -> bool:
+    return ends_bill(plan.target, stream=plan.calls[0].sent.stream)
+
+
+def most_generated(plan: CallPlan) -> int:
+    """Return the most tokens that a vendor may generate for a call, as far as that is limited."""
+    asked, most = plan.request.params.get("max_tokens"), plan.target.max_output_tokens
+    if plan.max_tokens is not None:
+        asked = plan.max_tokens
+    if asked is None:
+        return most or OUTPUT
+    return asked if most is None else min(asked, most)
+
+
+def ends_bill(target: Target, *, stream: bool) -> bool:
+    """Return whether a cancelled call is known to cost no more than what was generated until then. Of a response that
+    is not streamed nobody knows: the vendor may notice only when it writes it."""
+    return target.is_engine or (stream and target.profile.closing_ends_bill)
+
+
+def with_bound(usage: Usage, most: int) -> Usage:
+    """Return the usage of a cancelled call with all the tokens that its vendor may generate; unchanged if the vendor
+    reported it."""
+    if not usage.estimated:
+        return usage
+    return replace(usage, completion_tokens=max(usage.completion_tokens, most))

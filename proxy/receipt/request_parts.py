@@ -1,0 +1,152 @@
+"""Splits the time of a request into parts that do not overlap, by the marks of its record. Pure.
+
+| part | from, to |
+|---|---|
+| `gateway` | the gateway's own work: what is left of the whole |
+| `client` | waits for the client to send its body, or to read |
+| `queue` | waits for a limit of the team, and for a slot in the process or at a deployment |
+| `cache` | waits of the response cache, for an equal request or its store |
+| `attempt1` … | an attempt that gave no response, from its slot to its end; `attempts`: several of them |
+| `backoff` | waits between two attempts |
+| `connect` | of the attempt that gave the response: making a connection, name resolution and TLS included |
+| `vendor` | of the same: from then to the first content of a stream, or to the whole response |
+| `body` | of the same: the rest of a whole response whose body came after its head |
+| `stream` | from the first content to the end, without waits for the client |
+
+Together they are the time up to the moment for which they are asked. Of two attempts that ran at a time, the one that
+gave the response counts, and of others the one that began last.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from proxy.request_outcomes import WaitMarks
+from proxy.request_record import Attempt, RequestRecord
+
+UNITS: Final = 100_000
+"""Units of time in a second: hundredths of a millisecond, so that rounded parts have an exact sum."""
+
+_NO_MARKS: Final = WaitMarks()
+
+
+class Part(NamedTuple):
+    """A part: `units` are hundredths of a millisecond. `attempt` is the attempt that it is, if it gave no response, and
+    `hidden` how many such attempts it stands for."""
+
+    name: str
+    units: int
+    attempt: Attempt | None = None
+    hidden: int = 0
+
+
+def units_of(seconds: float) -> int:
+    """Return a time in whole units; none for less than nothing."""
+    return int(seconds * UNITS + 0.5) if seconds > 0 else 0
+
+
+def parts_of(record: RequestRecord, end: float) -> list[Part]:
+    """Return the parts of a request up to `end`, seconds of the loop's clock. Parts that took no time are left out, but
+    for `gateway`, the attempts and what the vendor took, or the cache that gave the response."""
+    waits = record.marks or _NO_MARKS
+    parts = [
+        Part("client", units_of(record.client_waited)),
+        Part("queue", units_of(record.limit_waited + waits.queued)),
+        Part("cache", units_of(waits.cached)),
+    ]
+    answering = answering_attempt(record)
+    parts += _failed_attempts(record.attempts, answering, end)
+    parts.append(Part("backoff", units_of(waits.paused)))
+    if answering is not None:
+        parts += _answering(record, answering, end)
+    if record.first_content is not None:
+        parts.append(Part("stream", _stream_units(record, waits, end)))
+    always = {"vendor", "cache"} if record.from_cache else {"vendor"}
+    parts = [each for each in parts if each.units or each.attempt is not None or each.name in always]
+    own = units_of(end - record.started) - sum([each.units for each in parts])
+    return [Part("gateway", max(0, own)), *parts]
+
+
+def answering_attempt(record: RequestRecord) -> Attempt | None:
+    """Return the attempt that gives the response, or that runs; `None` if there is none, as for a response out of the
+    cache. The stream of one may break later."""
+    if not record.attempts or record.from_cache:
+        return None
+    last = record.attempts[-1]
+    return last if last.outcome == "ok" or record.first_content is not None else None
+
+
+def _failed_attempts(attempts: Sequence[Attempt], answering: Attempt | None, end: float) -> list[Part]:
+    if not attempts or (len(attempts) == 1 and answering is not None):
+        return []
+    ordered = sorted(attempts, key=lambda attempt: attempt.started)
+    parts = []
+    for number, attempt in enumerate(ordered, 1):
+        if attempt is answering:
+            continue
+        stop = attempt.finished or end
+        if number < len(ordered):
+            stop = min(stop, ordered[number].started)
+        if answering is not None and answering.started <= attempt.started:
+            stop = attempt.started
+        parts.append(Part(f"attempt{number}", units_of(stop - attempt.started), attempt))
+    return parts
+
+
+def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part]:
+    """Return the parts of the attempt that gives the response, each cut off at `end`."""
+    first = record.first_content
+    streams = first is not None
+    stop = min(attempt.finished or end if first is None else attempt.begun or first, end)
+    all_units, connect = units_of(stop - attempt.started), units_of(attempt.connect)
+    body = 0 if streams or not attempt.begun else units_of(stop - attempt.begun)
+    body = min(body, all_units)
+    connect = min(connect, all_units - body)
+    return [Part("connect", connect), Part("vendor", all_units - connect - body), Part("body", body)]
+
+
+def _stream_units(record: RequestRecord, waits: WaitMarks, end: float) -> int:
+    """Return what a stream took from its first content, without waits for a client that does not read."""
+    first = end if record.first_content is None else record.first_content
+    return units_of(end - first) - min(units_of(record.client_waited - waits.upload), units_of(end - first))
+
+
+def merged(parts: Sequence[Part], shown: int) -> list[Part]:
+    """Return the parts with so many of the attempts that gave no response, the first and the last ones; one part has
+    the time of those in the middle."""
+    failed = [place for place, part in enumerate(parts) if part.attempt is not None]
+    hidden = failed[(shown + 1) // 2 : len(failed) - shown // 2]
+    if not hidden:
+        return [*parts]
+    whole = Part("attempts", sum([parts[place].units for place in hidden]), None, len(hidden))
+    before, after = parts[: hidden[0]], parts[hidden[-1] + 1 :]
+    return [*before, whole, *after]
+
+
+SHOWN_ATTEMPTS: Final = 5
+"""Attempts without a response that the log names."""
+
+
+def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]:
+    """Return the parts of a request by name, in milliseconds, with few of the attempts that gave no response."""
+    attempts = record.attempts
+    if len(attempts) == 1 and record.marks is None and not (record.client_waited or record.limit_waited):
+        # Nearly every request. As `parts_of`, without its objects.
+        attempt, first = attempts[0], record.first_content
+        streams = first is not None
+        if attempt.outcome == "ok" and not attempt.connect and record.cache is None and streams == bool(attempt.begun):
+            stop = attempt.begun or attempt.finished
+            vendor = int((stop - attempt.started) * UNITS + 0.5)
+            own = int((end - record.started) * UNITS + 0.5) - vendor
+            if first is None:
+                return {"gateway": max(0, own) / 100, "vendor": vendor / 100}
+            stream = int((end - first) * UNITS + 0.5)
+            return {"gateway": max(0, own - stream) / 100, "vendor": vendor / 100, "stream": stream / 100}
+    return {part.name: part.units / 100 for part in merged(parts_of(record, end), SHOWN_ATTEMPTS)}
+
+
+def tokens_per_second(record: RequestRecord, end: float) -> float | None:
+    """Return how many tokens a second a stream had from its first content to `end`; `None` if that is unknown."""
+    first, usage = record.first_content, record.usage
+    if first is None or usage is None or end <= first or record.from_cache:
+        return None
+    return usage.completion_tokens / (end - first)

@@ -1,0 +1,143 @@
+"""The receipt of a request as the client gets it: the header `Server-Timing`, and on request a comment at the end of a
+stream. Pure.
+
+Source: W3C Server Timing, "The Server-Timing Header Field": `name;dur=milliseconds;desc="quoted string"`, in a list.
+The sum of all `dur` is the time up to the head, for a stream up to its first content.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from proxy.errors import FieldProblem, invalid_request
+from proxy.receipt.request_parts import Part, merged, parts_of, tokens_per_second, units_of
+from proxy.request_outcomes import Receipt
+from proxy.request_record import Attempt, RequestRecord
+
+MOST_BYTES: Final = 300
+"""The line of the header, its end included, is shorter than this."""
+
+MOST_NAME: Final = 120
+"""Characters of a deployment's name; of an attempt at one with a longer name, the outcome alone is told."""
+
+SHORT: Final = 1024
+_TEXTS: Final = tuple([str(units / 100) for units in range(SHORT)])
+"""Times below so many hundredths of a millisecond as texts: writing a float takes 0.2 us."""
+
+_AROUND: Final = len("Server-Timing: \r\n")
+_UNPRINTABLE: Final = re.compile(r"[^ -~]")
+
+
+RECEIPT_HEADER: Final = "x-dragoman-receipt"
+"""The header of a request that asks for a receipt at the end of a stream, by the word LAST."""
+
+LAST: Final = "last"
+
+
+def names_nothing(name: str) -> bool:
+    """Return whether a client may know the name of a deployment if nothing is known of its team."""
+    return False
+
+
+NAMELESS: Final = Receipt(names_nothing)
+"""The receipt of a client of which nothing is known, and of a request that has ended."""
+
+
+def wants_last(text: str) -> bool:
+    """Return whether the header asks for a comment at the end of a stream. Raises GatewayError for any other word."""
+    if text.strip().lower() != LAST:
+        raise invalid_request((FieldProblem((RECEIPT_HEADER,), f"'{RECEIPT_HEADER}' must be {LAST}."),))
+    return True
+
+
+def timing_line(record: RequestRecord, end: float) -> str:
+    """Return the line of the header for a response whose head leaves at `end`, seconds of the loop's clock."""
+    attempts = record.attempts
+    if len(attempts) == 1 and record.marks is None and record.cache is None and not record.limit_waited:
+        # Nearly every request. As `parts_of`, without its objects.
+        attempt = attempts[0]
+        stop = attempt.begun if record.first_content is not None else 0.0 if attempt.begun else attempt.finished
+        if stop and attempt.outcome == "ok":
+            vendor = int((stop - attempt.started) * 100_000 + 0.5)
+            own = max(0, int((end - record.started) * 100_000 + 0.5) - vendor)
+            if not attempt.connect:
+                text = _TEXTS[own] if own < SHORT else own / 100
+                if vendor < SHORT:
+                    return f"Server-Timing: gateway;dur={text}, vendor;dur={_TEXTS[vendor]}\r\n"
+                took = str(vendor)
+                return f"Server-Timing: gateway;dur={text}, vendor;dur={took[:-2]}.{took[-2:]}\r\n"
+            connect = min(vendor, int(attempt.connect * 100_000 + 0.5))
+            made = f"connect;dur={connect / 100}, vendor;dur={(vendor - connect) / 100}"
+            return f"Server-Timing: gateway;dur={own / 100}, {made}\r\n"
+    return f"Server-Timing: {timing_value(record, end)}\r\n"
+
+
+def stream_line(record: RequestRecord) -> str:
+    """Return the line of the header for the head of a stream whose first content has come; nothing for a client that
+    gets no receipt."""
+    first = record.first_content
+    return "" if record.receipt is None or first is None else timing_line(record, first)
+
+
+def stream_header(record: RequestRecord) -> Mapping[str, str]:
+    """Return the header of `stream_line`."""
+    first = record.first_content
+    return {} if record.receipt is None or first is None else {"Server-Timing": timing_value(record, first)}
+
+
+def timing_value(record: RequestRecord, end: float) -> str:
+    """Return the value of the header. Attempts in the middle are told together if it would be too long otherwise."""
+    parts, value = parts_of(record, end), ""
+    failed = [part for part in parts if part.attempt is not None]
+    for shown in range(len(failed), -1, -1):
+        value = ", ".join([_entry(record, part) for part in merged(parts, shown)])
+        if len(value) < MOST_BYTES - _AROUND:
+            break
+    return value
+
+
+def closing_comment(record: RequestRecord, end: float) -> bytes:
+    """Return the comment that stands behind the last event of a stream: the parts of all of it, and what became known
+    after the head. Milliseconds. Nothing for a client that has not asked for it, or gets no receipt."""
+    if record.receipt is None or not record.receipt.last:
+        return b""
+    told = {"total": _text(units_of(end - record.started))}
+    if record.first_content is not None:
+        told["first_content"] = _text(units_of(record.first_content - record.started))
+    if (pace := tokens_per_second(record, end)) is not None:
+        told["tokens_per_second"] = f"{pace:.1f}"
+    if record.marks is not None and record.marks.stalls:
+        told |= {"stalls": str(record.marks.stalls), "stalled": _text(units_of(record.marks.stalled))}
+    rest = ", ".join([f"{name}={value}" for name, value in told.items()])
+    return f": server-timing: {timing_value(record, end)}\n: x-dragoman-receipt: {rest}\n\n".encode()
+
+
+def _entry(record: RequestRecord, part: Part) -> str:
+    entry = f"{part.name};dur={_text(part.units)}"
+    if part.hidden:
+        return f'{entry};desc="{part.hidden} more"'
+    if part.attempt is not None:
+        return f'{entry};desc="{quotable(failure_text(record, part.attempt))}"'
+    if part.name == "cache" and record.cache is not None:
+        return f"{entry};desc={record.cache.result}"
+    return entry
+
+
+def failure_text(record: RequestRecord, attempt: Attempt) -> str:
+    """Return what the client is told of an attempt that gave no response: what failed, after the deployment's name if
+    its team may know it."""
+    why, name = attempt.phase or attempt.outcome, attempt.full_name
+    may_name = NAMELESS.may_name if record.receipt is None else record.receipt.may_name
+    known = len(name) <= MOST_NAME and (may_name(name.rpartition("/")[0]) or may_name(name))
+    return f"{name} {why}" if known else why
+
+
+def quotable(text: str) -> str:
+    """Return a text as it stands in a quoted string (RFC 9110, 5.6.4), with a question mark for each character that is
+    not printable ASCII."""
+    return _UNPRINTABLE.sub("?", text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _text(units: int) -> str:
+    """Return a time in milliseconds."""
+    return str(units / 100)

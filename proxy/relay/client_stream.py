@@ -1,0 +1,121 @@
+"""The response of one client that waits: when its head is sent, and what is sent while there is nothing else.
+
+A load balancer closes a connection that has been silent for its idle time, 60 s at most of them. After less than that
+the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; what the
+head can no longer say is a comment before the first event.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from proxy.alarms import Slot, Wheel
+from proxy.listener.streamed_response import StreamedResponse
+from proxy.request_record import RequestRecord
+
+BLANK: Final = b"\n"
+"""What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
+
+
+ROUNDING: Final = 0.001
+"""Seconds by which a time may be missed that was computed in another way."""
+
+
+class Sender(Protocol):
+    """What sends events to the client. `sent_at` is when it sent bytes last."""
+
+    sent_at: float
+
+
+class ClientStream:
+    """The response of one client: the only place that decides when its head is sent.
+
+    `open_response` makes it, with these lines in its head besides those of the request. After `every` seconds without a
+    byte to the client `filler` is sent, and again after each such time; `None`: never. `response` is `None` until the
+    head has been made; `begun` says that its events follow. Times are seconds of the event loop's clock.
+    """
+
+    __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "begun", "response")
+
+    def __init__(
+        self,
+        open_response: Callable[[str], StreamedResponse],
+        record: RequestRecord,
+        wheel: Wheel,
+        filler: bytes,
+        every: float | None,
+    ) -> None:
+        self._open = open_response
+        self._record = record
+        self._wheel = wheel
+        self._filler = filler
+        self._every = every
+        self._sent_at = record.started
+        self._sender: Sender | None = None
+        self._slot: Slot | None = None
+        self.response: StreamedResponse | None = None
+        self.begun = False
+
+    def start(self) -> None:
+        """Begin to watch for silence, which has lasted since the request began."""
+        if self._every is not None:
+            self._slot = self._wheel.set(self._sent_at + self._every, self._every, self)
+
+    def begin(self, lines: str) -> StreamedResponse:
+        """Return the response whose first event follows. It has these header lines in its head, or in a comment before
+        the event if the head has been sent."""
+        if self.response is None:
+            self.response = self._open(lines)
+        else:
+            self.response.precede(comment(lines))
+        self.begun = True
+        return self.response
+
+    def follow(self, sender: Sender, every: float | None) -> None:
+        """Watch what `sender` sends from now on, with the time of the deployment that answers."""
+        self._sender = sender
+        if every != self._every:
+            self.stop()
+            self._every = every
+            self.start()
+
+    def stop(self) -> None:
+        """Send nothing any more. To be called in the end, whatever it is."""
+        if self._slot is not None:
+            self._wheel.drop(self._slot, self)
+            self._slot = None
+
+    def ring(self, now: float) -> None:
+        """Send a keep-alive if one is due. It is not set anew for each piece: it rings once in `every`, and then for
+        the time that is left."""
+        self._slot = None
+        every, sender = self._every, self._sender
+        if every is None:
+            return
+        due = every + (self._sent_at if sender is None else sender.sent_at)
+        if now + ROUNDING >= due:
+            if not self._keep_alive():
+                return
+            due = now + every
+            if sender is None:
+                self._sent_at = now
+            else:
+                sender.sent_at = now
+        self._slot = self._wheel.set(due, every, self)
+
+    def _keep_alive(self) -> bool:
+        """Send a sign of life, the first time with the head. Returns whether more may follow."""
+        response = self.response
+        if response is None:
+            response = self.response = self._open("")
+            self._record.status = 200
+        if not response.is_open:
+            return False
+        if response.interject(self._filler):
+            self._record.keep_alives += 1
+        return True
+
+
+def comment(lines: str) -> bytes:
+    """Return header lines as a comment of an event stream; nothing for none."""
+    said = "".join([f": {line}\n" for line in lines.split("\r\n") if line])
+    return f"{said}\n".encode() if said else b""
