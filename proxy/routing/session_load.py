@@ -36,6 +36,11 @@ class Placement:
             return None
         return f"{ranking.busy} requests are in flight at {self.ranked_names[0]}, more than {ranking.bound:.3g}"
 
+    @property
+    def home(self) -> Sequence[Target]:
+        """The deployments of the best member."""
+        return self.reach(self.ranking.ranks[0])
+
     def is_home(self, label: str) -> bool:
         """Return whether a deployment is one of the best member's."""
         return self._reaches(self.ranking.ranks[0], label)
