@@ -87,7 +87,7 @@ def _routes(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from proxy.cli.explain_command import FORMS, ExplainOptions, explain
 
-    options = ExplainOptions(args.request, args.team, args.surface, args.path, args.headers)
+    options = ExplainOptions(args.request, args.team, args.surface, args.path, args.header)
     return explain(_reported_source(args), options, FORMS[args.output])
 
 
@@ -272,15 +272,9 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
-    # No `type`: argparse's errors repeat the value, which may be a secret.
-    parser.add_argument(
-        *("-H", "--header"),
-        dest="headers",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="a header of the client's, which may name the conversation; several may be given, no value is printed",
-    )
+    # Without a `type`, whose errors would repeat the value: it may be a secret.
+    says = "a header of the client's, which may name the conversation; several may be given, no value is printed"
+    parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=says)
     parser.add_forms("text", "json")
 
 
