@@ -294,7 +294,7 @@ def _add_usage(commands: Commands) -> None:
     examples = ["usage", "usage -c table.yaml --by team,day --since 30d", "usage --team search --by key,user --csv"]
     parser = _command(commands, "usage", _usage, summary, examples)
     _table_arguments(parser)
-    dimensions = "team, key, model, user, tag, day, deployment"
+    dimensions = "team, key, model, asked (as the client wrote it), user, tag, day, deployment"
     parser.add_argument("--by", default="team,model", metavar="NAMES", help=f"a line for each: {dimensions}")
     parser.add_argument(
         "--since",

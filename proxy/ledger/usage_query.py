@@ -12,7 +12,8 @@ from typing import Final
 
 from proxy.ledger.rollups import UNPRICED, Days
 
-DIMENSIONS: Final = ("team", "key", "model", "user", "tag", "day", "deployment")
+DIMENSIONS: Final = ("team", "key", "model", "asked", "user", "tag", "day", "deployment")
+"""`model` is the name in the table, such as openai/*; `asked` is the name that the client wrote."""
 
 DEFAULT_BY: Final = ("team", "model")
 
@@ -21,7 +22,7 @@ DEFAULT_SINCE: Final = "7d"
 LONGEST: Final = 4000
 """Days."""
 
-_ROWS_ONLY: Final = frozenset({"user", "tag"})
+_ROWS_ONLY: Final = frozenset({"asked", "user", "tag"})
 
 _SPAN: Final = re.compile(r"([0-9]{1,5})([smhdw])", re.ASCII)
 _SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600}
@@ -98,6 +99,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "team": "team",
     "key": "key_name",
     "model": "model",
+    "asked": "asked",
     "deployment": "coalesce(deployment, '')",
     "user": "coalesce(user_name, '')",
 }

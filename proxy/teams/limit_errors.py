@@ -69,7 +69,10 @@ def no_price(scope: str, model: str) -> GatewayError:
 
 def user_required() -> GatewayError:
     """Return the error for a request that names no end user, where each has limits of its own."""
-    message = "'user' is missing: the gateway's operator has limited each end user, and requires requests to name one."
+    message = (
+        "'user' is missing ('metadata.user_id' on /v1/messages): the gateway's operator has limited each end user, and "
+        "requires requests to name one."
+    )
     return invalid_request((FieldProblem(("user",), message),))
 
 

@@ -11,6 +11,7 @@ from proxy.limits.limit import (
     ScopeBudget,
     ScopeSide,
     Subject,
+    Unit,
     budget_words,
     limit_words,
     scopes_of,
@@ -20,8 +21,8 @@ from proxy.limits.limit_views import EACH_USER
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
-from proxy.teams.limit_errors import user_required
-from proxy.teams.team_limiter import RequestSize
+from proxy.teams.limit_errors import no_price, user_required
+from proxy.teams.team_limiter import RequestSize, lacks_price
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def request_limits(
     snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize, user: str | None = None
 ) -> RequestLimits | None:
     """Return what a request for a plan would be held to, which names the end user `user`; None where there is nothing.
-    Raises GatewayError if it has to name one."""
+    Raises GatewayError if it has to name one, or if a budget refuses it since its cost is not known."""
     held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, planned.label))
     targets = {
         target.label: tuple(
@@ -60,6 +61,8 @@ def request_limits(
     if not held and not targets:
         return None
     prompt_bytes, most, _ = size
+    if prompt_bytes is None or lacks_price(planned, OUTPUT if most is None else most):
+        _require_price(snapshot, team, planned, user)
     tokens = sum(UNKNOWN.parts(prompt_bytes or 0, OUTPUT if most is None else most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
@@ -74,6 +77,18 @@ def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldT
     if words := (*limit_words(rule.limits), *map(_budget, rule.budgets)):
         named = f"{EACH_USER} of team {team.name} that a request names; this one names none"
         yield HeldTo(named if user is None else user_scope(team.name, user), words)
+
+
+def _require_price(snapshot: Snapshot, team: Team, planned: Plan, user: str | None) -> None:
+    """Raise GatewayError if a budget that holds each request of the team refuses one whose cost is not known."""
+    scopes = scopes_of(ScopeSide.CLIENT, Subject(team.name, "", planned.label))
+    budgets = [(scope, budget) for scope in scopes for budget in snapshot.budgets.get(scope, ())]
+    rule = snapshot.each_user.get(team.name)
+    if rule is not None and user is not None:
+        budgets += [(user_scope(team.name, user), budget) for budget in rule.budgets]
+    for scope, budget in budgets:
+        if budget.unit is Unit.USD and budget.unpriced == "reject":
+            raise no_price(scope, planned.asked)
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
@@ -95,7 +110,8 @@ def _words_of(snapshot: Snapshot, scope: str) -> tuple[str, ...]:
 def _budget(budget: ScopeBudget) -> str:
     """Return a budget in words, with what happens once so much of it is spent."""
     then = f"answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    return f"{budget_words(budget)}; once {budget.at:.0%} are spent: {then}"
+    strict = "; what has no price is refused" if budget.unpriced == "reject" else ""
+    return f"{budget_words(budget)}; once {budget.at:.0%} are spent: {then}{strict}"
 
 
 _THEN = {"warn": "a line in the log", "reject": "refused"}

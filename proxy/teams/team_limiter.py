@@ -186,7 +186,7 @@ class TeamLimiter:
             targets = planned.targets
             price = targets[0].price
             several = len(targets) > 1 or planned.fallbacks
-            if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
+            if price is None or prompt_bytes is None or (several and lacks_price(planned, answer)):
                 paid = None
             else:
                 paid = cost_of(price, prompt, answer)
@@ -290,7 +290,7 @@ def _on_amounts(limits: Limits) -> bool:
     return any(each.unit is not Unit.REQUESTS for each in every)
 
 
-def _unpriced(planned: Plan, answer: int) -> bool:
+def lacks_price(planned: Plan, answer: int) -> bool:
     """Return whether what may be used has no price at one of the targets: as `providers.target.cost`, of what has none,
     none must be used."""
     return any(each.price is None or (each.price.output is None and answer > 0) for each in planned.every_target)

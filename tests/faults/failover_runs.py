@@ -117,13 +117,13 @@ class LoopClock:
     gateway's. A deadline that is too long is counted in full, since the loop is idle while it runs.
     """
 
-    __slots__ = ("_late",)
+    __slots__ = ("late",)
 
     def __init__(self) -> None:
-        self._late = 0.0
+        self.late = 0.0
 
     def __call__(self) -> float:
-        return time.monotonic() - self._late
+        return time.monotonic() - self.late
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -138,7 +138,7 @@ class LoopClock:
         while True:
             before = time.monotonic()
             await asyncio.sleep(TICK)
-            self._late += max(0.0, time.monotonic() - before - 2 * TICK)
+            self.late += max(0.0, time.monotonic() - before - 2 * TICK)
 
 
 @dataclass(slots=True)
@@ -164,7 +164,8 @@ class Run:
     def _heard(self, received: Received, model: wall.Model, tries: list[Tried]) -> Script:
         asked = wall.Asked(received, len(tries) + 1, self.now(), self.pace)
         script = model(asked)
-        tries.append(Tried(asked.since, asked.size, wall.answered(script), wall.unfit(script)))
+        late = self.clock.late / self.pace
+        tries.append(Tried(asked.since, asked.size, wall.answered(script), wall.unfit(script), late))
         return script
 
 

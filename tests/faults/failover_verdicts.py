@@ -32,12 +32,18 @@ class Got:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One request as a vendor saw it. `at` is since the run began, `size` that of its prompt; `answered` says that it
-    was sent an answer, `unfit` that it was refused because it ended in words of the assistant."""
+    was sent an answer, `unfit` that it was refused because it ended in words of the assistant. `late` are the seconds
+    until then in which the bench's clock stood still: who waits, waits through them too."""
 
     at: float
     size: int
     answered: bool
     unfit: bool = False
+    late: float = 0.0
+
+    def waited(self, other: "Tried") -> float:
+        """Return the seconds since another one, those included in which the bench's clock stood still."""
+        return self.at + self.late - other.at - other.late
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,7 @@ def not_hammered(count: int, window: float) -> Check:
     """At most `count` attempts on the primary within a window after the first."""
 
     def rule(seen: Seen) -> bool:
-        return sum(each.at - seen.primary[0].at < window for each in seen.primary) <= count
+        return sum(each.waited(seen.primary[0]) < window for each in seen.primary) <= count
 
     return Check("no_hammer", rule)
 
@@ -189,7 +195,7 @@ def second_try_after(seconds: float) -> Check:
     """A second try on the primary, and none before that many seconds."""
 
     def rule(seen: Seen) -> bool:
-        return len(seen.primary) > 1 and seen.primary[1].at - seen.primary[0].at >= seconds
+        return len(seen.primary) > 1 and seen.primary[1].waited(seen.primary[0]) >= seconds
 
     return Check("retry_after_honoured", rule, "advisory")
 

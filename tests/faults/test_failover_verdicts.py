@@ -39,6 +39,7 @@ CASES: Final[list[tuple[str, Seen, Kind, str]]] = [
     ("S01", run(primary=tries(0.0, 2.1)), "pass", "rescued"),
     ("S01", run(primary=tries(0.0)), "partial", "retried, retry_after_honoured"),
     ("S01", run(primary=tries(0.0, 1.7)), "partial", "retry_after_honoured"),
+    ("S01", run(primary=(Tried(0.0, 10, False, late=0.5), Tried(1.7, 10, True, late=0.7))), "pass", "rescued"),
     ("S01", run(primary=tries(0.0, 0.1, 0.2)), "fail", "no_hammer"),
     ("S01", run(ERROR), "safe", "503 overloaded"),
     ("S02", run(primary=tries(0.0, 1.0, 2.0, 2.9)), "pass", "rescued"),

@@ -113,6 +113,7 @@ class ProgramTemplate:
             "environment": dict(environment),
             "descriptors": list(descriptors),
             "session": session,
+            "cores": list(os.sched_getaffinity(0)),
         }
         with self._lock:
             ours = self._begun()

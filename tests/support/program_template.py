@@ -108,7 +108,9 @@ def _run(ordered: "tuple[dict[str, object], list[int]]") -> None:
     if order["session"]:
         os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    wanted = order["descriptors"]
+    cores, wanted = order["cores"], order["descriptors"]
+    assert isinstance(cores, list)
+    os.sched_setaffinity(0, cores)  # the template may have been started while its owner had fewer
     assert isinstance(wanted, list)
     _place(descriptors, wanted)
     _reopen_output()

@@ -1,6 +1,7 @@
 """A forked program has an end like one that was started, and where it could differ it is started."""
 
 import asyncio
+import os
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -33,6 +34,18 @@ def test_its_status_is_that_of_the_program(code: str, status: int) -> None:
     assert program.wait() == status
     assert (program.poll(), program.wait(), program.returncode) == (status, status, status)
     program.kill()  # of none
+
+
+def test_it_may_use_the_cores_of_its_owner_whatever_the_template_may_use() -> None:
+    shows = ("-c", "import os; print(sorted(os.sched_getaffinity(0)))")
+    cores = os.sched_getaffinity(0)
+    run_program(shows)  # starts the template
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        assert run_program(shows).stdout.split() == [b"[%d]" % min(cores)]
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert run_program(shows).stdout.decode() == f"{sorted(cores)}\n"
 
 
 def test_it_can_be_waited_for_in_a_thread_and_ended_from_outside() -> None:

@@ -21,13 +21,17 @@ INPUT: Final = "-"
 
 
 def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> int:
-    """Print the lines of a log that the options choose. Raises CommandError where it cannot be read."""
+    """Print the lines of a log that the options choose. Returns 1 if the log ends and no line has the id that they
+    name. Raises CommandError where it cannot be read."""
     choice = line_choice(options, datetime.now(UTC))
     form = terminal_form(sys.stdout, os.environ)
     if options.id is not None:
         form = replace(form, below=bars)
-    print_lines(batches(name, options), choice, show(form), sys.stdout)
-    return 0
+    found = print_lines(batches(name, options), choice, show(form), sys.stdout)
+    if found or options.id is None:
+        return 0
+    sys.stderr.write("dragoman: the log has no such request with this id\n")
+    return 1
 
 
 def terminal_form(stream: TextIO, env: Mapping[str, str]) -> LineForm:
@@ -48,14 +52,17 @@ def batches(name: str, options: LogsOptions) -> Iterator[Batch]:
     return follow_end(Path(name)) if options.since is None else follow_all(Path(name))
 
 
-def print_lines(read: Iterator[Batch], choice: LineChoice, show: Show, output: TextIO) -> None:
-    """Print the chosen lines of each batch at once."""
+def print_lines(read: Iterator[Batch], choice: LineChoice, show: Show, output: TextIO) -> bool:
+    """Print the chosen lines of each batch at once. Returns whether there was one."""
+    found = False
     for batch in read:
         for line in batch:
             fields = parsed(line)
             if choice.takes(line, fields):
+                found = True
                 output.writelines(f"{shown}\n" for shown in show(line, fields))
         output.flush()
+    return found
 
 
 def _people(form: LineForm) -> Show:

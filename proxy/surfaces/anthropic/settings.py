@@ -6,8 +6,10 @@ it with every request, whatever the model. It is named as left out then.
 Sources: `anthropic` 2.12.0 type `MessageCreateParams` and its beta form; Claude Code 2.1.197, November 2026.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from typing import Final
 
 from providers.json_types import JsonValue
 from providers.unified_request import DISPLAY
@@ -23,6 +25,16 @@ _USUAL = "medium"
 """The effort of thinking that the model adapts by itself, where none is named. Claude's own is higher."""
 
 _EMPTY: tuple[JsonValue, ...] = (False, "", [], {})
+
+_OLDER: Final = re.compile(r"(user_[0-9a-f]{64}_account_[0-9a-f-]{0,36})_session_[0-9A-Za-z-]{8,64}")
+_NEWER: Final = re.compile(
+    r"""(\{[^{}\\]*?)(?:, ?"session_id": ?"[^"\\]{1,128}"|"session_id": ?"[^"\\]{1,128}", ?)(.*\})"""
+)
+"""The `user_id` of Claude Code, which names the session too: `user_HASH_account_UUID_session_UUID`, since 2.1 a JSON
+object with a `session_id`."""
+
+_LONGEST: Final = 1024
+"""Characters of a `user_id` that may have a session: a search takes time that grows with the square of its length."""
 
 _tier = one_of("auto", "standard_only")
 _limit = integer(0)
@@ -102,14 +114,22 @@ def put_format(made: Translation, value: JsonValue) -> None:
 
 
 def put_metadata(made: Translation, value: JsonValue) -> None:
-    """Read `metadata`: the user's id goes on as a digest, since clients put names of devices and accounts into it.
-    Raises Invalid."""
+    """Read `metadata`: the user's id goes on as a digest, since clients put names of devices and accounts into it, and
+    without Claude Code's session, since a user has many. Raises Invalid."""
     metadata = json_object(value)
     user = metadata.get("user_id")
     if user is not None and (given := check_at(string, user, "user_id")):
-        made.chat["user"] = blake2b(given.encode(errors="replace"), digest_size=16).hexdigest()
+        made.chat["user"] = blake2b(_lasting(given).encode(errors="replace"), digest_size=16).hexdigest()
     if any(name != "user_id" and member is not None for name, member in metadata.items()):
         made.leave_out("metadata")
+
+
+def _lasting(user: str) -> str:
+    """Return a user's id without the session that Claude Code adds to it; another id as it is."""
+    if (older := _OLDER.fullmatch(user)) is not None:
+        return older[1]
+    newer = _NEWER.fullmatch(user) if user.startswith("{") and len(user) <= _LONGEST else None
+    return user if newer is None else newer[1] + newer[2]
 
 
 def put_tier(made: Translation, value: JsonValue) -> None:

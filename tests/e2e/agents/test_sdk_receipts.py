@@ -36,13 +36,13 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 
 
 @pytest.fixture(scope="module")
-def sdks() -> Iterator[LineProcess]:
+def agents() -> Iterator[LineProcess]:
     with sdk_process("agents") as process:
         yield process
 
 
 @pytest.mark.parametrize("client", ["chat", "messages", "responses"])
-async def test_the_last_comment_changes_nothing(client: str, gateway: RunningGateway, sdks: LineProcess) -> None:
+async def test_the_last_comment_changes_nothing(client: str, gateway: RunningGateway, agents: LineProcess) -> None:
     order: JsonObject = {
         "scenario": "talk",
         "client": client,
@@ -54,7 +54,7 @@ async def test_the_last_comment_changes_nothing(client: str, gateway: RunningGat
     }
 
     async def done(headers: JsonObject) -> JsonObject:
-        line = await asyncio.to_thread(sdks.exchange, orjson.dumps({**order, "headers": headers}).decode())
+        line = await asyncio.to_thread(agents.exchange, orjson.dumps({**order, "headers": headers}).decode())
         found: JsonObject = orjson.loads(line)
         return found
 

@@ -32,7 +32,7 @@ def test_everybodys_usage_comes_from_the_sums_and_one_teams_from_the_rows() -> N
     statement, parameters = usage_sql(one, WORDS)
     assert " FROM rows WHERE team = ? AND time >= ? GROUP BY 1, 2" in statement
     assert parameters == ["UTC", "search", one.since]
-    for name in ("user", "tag"):
+    for name in ("asked", "user", "tag"):
         assert usage_query([name], "7d", None, "UTC", NOON).from_rows
 
 

@@ -141,6 +141,24 @@ def test_cost_is_shown_as_far_as_it_says_something(nano: int, text: str) -> None
     assert usd(nano) == text
 
 
+def test_models_of_one_row_are_told_apart_as_clients_named_them(tmp_path: Path) -> None:
+    store, reader = SqliteStore(sqlite(tmp_path)), None
+    try:
+        names = ("openai/a", "openai/b", "openai/b")
+        rows = [journaled(number).row._replace(model="openai/*", asked=name) for number, name in enumerate(names, 1)]
+        store.add([Journaled(number, row) for number, row in enumerate(rows, 1)])
+        reader = SqliteReader(sqlite(tmp_path))
+        found = usage_report(reader, asked("model", "asked"))
+        assert {each.group: each.sums.requests for each in found.lines} == {
+            ("openai/*", "openai/a"): 1,
+            ("openai/*", "openai/b"): 2,
+        }
+    finally:
+        store.close()
+        if reader is not None:
+            reader.close()
+
+
 def test_a_request_with_two_tags_is_in_both_lines_and_once_in_the_total(tmp_path: Path) -> None:
     store, reader = SqliteStore(sqlite(tmp_path)), None
     try:

@@ -124,6 +124,7 @@ HEAD: Final = b"HTTP/1.1 200 OK\r\nx: 1\r\n"
 COMMENT_CHUNK: Final = b"e\r\n: keep-alive\n\n\r\n"
 
 
+@pytest.mark.smoke
 def test_silence_brings_the_head_and_comments_and_then_what_the_head_could_not_say() -> None:
     async def waits() -> None:
         client = Client()
@@ -147,6 +148,7 @@ def test_silence_brings_the_head_and_comments_and_then_what_the_head_could_not_s
     run(waits())
 
 
+@pytest.mark.smoke
 def test_a_response_that_is_not_late_has_everything_in_its_head() -> None:
     async def waits() -> None:
         client = Client()
@@ -163,6 +165,7 @@ def test_a_response_that_is_not_late_has_everything_in_its_head() -> None:
     run(waits())
 
 
+@pytest.mark.smoke
 @looped("every", [None, 1.0, 5.0])
 def test_the_deployment_that_answers_says_how_long_a_stream_may_be_silent(every: float | None) -> None:
     async def waits() -> None:
@@ -182,6 +185,7 @@ def test_the_deployment_that_answers_says_how_long_a_stream_may_be_silent(every:
     run(waits())
 
 
+@pytest.mark.smoke
 def test_a_client_that_does_not_read_gets_no_more_and_one_that_has_left_nothing() -> None:
     async def waits() -> None:
         client = Client()
@@ -201,6 +205,7 @@ def test_a_client_that_does_not_read_gets_no_more_and_one_that_has_left_nothing(
     run(waits())
 
 
+@pytest.mark.smoke
 @looped("paused_after", [0, 1, 2])
 def test_nothing_comes_within_a_long_event(paused_after: int) -> None:
     async def waits() -> None:
@@ -228,11 +233,13 @@ def test_nothing_comes_within_a_long_event(paused_after: int) -> None:
     run(waits())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("lines", ["", "\r\n"])
 def test_nothing_to_say_is_no_comment(lines: str) -> None:
     assert comment(lines) == b""
 
 
+@pytest.mark.smoke
 def test_white_space_before_json_is_skipped_by_its_parser() -> None:
     async def waits() -> None:
         client = Client(filler=BLANK)
@@ -307,6 +314,7 @@ def test_keep_alives_stand_between_events_wherever_the_vendor_falls_silent(row: 
         assert len(writes) >= 2
 
 
+@pytest.mark.smoke
 def test_every_surface_has_its_sign_of_life() -> None:
     ping = b'event: ping\ndata: {"type":"ping"}\n\n'
     found = {surface.name: surface.keep_alive for surface in SURFACES}

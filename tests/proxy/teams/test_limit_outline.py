@@ -8,6 +8,7 @@ from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import plan
 from proxy.teams.limit_outline import HeldTo, request_limits
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 TABLE = f"""
 vendors: {{mock: {{limits: {{requests_per_minute: 6000}}}}}}
@@ -100,3 +101,52 @@ def test_a_user_who_has_to_be_named_is_asked_for() -> None:
         request_limits(table, team, planned, (0, 1, 1))
     assert raised.value.facts.param == "user"
     assert request_limits(table, team, planned, (0, 1, 1), "ann") is not None
+
+
+STRICT = "budget: {usd: 5, per: month, unpriced: reject}"
+
+
+@looped(
+    ("rule", "user", "named"),
+    [
+        (STRICT, None, "team data"),
+        (f"each_user: {{{STRICT}}}", "ann", user_scope("data", "ann")),
+        (f"each_user: {{{STRICT}}}", None, None),
+        (STRICT.replace("unpriced: reject", "then: warn"), None, None),
+    ],
+)
+def test_what_a_budget_refuses_without_a_price_is_refused(rule: str, user: str | None, named: str | None) -> None:
+    table = snapshot(
+        TABLE.replace("limits: {concurrent: 9}", rule).replace(
+            "echo: {}", "paid: {price: {input: 1, output: 1}}, mock/echo: {}"
+        )
+    )
+    team = table.teams["data"]
+    for model, size, refused in (
+        ("mock/echo", (1, 1, 1), True),
+        ("fast", (1, 1, 1), True),
+        ("mock/paid", (1, 1, 1), False),
+        ("mock/paid", (None, None, 1), True),
+    ):
+        planned = plan(table, team, model, "openai", Idle())
+        if named is None or not refused:
+            assert request_limits(table, team, planned, size, user) is not None
+            continue
+        with pytest.raises(GatewayError) as raised:
+            request_limits(table, team, planned, size, user)
+        facts = raised.value.facts
+        assert (facts.status, facts.code, named in facts.message, model in facts.message) == (
+            429,
+            "insufficient_quota",
+            True,
+            True,
+        )
+
+
+def test_what_a_key_s_budget_refuses_is_said_with_the_key() -> None:
+    table = snapshot(TABLE.replace("name: ci,", f"name: ci, {STRICT},"))
+    team = table.teams["search"]
+    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
+    assert found is not None
+    words = "5 USD per month; once 100% are spent: refused; what has no price is refused"
+    assert [words in each.words for each in found.held if each.scope == "key search/ci"] == [True]

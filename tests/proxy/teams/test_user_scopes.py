@@ -105,7 +105,7 @@ def test_a_request_without_a_user_is_refused_only_if_one_is_required() -> None:
     desk.use("each_user: {required: true}")
     with pytest.raises(GatewayError) as raised:
         of(desk, None)
-    assert raised.value.facts.message.startswith("'user' is missing: ")
+    assert raised.value.facts.message.startswith("'user' is missing ('metadata.user_id' on /v1/messages): ")
     assert of(desk, "ann").held is None
 
 

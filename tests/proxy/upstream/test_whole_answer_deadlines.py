@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from typing_extensions import override
@@ -28,7 +29,8 @@ def passes(rig: Rig) -> tuple[Phase, float, float]:
 
 def limited(rig: Rig, begins: float | None = None, **limits: float) -> Rig:
     """The same before a deployment with these limits, which an operator wrote, and this time for an answer to begin."""
-    timeouts = replace(GOOD.target.timeouts, **limits, written=frozenset(limits))
+    changed: dict[str, Any] = {**limits, "written": frozenset(limits)}  # Any: names known at run time
+    timeouts = replace(GOOD.target.timeouts, **changed)
     rig.prepared, rig.answer = plan_calls(ASKED, replace(rig.prepared.target, timeouts=timeouts)), begins
     return rig
 

@@ -87,7 +87,10 @@ METADATA: Final = compiled(
         ("soft_budget_alerting_emails|.*email.*", Reason("a warning is a line of the log and a metric")),
         ("soft_budget", Reason("is a budget that warns (`budget` with then: warn): for you to write")),
         (".*_limit_type|.*_(rpm|tpm)_limit", Reason("limits hold as they are written (limits)", "note")),
-        (".*", Reason("has no counterpart: teams and keys have no notes")),
+        (
+            ".*",
+            Reason("is for reports of usage teams.NAME.tags, by name and value; a key has no tags: for you to write"),
+        ),
     )
 )
 

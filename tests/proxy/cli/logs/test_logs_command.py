@@ -51,6 +51,17 @@ def test_a_file_is_shown_filtered_to_people_and_to_programs(tmp_path: Path, caps
 
 
 @pytest.mark.smoke
+def test_an_id_that_no_request_has_is_answered_with_no(tmp_path: Path, capsys: Output) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(line("data"))
+    here = full_record().request_id
+    for options, status in ((LogsOptions(id=here), 0), (LogsOptions(id="gone"), 1), (LogsOptions(team="gone"), 0)):
+        assert logs(str(path), options, LINE_FORMS[True]) == status
+        captured = capsys.readouterr()
+        assert (captured.out == "", "no such request" in captured.err) == (options.id != here, status == 1)
+
+
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("env", "paint"),
     [({}, coloured), ({"NO_COLOR": "1"}, plain), ({"TERM": "dumb"}, plain), ({"NO_COLOR": ""}, coloured)],

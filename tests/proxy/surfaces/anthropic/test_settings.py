@@ -3,6 +3,7 @@
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import TranslationLosses
 from proxy.dispatch.plan_translated import plan_translated
+from proxy.limits.limit import user_digest
 from proxy.surfaces.anthropic.settings import ONLY_ANTHROPICS, only_here
 from proxy.surfaces.anthropic.translation import Translation
 from tests.providers.dialects.kit import target_of
@@ -84,6 +85,44 @@ def test_the_user_s_id_goes_on_as_a_digest() -> None:
     assert parse(metadata={"user_id": "another"}).params["user"] != user
     assert "user" not in parse(metadata={"user_id": ""}).params
     assert losses(metadata={"user_id": "x", "team": "y"}).left_out == ("metadata",)
+
+
+UUIDS = ("0c8f2d51-7f3e-4c3b-9a55-2f6f0d3c9b10", "9d1b7a44-1c1f-4d0a-8f61-5b6d3a7e2c99")
+HASHED = f"user_{'a1' * 32}_account_{UUIDS[0]}"
+
+
+@looped(
+    ("of_session", "user"),
+    [
+        (HASHED + "_session_{}", HASHED),
+        (f"user_{'a1' * 32}_account__session_{{}}", f"user_{'a1' * 32}_account_"),
+        ('{{"device_id":"d","account_uuid":"","session_id":"{}"}}', '{"device_id":"d","account_uuid":""}'),
+        ('{{"session_id":"{}","device_id":"d"}}', '{"device_id":"d"}'),
+        ('{{"device_id":"d", "session_id": "{}", "x":"y"}}', '{"device_id":"d", "x":"y"}'),
+    ],
+)
+def test_sessions_of_one_user_of_claude_code_are_one_user(of_session: str, user: str) -> None:
+    meant = user_digest(user)
+    assert [parse(metadata={"user_id": of_session.format(each)}).params["user"] for each in UUIDS] == [meant, meant]
+
+
+@looped(
+    "name",
+    [
+        "bob_session_12345678",
+        f"user_bob_account_{UUIDS[0]}_session_{UUIDS[1]}",
+        '{"session_id":"s"}',
+        '{"name":"\\"session_id\\":\\"s\\""}',
+        '["session_id":"s"]',
+        "{" * 100_000,
+        '{"a":1,"session_id":' * 5_000,
+        '{"a":1' + ', "session_id": "' * 5_000,
+        '{"device_id":"' + "d" * 1000 + '","session_id":"s"}',
+        f"user_{'a' * 100_000}_session_{UUIDS[0]}",
+    ],
+)
+def test_other_names_are_users_as_they_are(name: str) -> None:
+    assert parse(metadata={"user_id": name}).params["user"] == user_digest(name)
 
 
 def test_tiers_have_the_unified_words() -> None:
