@@ -21,6 +21,7 @@ from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.markup.svg_charts import ChartSeries, bars, lines, top_of
 from proxy.admin.page_model import StatusPage
 from proxy.admin.page_words import NONE, Column, counted, name, note, ratio, row, section, span, table, usd
+from proxy.request_outcomes import AffinityOutcome
 from proxy.request_record import OTHER
 from proxy.telemetry.log_format import timestamp
 
@@ -40,6 +41,13 @@ _LOOKS: Final[Mapping[str, str]] = {
     "client gone": "grey",
     "succeeded": "green",
 }
+_PLACED_LOOKS: Final[Mapping[AffinityOutcome, str]] = {
+    "kept": "green",
+    "spilled_load": "orange",
+    "spilled_health": "red",
+    "short": "blue",
+    "none": "grey",
+}
 _BEST_FIRST: Final = tuple(GROUPS)[::-1]
 _TEAM_LOOKS: Final = ("blue", "orange", "green", "violet", "teal")
 _SHARES: Final = (("p50", 0.5, "blue", ""), ("p95", 0.95, "orange", "dashed"))
@@ -47,7 +55,7 @@ _SHARES: Final = (("p50", 0.5, "blue", ""), ("p95", 0.95, "orange", "dashed"))
 _BY_TIME: Final = (
     *(Column("Minutes (UTC)"), *(Column(group.capitalize(), "n") for group in _BEST_FIRST)),
     *(Column("First token p50 / p95", "n"), Column("Duration p50 / p95", "n"), Column("Tokens", "n")),
-    *(Column("Cost in USD", "n"), Column("Cached prompt tokens", "n")),
+    *(Column("Cost in USD", "n"), Column("Cached prompt tokens", "n"), Column("Conversations kept", "n")),
 )
 _SPENDERS: Final = (
     *(Column("Name", "any"), Column("Cost in USD", "n"), Column("Share of cost", "n"), Column("Tokens", "n")),
@@ -101,6 +109,7 @@ def last_hour(page: StatusPage) -> Markup:
         _teams(window, "Cost by team", lambda spent: spent.cost, lambda cost: f"{usd(cost)} USD", _without_price),
         _teams(window, "Tokens by team", lambda spent: spent.tokens, lambda tokens: f"{tokens:,.0f}", lambda _: ""),
         _cached(window),
+        *_placed(window),
     )
     drawn = element("div", *charts, class_="charts")
     return section("hour", "Last hour", drawn, _by_time(window), _spenders(hour))
@@ -175,6 +184,29 @@ def _cached(window: HourWindow) -> Markup:
     )
 
 
+def _placed(window: HourWindow) -> Iterator[Markup]:
+    """Yield the chart of requests for names with affinity, if there were any."""
+    whole = sum_of_minutes(0, window.minutes)
+    used = [outcome for outcome in _PLACED_LOOKS if whole.placed_as(outcome)]
+    if not used:
+        return
+    asked = sum(whole.placed)
+    top = top_of(sum(each.placed) for each in window.minutes)
+    series = [ChartSeries(_PLACED_LOOKS[of], [each.placed_as(of) for each in window.minutes]) for of in reversed(used)]
+    legend = [
+        LegendEntry(_PLACED_LOOKS[of], f"{of.replace('_', ' by ')} {ratio(whole.placed_as(of), asked)}") for of in used
+    ]
+    detail = f"{counted(asked, 'request')} for names with affinity; the top is {top:,.0f} a minute"
+    caption = "Conversations by where they were served"
+    yield _figure(window, caption, detail, legend, lambda label: bars(series, top, label))
+
+
+def _kept(whole: MinuteFigures) -> str:
+    """Return the share of the conversations that their own deployment served."""
+    of = sum(whole.placed_as(outcome) for outcome in ("kept", "spilled_load", "spilled_health"))
+    return f"{whole.placed_as('kept') / of:.1%}" if of else NONE
+
+
 def _figure(
     window: HourWindow, caption: str, detail: str, legend: Sequence[LegendEntry], draw: Callable[[str], Markup]
 ) -> Markup:
@@ -230,6 +262,7 @@ def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigur
         f"{spent.tokens:,}",
         _cost(spent),
         f"{whole.cached / whole.prompt:.1%}" if whole.prompt else NONE,
+        _kept(whole),
     )
 
 

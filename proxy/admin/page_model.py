@@ -46,7 +46,8 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Counts and times of the last minutes; times in seconds, None where there were none."""
+    """Counts and times of the last minutes; times in seconds, None where there were none. `cached` is the share of the
+    prompts' tokens that came from vendors' caches."""
 
     requests: int
     errors: int
@@ -56,6 +57,7 @@ class Traffic:
     duration_p50: float | None
     duration_p95: float | None
     tokens: float
+    cached: float | None
 
     @classmethod
     def of(cls, use: RecentUse, seconds: float) -> "Traffic":
@@ -69,6 +71,7 @@ class Traffic:
             use.duration(0.5),
             use.duration(0.95),
             tokens_per_second(use, seconds),
+            use.cached_share,
         )
 
 

@@ -32,8 +32,8 @@ from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.version import VERSION
 
 _TRAFFIC: Final = (
-    *(Column("Requests", "n"), Column("Errors", "n"), Column("Refused", "n")),
-    *(Column("First token p50 / p95", "n"), Column("Duration p50 / p95", "n"), Column("Tokens/s", "n")),
+    *(Column("Requests", "n"), Column("Errors", "n"), Column("Refused", "n"), Column("First token p50 / p95", "n")),
+    *(Column("Duration p50 / p95", "n"), Column("Tokens/s", "n"), Column("Cached", "n")),
 )
 _CALLS: Final = (Column("Calls", "n"), *_TRAFFIC[1:])
 _DEPLOYMENTS: Final = (Column("Deployment"), Column("State", "full"), Column("Last failure", "full"), *_CALLS)
@@ -133,7 +133,7 @@ def deployments(page: StatusPage) -> Markup:
     """Return the deployments that the visitor asks for."""
     caption = (
         "The worst first: by state, then by share of errors. Counts and times are of calls in the last minutes; times"
-        " of a call that ended well."
+        " of a call that ended well. Cached is the share of the prompts' tokens that came from the vendor's cache."
     )
     rows = (_deployment(each) for each in page.rows)
     tally = _tally(page.rows)
@@ -184,7 +184,7 @@ def _deployment(each: DeploymentRow) -> Markup:
 
 def _traffic(traffic: Traffic) -> tuple[str, ...]:
     if not traffic.requests:
-        return ("0", "", "", "", "", "")
+        return ("0", "", "", "", "", "", "")
     return (
         f"{traffic.requests:,}",
         ratio(traffic.errors, traffic.requests),
@@ -192,6 +192,7 @@ def _traffic(traffic: Traffic) -> tuple[str, ...]:
         _pair(traffic.first_p50, traffic.first_p95),
         _pair(traffic.duration_p50, traffic.duration_p95),
         f"{traffic.tokens:,.1f}",
+        "" if traffic.cached is None else f"{traffic.cached:.1%}",
     )
 
 

@@ -7,10 +7,11 @@ request costs 1 us for each attempt. Of a minute that is over nothing moves.
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final
 
+from providers.completion import Usage
 from providers.failure import AGAINST_ALL
 from proxy.request_outcomes import FAULTLESS
 from proxy.request_record import OTHER, Outcome, RequestRecord
@@ -29,7 +30,9 @@ _REQUESTS, _ERRORS, _REFUSED, _TOKENS, _DURATION = range(5)
 _FIRST: Final = _DURATION + _CLASSES
 _DURATION_SPAN: Final = _FIRST + _CLASSES
 _FIRST_SPAN: Final = _DURATION_SPAN + 2
-_WIDTH: Final = _FIRST_SPAN + 2
+_PROMPT: Final = _FIRST_SPAN + 2
+_CACHED: Final = _PROMPT + 1
+_WIDTH: Final = _CACHED + 1
 _NOTHING: Final = bytes(8 * _WIDTH)
 _NEVER: Final = -(10**9)
 
@@ -73,7 +76,8 @@ class MeasuredTimes:
 class RecentUse(MeasuredTimes):
     """Counts of the last minutes. `errors` are those that a vendor or the gateway is to blame for, `refused` those of
     clients, `tokens` generated ones; `durations` and `firsts` are the numbers in the classes of BOUNDS, without the
-    empty ones at the end, with their spans."""
+    empty ones at the end, with their spans. `prompt` are tokens of prompts, of which `cached` came from the vendor's
+    cache."""
 
     requests: int = 0
     errors: int = 0
@@ -83,6 +87,13 @@ class RecentUse(MeasuredTimes):
     firsts: tuple[int, ...] = ()
     duration_span: Span = UNMEASURED
     first_span: Span = UNMEASURED
+    prompt: int = 0
+    cached: int = 0
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of the prompts' tokens that came from the vendor's cache; `None` without any."""
+        return self.cached / self.prompt if self.prompt else None
 
 
 NO_USE: Final = RecentUse()
@@ -101,6 +112,8 @@ def sum_of(uses: Sequence[RecentUse]) -> RecentUse:
         tuple(map(sum, zip_longest(*(use.firsts for use in uses), fillvalue=0))),
         span_of(use.duration_span for use in uses),
         span_of(use.first_span for use in uses),
+        sum(use.prompt for use in uses),
+        sum(use.cached for use in uses),
     )
 
 
@@ -188,8 +201,9 @@ class MinuteRing:
             return None
         total = [int(sum(column)) for column in zip(*kept, strict=True)]
         times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:_DURATION_SPAN]))
-        spans = (span_of((row[at], row[at + 1]) for row in kept) for at in (_DURATION_SPAN, _FIRST_SPAN))
-        return RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times, *spans)
+        duration, first = (span_of((row[at], row[at + 1]) for row in kept) for at in (_DURATION_SPAN, _FIRST_SPAN))
+        use = RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times, duration, first)
+        return replace(use, prompt=total[_PROMPT], cached=total[_CACHED])
 
 
 def _trimmed(counts: list[int]) -> tuple[int, ...]:
@@ -225,11 +239,12 @@ class RecentRequests:
             row[_REFUSED] += 1
         if not record.attempts:
             return
-        first, usage = record.first_content, record.counted
-        tokens = 0 if usage is None else usage.completion_tokens
+        first, (tokens, prompt, cached) = record.first_content, _tokens_of(record.billed or record.usage)
         if outcome == "ok":
             _add_times(row, record.started, first, record.finished)
         row[_TOKENS] += tokens
+        row[_PROMPT] += prompt
+        row[_CACHED] += cached
         for attempt in record.attempts:
             row = self._rows.get(attempt.deployment) or self._row_of(attempt.deployment)
             row[_REQUESTS] += 1
@@ -237,6 +252,8 @@ class RecentRequests:
                 continue
             row[_ERRORS if attempt.outcome in _FAULTS else _REFUSED] += 1
         row[_TOKENS] += tokens
+        row[_PROMPT] += prompt
+        row[_CACHED] += cached
         if attempt.outcome == "ok":
             _add_times(row, attempt.started, first, attempt.finished or record.finished)
 
@@ -270,6 +287,14 @@ class RecentRequests:
 def _oldest(minute: int) -> int:
     """Return the first of the minutes that are kept in the given one."""
     return minute - MINUTES + 1
+
+
+def _tokens_of(usage: Usage | None) -> tuple[int, int, int]:
+    """Return the generated tokens, those of the prompt, and those of them that came from the vendor's cache."""
+    if usage is None:
+        return 0, 0, 0
+    details = usage.prompt_details
+    return usage.completion_tokens, usage.prompt_tokens, details.get("cached_tokens", 0) if details else 0
 
 
 def _add_times(row: "array[float]", started: float, first: float | None, finished: float) -> None:

@@ -77,6 +77,8 @@ def _use(use: RecentUse, seconds: float) -> Mapping[str, object]:
         "requests": use.requests,
         "errors": use.errors,
         "refused": use.refused,
+        "prompt_tokens": use.prompt,
+        "cached_tokens": use.cached,
         "tokens_per_second": round(tokens_per_second(use, seconds), 2),
         "first_token_p50_s": _rounded(use.first(0.5)),
         "first_token_p95_s": _rounded(use.first(0.95)),

@@ -87,7 +87,7 @@ def _routes(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from proxy.cli.explain_command import FORMS, ExplainOptions, explain
 
-    options = ExplainOptions(args.request, args.team, args.surface, args.path)
+    options = ExplainOptions(args.request, args.team, args.surface, args.path, args.header)
     return explain(_reported_source(args), options, FORMS[args.output])
 
 
@@ -262,6 +262,7 @@ def _add_explain(commands: Commands) -> None:
         "explain request.json -c table.yaml --team search",
         "explain request.json -c table.yaml --path /v4/beta/completions",
         "explain - --output json < request.json",
+        "explain request.json -c table.yaml -H 'session-id: 4f1e'",
     ]
     parser = _command(commands, "explain", _explain, summary, examples)
     parser.add_argument("request", metavar="REQUEST.json|-", help="the body a client would send; - for standard input")
@@ -271,6 +272,9 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
+    # Without a `type`, whose errors would repeat the value: it may be a secret.
+    says = "a header of the client's, which may name the conversation; several may be given, no value is printed"
+    parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=says)
     parser.add_forms("text", "json")
 
 

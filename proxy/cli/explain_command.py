@@ -1,12 +1,15 @@
 """`dragoman explain`: print what would be sent for a request, as text or JSON. `proxy.gateway.dry_run` finds it out."""
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import orjson
+from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, Refusal
@@ -38,12 +41,14 @@ Form = Callable[[Explanation], Iterator[str]]
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
     """Options of the command line: the file of the body (`-` for standard input), the team, and the surface. `path`
-    also determines the surface; without it the body determines the path."""
+    also determines the surface; without it the body determines the path. `headers` are the client's, each as
+    `name: value`."""
 
     body: str
     team: str | None
     surface: str | None
     path: str | None
+    headers: Sequence[str] = ()
 
 
 def explain(source: Source, options: ExplainOptions, form: Form) -> int:
@@ -51,10 +56,11 @@ def explain(source: Source, options: ExplainOptions, form: Form) -> int:
     table = source.load()
     snapshot = table.snapshot
     team = find_team(snapshot, options.team)
+    headers = read_headers(options.headers) if options.headers else None
     body = _read(options.body)
     path = options.path or default_path(options.surface or DEFAULT_SURFACE, body)
     try:
-        explanation = explained(snapshot, team, path, body)
+        explanation = explained(snapshot, team, path, body, headers)
     except (NotGenerating, StoreNeeded) as error:
         raise CommandError(str(error), USAGE) from None
     if options.surface not in (None, explanation.surface):
@@ -72,6 +78,21 @@ def _read(name: str) -> bytes:
         raise CommandError(f"cannot read the request {name}: {error.strerror or error}") from None
 
 
+_HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*")
+"""A field line of RFC 9112, 5."""
+
+
+def read_headers(lines: Sequence[str]) -> CIMultiDict[str]:
+    """Return headers that are written as `name: value`. The error does not repeat what may be a secret."""
+    headers = CIMultiDict[str]()
+    for number, line in enumerate(lines, 1):
+        found = _HEADER.fullmatch(line)
+        if found is None:
+            raise CommandError(f"header {number} is not of the form 'name: value' on one line", USAGE)
+        headers.add(found[1], found[2])
+    return headers
+
+
 # Text ---------------------------------------------------------------------------------------------------------------
 
 
@@ -82,7 +103,7 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield f"{explanation.plan.asked} was found as"
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
     if explanation.placed is not None:
-        yield from _placed_lines(explanation.placed)
+        yield from _placed_lines(explanation, explanation.placed)
     if explanation.drawn:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     yield from _passed_lines(explanation)
@@ -107,21 +128,20 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
 
 
-_WITHOUT = {
-    "short": "its prompt is shorter than `least`",
-    "none": "nothing in its body names one; a header may",
-}
-
-
-def _placed_lines(placed: PlacedSession) -> Iterator[str]:
-    session = placed.session
+def _placed_lines(explanation: Explanation, placed: PlacedSession) -> Iterator[str]:
+    session, known = placed.session, explanation.with_headers
     if session is None:
-        why = _WITHOUT[placed.without]
+        unnamed = (
+            "neither its headers nor its body name one" if known else "nothing in its body names one; a header may"
+        )
+        why = unnamed if placed.without == "none" else "its prompt is shorter than `least`"
         yield f"Its conversation does not order the targets, since {why}."
         return
-    yield f"Its conversation is {session.number:016x} by {session.source}; headers may name another. It ranks"
+    other = "" if known else "; headers may name another"
+    yield f"Its conversation is {session.number:016x} by {session.source}{other}. It ranks"
     for placement in placed.placements:
-        skipped = f"; the first is skipped: {placement.why_skipped}" if placement.why_skipped else ""
+        why_skipped = explanation.why_skipped(placement)
+        skipped = f"; the first is skipped: {why_skipped}" if why_skipped else ""
         yield f"  {placement.group.label}: {', '.join(placement.ranked_names)}{skipped}"
     load = placed.placements[0].rules.load
     yield f"The first is skipped while it has more than {load:g} times its share of the requests in flight."
@@ -216,7 +236,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         "fallbacks_of": explanation.fallbacks_of or None,
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
-        "affinity": None if explanation.placed is None else _placed_facts(explanation.placed),
+        "affinity": None if explanation.placed is None else _placed_facts(explanation, explanation.placed),
         "hedge": _hedge_facts(explanation),
         "plugins": explanation.plugins,
         "error": None,
@@ -242,12 +262,17 @@ def _hedge_facts(explanation: Explanation) -> dict[str, object] | None:
     return {**hedge.facts, "not_this_request": explanation.without_second}
 
 
-def _placed_facts(placed: PlacedSession) -> dict[str, object]:
+def _placed_facts(explanation: Explanation, placed: PlacedSession) -> dict[str, object]:
     session = placed.session
     if session is None:
         return {"key": None, "without": placed.without, "groups": []}
     groups = [
-        {"name": each.group.label, "ranks": each.ranked_names, "load": each.rules.load, "skipped": each.why_skipped}
+        {
+            "name": each.group.label,
+            "ranks": each.ranked_names,
+            "load": each.rules.load,
+            "skipped": explanation.why_skipped(each),
+        }
         for each in placed.placements
     ]
     return {"key": session.source, "conversation": f"{session.number:016x}", "without": None, "groups": groups}

@@ -35,7 +35,7 @@ from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedg
 from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan, settings_of
-from proxy.routing.session_load import PlacedSession, SessionLoad
+from proxy.routing.session_load import PlacedSession, Placement, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
@@ -88,8 +88,9 @@ class Explanation:
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
     `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` says how
-    the conversation of the request orders the targets (`None`: the name has no affinity). If the name has second
-    attempts, `unhedged` is why this request has none, as a clause (`None`: it may have one).
+    the conversation of the request orders the targets (`None`: the name has no affinity), `with_headers` whether the
+    client's headers are known. If the name has second attempts, `unhedged` is why this request has none, as a clause
+    (`None`: it may have one).
     """
 
     path: str
@@ -106,6 +107,7 @@ class Explanation:
     placed: PlacedSession | None = None
     unhedged: str | None = None
     fallbacks_of: str = ""
+    with_headers: bool = False
 
     @property
     def chosen(self) -> Calls | None:
@@ -126,6 +128,20 @@ class Explanation:
         if not isinstance(calls, CallPlan):
             return "it is not for completions"
         return self.unhedged or why_not_first(calls)
+
+    def why_skipped(self, placement: Placement) -> str | None:
+        """Return why the best member of a group is not the first to be called, as a clause; `None` if it is."""
+        if placement.why_skipped is not None:
+            return placement.why_skipped
+        name, home = placement.ranked_names[0], placement.home
+        if all(target.out_of_service for target in home):
+            return f"{name} is out of service"
+        trials = [trial for trial in self.trials if trial.target in home]
+        if trials and all(isinstance(trial.outcome, Refusal) for trial in trials):
+            return f"{name} cannot honour the request"
+        if trials and all(trial.behind for trial in trials):
+            return f"{name} would drop {', '.join(trials[0].behind)}"
+        return None
 
     @property
     def cached(self) -> str:
@@ -158,6 +174,14 @@ class _ObservedIdle(Idle):
         return 0
 
 
+@dataclass(frozen=True, slots=True)
+class _RequestBytes:
+    """What a client sends: a body, and headers with case-insensitive names."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
 class NotGenerating(ValueError):
     """A path without calls that could be explained."""
 
@@ -170,8 +194,13 @@ _Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize, str 
 """A plan, what each target of it would get, how large the request is, and the end user whom it names."""
 
 
-def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
+def explained(
+    snapshot: Snapshot, team: Team, path: str, body: bytes, headers: Mapping[str, str] | None = None
+) -> Explanation:
     """Explain a POST of `body` to `path` with a key of the team.
+
+    `headers` have case-insensitive names; only those that name a conversation matter, and no value of one is in the
+    explanation. `None`: they are not known.
 
     Raises NotGenerating for another kind of path, and StoreNeeded.
     """
@@ -188,7 +217,8 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, body, load)
+            request = _RequestBytes(body, headers or {})
+            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, request, load)
         elif isinstance(action, Task) and action in TASK_APIS:
             planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
@@ -206,7 +236,8 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     drawn = load.drawn and len(trials) > 1
     found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
     fallbacks_of = _fallbacks_of(snapshot, team, planned)
-    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of)
+    told = headers is not None
+    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of, with_headers=told)
 
 
 def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
@@ -216,15 +247,15 @@ def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
 
 
 def _planned_text(
-    snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
+    snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, asked: _RequestBytes, load: Idle
 ) -> tuple[*_Planned, PlacedSession | None, str | None]:
-    surface = match.surface
+    surface, body = match.surface, asked.body
     if isinstance(surface, StoringSurface) and (ids := surface.referred_ids(body)) != ReferredIds():
         named = [*([ids.previous] if ids.previous else []), *ids.items]
         raise StoreNeeded(f"the request refers to {named[0]}, which only a running gateway has stored; write it out")
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
-    own = SessionLoad(load, team.tenant, len(body), {}, request)
+    own = SessionLoad(load, team.tenant, len(body), asked.headers, request)
     planned = plan(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
     outcome = partial(_outcome, request, team, own.sent(planned.affinity))

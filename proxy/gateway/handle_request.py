@@ -117,7 +117,8 @@ class Gateway:
         }
         self._last_traceback = float("-inf")
         self._receipt: Receipt | None = None
-        self._receipts: tuple[Snapshot, dict[Team, Receipt]] = current.snapshot, {}
+        self._receipts: dict[Team, Receipt] = {}
+        self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
         self.traces: TraceStarter | None = None
@@ -256,19 +257,19 @@ class Gateway:
         guards = None if desk is None else desk.of(team.name)
         call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
         if record.receipt is not None:
-            record.receipt = self._receipt_of(snapshot, team, head.receipt)
+            known = self._receipts.get(team) if snapshot is self._receipts_of and head.receipt is None else None
+            record.receipt = known or self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
 
     def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:
         """Return the receipt of a team's request whose header asks for it so. Raises GatewayError for an odd word."""
-        if self._receipts[0] is not snapshot:
-            self._receipts = snapshot, {}
-        of_teams = self._receipts[1]
-        receipt = of_teams.get(team)
+        if self._receipts_of is not snapshot:
+            self._receipts, self._receipts_of = {}, snapshot
+        receipt = self._receipts.get(team)
         if receipt is None:
-            receipt = of_teams[team] = Receipt(partial(allowed, snapshot, team))
+            receipt = self._receipts[team] = Receipt(partial(allowed, snapshot, team))
         return receipt if asked is None else receipt._replace(last=wants_last(asked))
 
     def _begin_unserved(

@@ -19,6 +19,7 @@ HOSTED: Final = "its vendor runs tools"
 SEVERAL: Final = "it needs several calls"
 NO_SECOND: Final = "retries.safety or retries.attempts permits none"
 ONE_DEPLOYMENT: Final = "there is one deployment"
+NO_TEXT: Final = "its deployments generate no text"
 
 
 def why_not_hedged(request: UnifiedRequest, *, storing: bool) -> str | None:
@@ -52,6 +53,8 @@ def why_never(targets: Sequence[Target]) -> str | None:
     """Return why a name that leads to these deployments has no second attempts, as a clause; `None` if it may."""
     if len(targets) < 2:
         return ONE_DEPLOYMENT
+    if not any(target.profile.for_model(*target.model_names).wires for target in targets):
+        return NO_TEXT
     return None if any(map(_permits, targets)) else NO_SECOND
 
 

@@ -21,6 +21,7 @@ from providers.list_prices.list_prices import ListPrices
 from proxy.listener.tls import listener_context
 from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
 from proxy.process.table_checks.check_credentials import lacks
+from proxy.process.table_checks.check_hedges import idle_hedges
 from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.process.table_checks.check_out_of_service import unserved_names
 from proxy.process.table_checks.check_own_address import doubled_port, self_calls
@@ -106,7 +107,8 @@ class Source:
         exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
         unwritten = payload_log_warnings(table.loaded)
         unserved = unserved_names(table.loaded, table.snapshot)
-        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed, *unwritten, *unserved)
+        hedges = idle_hedges(table.loaded, table.snapshot)
+        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed, *unwritten, *unserved, *hedges)
         if problems:
             raise TableRefused(problems, examined.sources, tuple(_unreported(warnings, problems)))
         return replace(table, warnings=warnings)

@@ -36,6 +36,11 @@ class Placement:
             return None
         return f"{ranking.busy} requests are in flight at {self.ranked_names[0]}, more than {ranking.bound:.3g}"
 
+    @property
+    def home(self) -> Sequence[Target]:
+        """The deployments of the best member."""
+        return self.reach(self.ranking.ranks[0])
+
     def is_home(self, label: str) -> bool:
         """Return whether a deployment is one of the best member's."""
         return self._reaches(self.ranking.ranks[0], label)
@@ -52,13 +57,14 @@ class PlacedSession:
     """How the members of the groups behind a name were ordered for one request, the outermost group first. Without a
     conversation there are no placements, and `without` is the reason. `first` is the label of the first target."""
 
-    __slots__ = ("first", "placements", "session", "without")
+    __slots__ = ("_known", "first", "placements", "session", "without")
 
     def __init__(self) -> None:
         self.first = ""
         self.session: SessionKey | None = None
         self.without: Literal["short", "none"] = "none"
         self.placements: list[Placement] = []
+        self._known: tuple[str, AffinityOutcome | None] | None = None
 
     @property
     def number(self) -> int | None:
@@ -66,7 +72,13 @@ class PlacedSession:
         return None if self.session is None else self.session.number
 
     def outcome(self, label: str) -> AffinityOutcome | None:
-        """See PlacedRequest."""
+        """See PlacedRequest. To be asked after the request is planned; log, metrics and page ask each."""
+        known = self._known
+        if known is None or known[0] != label:
+            known = self._known = label, self._outcome(label)
+        return known[1]
+
+    def _outcome(self, label: str) -> AffinityOutcome | None:
         if not self.placements:
             return self.without
         if label == self.first and not any(placement.concerns(label) for placement in self.placements):

@@ -107,6 +107,17 @@ def test_a_new_table_is_marked_on_every_dashboard(name: str) -> None:
     assert mark["enable"] is True
 
 
+@looped(
+    ("metric", "by"),
+    [("dragoman_affinity_total", "outcome"), ("dragoman_hedges_total", "outcome")]
+    + [(f"dragoman_{kind}_tokens_total", "deployment") for kind in ("cached", "prompt")],
+)
+def test_the_work_of_affinity_and_of_second_attempts_is_on_the_dashboard_of_deployments(metric: str, by: str) -> None:
+    found = [each.text for each in dashboard_expressions(BOARDS["deployments.json"]) if f"rate({metric}{{" in each.text]
+    assert len(found) == 1
+    assert f"sum by ({by}) (rate({metric}{{" in found[0]
+
+
 def test_prometheus_reads_every_expression_of_the_dashboards(tmp_path: Path) -> None:
     found = [each for board in BOARDS.values() for each in dashboard_expressions(board)]
     assert len(found) > 50

@@ -108,7 +108,7 @@ PROXY: Final[Rooms] = {
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
         *("discovery", "dispatch", "gateway"),
     ),
-    "process/table_checks": ("routing", "shared_state"),
+    "process/table_checks": ("hedging", "routing", "shared_state"),
     "process": (
         *(
             "process/table_checks",

@@ -1,4 +1,4 @@
-"""Counts the requests of the last hour by minute: outcomes, times, cached tokens, and who spent how much.
+"""Counts the requests of the last hour by minute: outcomes, times, cached tokens, affinity, and who spent how much.
 
 Bounded whatever comes: sixty arrays of fixed size, 40 KB, and 200 names each of teams, keys and models, 1.3 MB if all
 are in use. A finished request adds to the current minute's array, and to a sum for its team, key and model; these sums
@@ -24,6 +24,7 @@ from proxy.admin.last_hour.hour_figures import (
 from proxy.admin.last_hour.spender_counts import SpenderCounts, SpentRing
 from proxy.admin.recent_requests import BOUNDS, add_to_span
 from proxy.errors import OverloadReason
+from proxy.request_outcomes import AFFINITY_OUTCOMES
 from proxy.request_record import RequestRecord
 
 SUMS: Final = 1024
@@ -37,10 +38,12 @@ _DURATION: Final = len(OUTCOMES)
 _FIRST: Final = _DURATION + _CLASSES
 _PROMPT: Final = _FIRST + _CLASSES
 _CACHED: Final = _PROMPT + 1
-_DURATION_SPAN: Final = _CACHED + 1
+_PLACED: Final = _CACHED + 1
+_DURATION_SPAN: Final = _PLACED + len(AFFINITY_OUTCOMES)
 _FIRST_SPAN: Final = _DURATION_SPAN + 2
 _NO_COUNTS: Final = bytes(8 * (_FIRST_SPAN + 2))
 _SHED: Final = PLACES["shed"]
+_PLACED_AS: Final = {outcome: _PLACED + place for place, outcome in enumerate(AFFINITY_OUTCOMES)}
 
 
 EarlyRefusalReport = Callable[[str, int, OverloadReason, int], None]
@@ -101,6 +104,8 @@ class HourCounter:
                 seconds = first - started
                 row[_FIRST + bisect_left(BOUNDS, seconds)] += 1
                 add_to_span(row, _FIRST_SPAN, seconds)
+        if record.placed is not None and (placed := record.affinity) is not None:
+            row[_PLACED_AS[placed]] += 1
         spent = self._sums.get((record.team, record.key_label, record.model)) or self._sum_of(record)
         spent[0] += 1
         if (usage := record.billed or record.usage) is None:
@@ -188,8 +193,9 @@ def _cost_of(pair: tuple[tuple[str, str, str], list[float]]) -> float:
 def _minute(minute: int, row: "array[float]") -> MinuteFigures:
     counts = [int(count) for count in row]
     times = _trimmed(counts[_DURATION:_FIRST]), _trimmed(counts[_FIRST:_PROMPT])
-    spans = ((row[at], row[at + 1]) for at in (_DURATION_SPAN, _FIRST_SPAN))
-    return MinuteFigures(minute, tuple(counts[:_DURATION]), *times, counts[_PROMPT], counts[_CACHED], *spans)
+    spans = (row[_DURATION_SPAN], row[_DURATION_SPAN + 1]), (row[_FIRST_SPAN], row[_FIRST_SPAN + 1])
+    prompts, placed = (counts[_PROMPT], counts[_CACHED]), tuple(counts[_PLACED:_DURATION_SPAN])
+    return MinuteFigures(minute, tuple(counts[:_DURATION]), *times, *prompts, *spans, placed if any(placed) else ())
 
 
 def _trimmed(counts: list[int]) -> tuple[int, ...]:

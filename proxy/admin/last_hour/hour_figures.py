@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import Final, get_args
 
 from proxy.admin.recent_requests import FAILED, REFUSED, UNMEASURED, MeasuredTimes, Span, span_of
+from proxy.request_outcomes import AFFINITY_OUTCOMES, AffinityOutcome
 from proxy.request_record import OTHER, Outcome
 
 MINUTES: Final = 60
@@ -31,7 +32,8 @@ class MinuteFigures(MeasuredTimes):
     """The requests that ended in one minute. `minute` counts minutes of unix time; `outcomes` are requests in the order
     of OUTCOMES. `durations` and `firsts` are those that succeeded, in the classes of `recent_requests.BOUNDS`,
     without empty ones at the end, with their spans; `prompt` are tokens of prompts, of which `cached` came from
-    vendors' caches."""
+    vendors' caches; `placed` are requests for names with affinity in the order of AFFINITY_OUTCOMES, empty if there
+    were none."""
 
     minute: int
     outcomes: tuple[int, ...] = ()
@@ -41,6 +43,7 @@ class MinuteFigures(MeasuredTimes):
     cached: int = 0
     duration_span: Span = UNMEASURED
     first_span: Span = UNMEASURED
+    placed: tuple[int, ...] = ()
 
     @property
     def requests(self) -> int:
@@ -50,6 +53,10 @@ class MinuteFigures(MeasuredTimes):
     def of(self, outcomes: Iterable[str]) -> int:
         """Return the requests with one of these outcomes."""
         return sum(self.outcomes[PLACES[outcome]] for outcome in outcomes) if self.outcomes else 0
+
+    def placed_as(self, outcome: AffinityOutcome) -> int:
+        """Return the requests with an outcome of affinity."""
+        return self.placed[AFFINITY_OUTCOMES.index(outcome)] if self.placed else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,7 @@ def sum_of_minutes(minute: int, parts: Iterable[MinuteFigures]) -> MinuteFigures
         sum(part.cached for part in every),
         span_of(part.duration_span for part in every),
         span_of(part.first_span for part in every),
+        _added(part.placed for part in every),
     )
 
 

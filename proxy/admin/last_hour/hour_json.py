@@ -12,6 +12,7 @@ from proxy.admin.last_hour.hour_figures import (
     highest_by_minute,
     spent_of,
 )
+from proxy.request_outcomes import AFFINITY_OUTCOMES
 from proxy.telemetry.log_format import timestamp
 
 MOST_NAMES: Final = 20
@@ -38,6 +39,7 @@ def _minute(each: MinuteFigures) -> dict[str, object]:
         "duration_p95_s": _seconds(each.duration(0.95)),
         "prompt_tokens": each.prompt,
         "cached_tokens": each.cached,
+        "affinity": {outcome: count for outcome, count in zip(AFFINITY_OUTCOMES, each.placed, strict=False) if count},
     }
 
 

@@ -33,8 +33,8 @@ _ECHOES: Final = ("previous_response_id", "store")
 
 
 class NativeAnswer:
-    """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event, `failed`
-    the event with which the vendor gave up, `last` the one that ends the answer."""
+    """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event that is
+    shown, `failed` the members of the event with which the vendor gave up, `last` the event that ends the answer."""
 
     __slots__ = ("_facts", "_items", "_terms", "failed", "last", "number", "response")
 
@@ -44,7 +44,7 @@ class NativeAnswer:
         self._items: list[bytes] = []
         self.response: JsonObject | None = None
         self.number = 0
-        self.failed: bytes | None = None
+        self.failed: JsonObject | None = None
         self.last = b""
 
     def whole(self, body: bytes) -> bytes:
@@ -55,8 +55,8 @@ class NativeAnswer:
     def event(self, event: NativeEvent) -> bytes:
         """Return an event; empty for one after which the stream is broken, which is `failed` then, and for the one that
         ends the answer, which is `last`."""
-        self.number += 1
-        data = event.data
+        data, failed = event.data, event.name in FAILED
+        self.number += not failed
         if event.name == _ITEM_DONE:
             self._items.append(data)
         if event.name in _WITH_RESPONSE:
@@ -64,6 +64,7 @@ class NativeAnswer:
             self.response = members["response"] = self._shown(members.get("response"))
             if event.name in _LAST and not self.response.get("output"):
                 self.response["output"] = self._output()
+            self.failed = members if failed else None
             data = ascii_json(members)
         elif not data.isascii() or b"\n" in data:
             data = ascii_json(parse_json(data))
@@ -71,10 +72,7 @@ class NativeAnswer:
         if event.name in _LAST:
             self.last = shown
             return b""
-        if event.name not in FAILED:
-            return shown
-        self.failed = shown if event.name == "response.failed" else None
-        return b""
+        return b"" if failed else shown
 
     def _output(self) -> list[JsonValue]:
         """Return the items that have come, for a response whose end has none: ChatGPT's own servers and some gateways

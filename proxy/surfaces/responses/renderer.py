@@ -1,7 +1,8 @@
 """Renders answers as OpenAI's Responses API: whole, as events, and as they are stored.
 
 Sources: OpenAI OpenAPI 2.3.0 `Response`, `ResponseStreamEvent`; which failures Codex CLI 0.169.0 repeats a request
-after, measured in November 2026.
+after, measured in November 2026; a stream of OpenAI's that failed, recorded in November 2025 (vercel/ai,
+`packages/openai/src/responses/__fixtures__/openai-error.1.chunks.txt`).
 """
 
 from typing import Final
@@ -14,6 +15,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.response.choices import NO_USAGE
+from proxy.surfaces.response.error_body import error_object
 from proxy.surfaces.response.extras import answer_members
 from proxy.surfaces.response.write_sse import ascii_json, utf8_json
 from proxy.surfaces.responses.build_output import OutputBuilder
@@ -124,19 +126,29 @@ class ResponsesRenderer(EndingRenderer):
         return begin + self._writer.event(f"response.{response['status']}", {"response": response})
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """See Renderer. Codex reads no other event of a failure."""
+        """See Renderer. As OpenAI does, by two events: the SDKs for Node and LangChain raise only at `error`, and Codex
+        reads only `response.failed`."""
         self._response = None
-        error = {"code": facts.code if facts.code in _CODES else "server_error", "message": facts.message}
-        native = self._native
-        if native is not None:
-            if native.failed is not None:
-                return native.failed
-            self._writer.number = native.number
-            known = native.response or response_object(self._facts, self._terms.echoes, "failed")
-            return self._writer.event("response.failed", {"response": {**known, "status": "failed", "error": error}})
-        begin = b"" if self._begun else self._begin()
-        failed = response_object(self._facts, self._terms.echoes, "failed", self._output.items, error=error)
-        return begin + self._writer.event("response.failed", {"response": failed})
+        code = facts.code if facts.code in _CODES else "server_error"
+        native, terms = self._native, self._terms
+        if native is None:
+            begin = b"" if self._begun else self._begin()
+            error = {"code": code, "message": facts.message}
+            failed = response_object(self._facts, terms.echoes, "failed", self._output.items, error=error)
+            return begin + self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
+        self._writer.number = native.number
+        if native.failed is not None:
+            told = self._error_event(facts, code)
+            return told + self._writer.event("response.failed", _without_place(native.failed))
+        known = native.response or response_object(self._facts, terms.echoes, "failed")
+        failed = {**known, "status": "failed", "error": {"code": code, "message": facts.message}}
+        return self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
+
+    def _error_event(self, facts: ErrorFacts, code: str) -> bytes:
+        """Return the event `error`: with the members that OpenAI's specification has, and the object of its streams."""
+        error = {**error_object(facts), "code": code}
+        members = {"code": code, "message": facts.message, "param": facts.param, "error": error}
+        return self._writer.event("error", members)
 
     def stored(self) -> StoredResponse | None:
         """See StoringRenderer."""
@@ -234,3 +246,8 @@ def _as_chunk(choice: Choice, extras: Extras | None) -> Chunk:
         signature=choice.signature,
         extras=extras,
     )
+
+
+def _without_place(members: JsonObject) -> dict[str, object]:
+    """Return the members of a vendor's event without its type and its number."""
+    return {name: value for name, value in members.items() if name not in ("type", "sequence_number")}

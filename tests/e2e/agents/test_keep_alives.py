@@ -269,5 +269,4 @@ async def test_a_failure_after_keep_alives_raises(place: Place, where: str, clie
     error = outcome["error"]
     assert isinstance(error, dict), outcome
     assert outcome["turns"] == []
-    if client in ("chat", "messages"):  # helpers for Responses miss the end of an answer, and do not say why
-        assert ("too hot" if model == "refuses" else "down") in str(error["message"])
+    assert ("too hot" if model == "refuses" else "down") in str(error["message"])

@@ -64,10 +64,10 @@ def test_a_stream_that_broke_is_raised(sdk: LineProcess) -> None:
     renderer = rendering(stream=True)
     stream = renderer.chunk(Chunk(text="Par")) + renderer.error(ErrorFacts(502, "server_error", "upstream_error", "x"))
     result = read(sdk, "stream", stream)
-    assert result["error"] == "RuntimeError"
+    assert result["error"] == "APIError"
     events = result["events"]
     assert isinstance(events, list)
-    assert events[-1] == "response.failed"
+    assert events[-1] == "response.output_text.delta"
 
 
 def _without_parsed(value: object) -> object:

@@ -28,7 +28,7 @@ models:
 routes: {fast: {targets: [mock/echo, v/m]}}
 """
 
-USE = RecentUse(20, 5, 1, 600, (0, 0, 10), (0, 4))
+USE = RecentUse(20, 5, 1, 600, (0, 0, 10), (0, 4), prompt=800, cached=300)
 
 
 def table() -> Snapshot:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from proxy.admin.hour_section import MOST_SPENDERS, MOST_TEAMS, last_hour
 from proxy.admin.last_hour.hour_figures import NO_HOUR, HourFigures, MinuteFigures, Spent
-from proxy.admin.page_words import usd
+from proxy.admin.page_words import NONE, usd
 from tests.proxy.admin.kit import HOSTILE, page, status
 from tests.proxy.admin.last_hour.kit import NEWEST, hour, minute
 from tests.proxy.admin.markup.test_html import read
@@ -14,6 +14,12 @@ from tests.support.looped import looped
 
 def shown(figures: HourFigures) -> str:
     return last_hour(page(status=replace(status(), hour=figures)))
+
+
+def placed_hour() -> HourFigures:
+    """The hour of the kit, with requests for names with affinity in its two minutes."""
+    first, last = hour().minutes
+    return replace(hour(), minutes=(replace(first, placed=(1, 1, 0, 7, 3)), replace(last, placed=(3, 0, 1, 0, 0))))
 
 
 def labels(markup: str) -> list[str]:
@@ -42,12 +48,22 @@ def test_each_chart_says_its_figures_in_words_too() -> None:
     assert len(labels(made)) == 6
 
 
+def test_requests_for_names_with_affinity_are_shown_by_where_they_were_served() -> None:
+    made = shown(placed_hour())
+    assert len(labels(made)) == 7
+    assert labels(made)[-1].endswith(
+        ": kept 4 (25.0%); spilled by load 1 (6.2%); spilled by health 1 (6.2%); short 7 (43.8%); none 3 (18.8%)"
+    )
+    assert "16 requests for names with affinity; the top is 20 a minute" in said(made)
+    assert "names with affinity" not in said(shown(hour()))
+
+
 def test_the_table_repeats_the_charts_by_five_minutes() -> None:
-    made = shown(hour())
+    made = shown(placed_hour())
     text = said(made[made.index("<details") :])
     assert "13:40 to 13:44 4 1 3 1 4 " in text
-    assert " 2,000 0.50 25.0% 14:10 to 14:14 6 1 3 1 4 " in text
-    assert " 3,050 1.25 without 2 requests of unknown cost 25.0% " in text
+    assert " 2,000 0.50 25.0% 50.0% 14:10 to 14:14 6 1 3 1 4 " in text
+    assert " 3,050 1.25 without 2 requests of unknown cost 25.0% 75.0% " in text
     assert "13:45 to 13:49" not in text
 
 
@@ -73,7 +89,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing() -> None:
     text = said(shown(HourFigures(NEWEST, (minute(NEWEST),), {"search": {NEWEST: spent}}, {}, models)))
     assert "Cost by team none is known in the hour" in text
     assert "search unknown 30 3" in text
-    assert " 30 unknown 25.0% The teams" in text
+    assert f" 30 unknown 25.0% {NONE} The teams" in text
     assert "v/priced 2.00 100.0% 1 1 v/m unknown 30 3" in text
 
 

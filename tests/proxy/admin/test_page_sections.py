@@ -49,7 +49,8 @@ def test_a_deployment_tells_its_state_probe_reason_and_figures() -> None:
     text = said(sections.deployments(page()))
     assert "Deployments: 1 circuit open, 1 cooldown, 1 half-open, 1 limited" in text
     failed = "server, status 500: it broke 2026-09-21 14:12:20"
-    assert f"v/m/a ✕ circuit open next probe in 12.0 s {failed} 20 5 (25.0%)" in text
+    assert f"v/m/a ✕ circuit open next probe in 12.0 s {failed} 20 5 (25.0%) 1 (5.0%)" in text
+    assert " 2.0 37.5%" in text
     assert "■ cooldown next probe in 70.0 s" in text
     assert "◐ half-open next request is a probe" in text
     assert "▲ limited 4 at once (operator), 4 in flight, 2 waiting" in text

@@ -34,7 +34,7 @@ def record(finished: float, *attempts: Attempt, outcome: Outcome = "ok", tokens:
     made = RequestRecord("r", finished - 2.0, "openai", "/v1/completions", finished=finished, outcome=outcome)
     made.attempts = list(attempts)
     made.first_content = finished - 1.5
-    made.usage = Usage(1, tokens)
+    made.usage = Usage(40, tokens, {"cached_tokens": 30})
     return made
 
 
@@ -52,6 +52,8 @@ def test_a_request_counts_for_the_whole_and_each_attempt_for_its_deployment() ->
     failed, answered = uses.deployments["v/m/a"], uses.deployments["v/m/b"]
     assert (failed.requests, failed.errors, failed.tokens, failed.durations) == (1, 1, 0, ())
     assert (answered.requests, answered.errors, answered.tokens) == (1, 0, 30)
+    # The vendor that failed has counted no prompt.
+    assert [each.cached_share for each in (uses.whole, answered, failed)] == [0.75, 0.75, None]
     # Of the request as a whole, and of the call that answered it.
     assert uses.whole.duration(0.5) == pytest.approx(2.0)
     assert answered.duration(0.5) == pytest.approx(1.0)
@@ -128,9 +130,9 @@ def test_a_ring_keeps_as_many_arrays_whatever_it_counts() -> None:
 
 def test_the_counts_of_several_processes_are_added_up() -> None:
     one = RecentUses(60.0, RecentUse(2, 1, 0, 7, (1, 1), (), (0.004, 0.012)), {"a": RecentUse(2, 1)})
-    use = RecentUse(3, 0, 1, 5, (0, 0, 3), (1,), (0.015, 0.018), (0.002, 0.002))
+    use = RecentUse(3, 0, 1, 5, (0, 0, 3), (1,), (0.015, 0.018), (0.002, 0.002), 80, 20)
     other = RecentUses(90.0, use, {"a": RecentUse(1), "b": RecentUse(2)})
-    both = RecentUse(5, 1, 1, 12, (1, 1, 3), (1,), (0.004, 0.018), (0.002, 0.002))
+    both = RecentUse(5, 1, 1, 12, (1, 1, 3), (1,), (0.004, 0.018), (0.002, 0.002), 80, 20)
     assert summed([one, other]) == RecentUses(90.0, both, {"a": RecentUse(3, 1), "b": RecentUse(2)})
     assert summed([]) == RecentUses()
     assert sum_of([]) == NO_USE

@@ -16,6 +16,8 @@ def test_the_facts_of_the_page_are_there_as_values() -> None:
     assert facts["recent"]["seconds"] == 300
     assert facts["recent"]["whole"]["requests"] == facts["recent"]["deployments"]["v/m/a"]["requests"] == 20
     assert facts["recent"]["whole"]["tokens_per_second"] == 2.0
+    called = facts["recent"]["deployments"]["v/m/a"]
+    assert (called["prompt_tokens"], called["cached_tokens"]) == (800, 300)
     first = facts["failed_requests"][0]
     assert (first["request_id"], first["status"], first["duration_ms"]) == ("req-1", 502, 1500)
     assert first["attempts"][0] == {

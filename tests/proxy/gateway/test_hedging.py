@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, OPERATOR_KEY, Rig, rig
-from tests.proxy.kit.raw_client import Answer, request
+from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import USAGE, chat, chat_frames
@@ -17,6 +17,8 @@ from tests.support.vendor_script import Hang, Received, Script, Until
 pytestmark = pytest.mark.smoke
 
 DEPLOYMENTS = "deployments: {eu: {upstream_model: eu}, us: {upstream_model: us}}"
+POOR = "{upstream_model: us, budget: {usd: 0.01, per: hour}}"
+"""A deployment whose budget two tokens use up."""
 LIMITED = "deployments: {eu: {upstream_model: eu}, us: {upstream_model: us, limits:"
 TABLE = f"""
 defaults: {{hedge: {{after: 40ms, share: 1, burst: 1000}}}}
@@ -32,8 +34,10 @@ models:
   v/narrow: {{{LIMITED} {{concurrent: 1}}}}}}}}
   v/seldom: {{{LIMITED} {{requests_per_minute: 1}}}}}}}}
   v/spare: {{deployments: {{eu: {{upstream_model: eu}}, us: {{upstream_model: us}}, home: {{upstream_model: home}}}}}}
+  v/poor: {{price: {{input: 10000, output: 10000}}, deployments: {{eu: {{upstream_model: eu}}, us: {POOR}}}}}
 teams:
   search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"], budget: {{usd: 1000, per: month}}}}
+  single: {{keys: ["{digest_of("single")}"], models: ["*"], limits: {{concurrent: 1}}}}
 """
 STREAM: dict[str, Script] = {name: sse_answer(chat_frames([f"from {name}"], name)) for name in ("eu", "us", "home")}
 WHOLE: dict[str, Script] = {name: json_answer(200, chat(f"from {name}", name)) for name in ("eu", "us", "home")}
@@ -59,6 +63,12 @@ def scripted(made: Rig, **scripts: Script) -> None:
 
 def body(model: JsonValue = "v/m", **more: JsonValue) -> JsonObject:
     return {"model": model, "messages": [{"role": "user", "content": "Say hi."}], **more}
+
+
+async def single(made: Rig, *, stream: bool) -> Answer:
+    """A request of the team with one slot."""
+    auth = {"authorization": "Bearer single"}
+    return await exchange(made.port, request("POST", "/v1/chat/completions", body(stream=stream), auth))
 
 
 async def ask(made: Rig, *, stream: bool, **more: JsonValue) -> Answer:
@@ -178,6 +188,31 @@ async def test_a_second_attempt_is_held_to_the_limits_of_its_deployment(
     assert found == expected
     (us,) = [target for target in served.live.snapshot.models[model].targets if target.deployment == "us"]
     assert served.dispatcher.deployments.queue(us).in_flight == 0
+
+
+async def test_a_deployment_without_room_in_its_budget_gets_no_second_attempt(served: Rig) -> None:
+    late = asyncio.Event()
+    scripted(served, eu=(Until(late), *STREAM["eu"]), us=STREAM["us"])
+    assert b"from us" in (await ask(served, stream=True, model="v/poor/us")).body
+    asking = asyncio.ensure_future(ask(served, stream=True, model="v/poor"))
+    await served.vendor.received(2)
+    await asyncio.sleep(0.1)  # the alarm rings after 40 ms
+    late.set()
+    assert b"from eu" in (await asking).body
+    _, record = await served.finished(2)
+    assert (record.hedge, calls(served)) == ("refused_busy", ["us", "eu"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_team_with_one_request_at_once_has_second_attempts_and_its_slot_back(
+    served: Rig, *, stream: bool
+) -> None:
+    scripted(served, eu=HANGS, us=STREAM["us"] if stream else WHOLE["us"])
+    for number in range(1, 4):
+        answer = await single(served, stream=stream)
+        assert (answer.status, b"from us" in answer.body) == (200, True)
+        record = (await served.finished(number))[-1]
+        assert (record.team, record.hedge) == ("single", "won")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,12 @@ from proxy.listener import http_connection as server
 from proxy.listener import request_body
 from proxy.listener.eager_requests import COLLECT_WAIT
 from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
+from tests.proxy.kit.keep_alives import PATHS, asked
+from tests.proxy.kit.keep_alives import TABLE as KEEP_ALIVES
 from tests.proxy.kit.raw_client import RawClient, connected, request
-from tests.support.http_scripts import json_answer
-from tests.support.openai_wire import completion
+from tests.support.http_scripts import json_answer, sse_unterminated
+from tests.support.openai_wire import chat_frames, completion
+from tests.support.vendor_script import Hang
 
 SIZE = 2**24
 """Bytes of an answer that no system's socket buffers take."""
@@ -43,6 +46,23 @@ async def test_a_whole_answer_that_nobody_reads_is_dropped_and_its_client_gone(s
     assert [attempt.outcome for attempt in record.attempts] == ["ok"]
     assert record.client_waited >= 0.3
     assert served.gateway.in_flight == 0
+
+
+async def test_who_never_reads_gets_no_keep_alives_and_is_gone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(server, "CLIENT_STALL", 0.6)
+    async with rig(KEEP_ALIVES) as made:
+        # The buffers of the system hold a part of these events; then the vendor is silent.
+        made.vendor.default = sse_unterminated(chat_frames(["x" * 2**16] * (SIZE // 2**16))[:-1], Hang())
+        async with connected(made.port) as client:
+            deaf(client)
+            await client.send(request("POST", PATHS["openai"], asked("openai"), AUTH))
+            (record,) = await made.finished(1)
+        await asyncio.wait_for(made.vendor.requests[0].gone.wait(), 10)
+    assert (record.outcome, record.first_content is None) == ("client_gone", False)
+    # There would be one every 100 ms, but none is put behind bytes that nobody reads.
+    assert record.keep_alives == 0
+    assert made.gateway.in_flight == 0
 
 
 async def test_who_leaves_within_an_answer_is_gone_and_no_fault(served: Rig, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,7 @@
 """The conversation of a request in its plan: which names place it, what is placed, and what becomes of it."""
 
+import gc
+import tracemalloc
 from collections.abc import Mapping
 from functools import partial
 
@@ -214,3 +216,21 @@ def test_a_session_s_load_is_the_process_s() -> None:
     told = Told(lambda: 0.75, busy={target.name: 2}, seconds={target.name: 0.5})
     own = session_load("s", told)
     assert (own.draw(), own.turn("g"), own.in_flight(target), own.first_byte(target)) == (0.75, 0, 2, 0.5)
+
+
+@pytest.mark.thorough
+def test_new_conversations_without_end_take_no_more_memory() -> None:
+    """Of as many as are remembered, twice as many more add next to nothing."""
+    table = snapshot(TABLE)
+    sizes: list[int] = []
+    tracemalloc.start()
+    try:
+        for first in range(0, 3 * 8192, 8192):
+            for number in range(first, first + 8192):
+                headers = {"x-session-id": f"{number}"}
+                plan(table, ANYONE, "v/weighted", "openai", SessionLoad(IDLE, "t", 10_000, headers, REQUEST))
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[2] - sizes[1] < 100_000, sizes

@@ -2,13 +2,16 @@
 
 import tracemalloc
 
+import orjson
 import pytest
 
 from providers.completion import Usage
 from proxy.admin.last_hour import hour_counter
 from proxy.admin.last_hour.hour_counter import HourCounter
-from proxy.admin.last_hour.hour_figures import MINUTES, OUTCOMES, HourFigures, Spent
+from proxy.admin.last_hour.hour_figures import MINUTES, OUTCOMES, HourFigures, Spent, hour_of_all
+from proxy.admin.last_hour.hour_json import hour_json
 from proxy.errors import OverloadReason
+from proxy.request_outcomes import AFFINITY_OUTCOMES, AffinityOutcome
 from proxy.request_record import OTHER, Outcome
 from tests.proxy.admin.last_hour.kit import NEWEST, Clocks
 from tests.support.looped import looped
@@ -16,6 +19,37 @@ from tests.support.looped import looped
 
 def figures(counter: HourCounter) -> HourFigures:
     return counter.taken().figures()
+
+
+class Placed:
+    """A request that was placed by its conversation, or was not."""
+
+    number = 7
+
+    def __init__(self, outcome: AffinityOutcome | None) -> None:
+        self._outcome = outcome
+
+    def outcome(self, label: str) -> AffinityOutcome | None:
+        return self._outcome
+
+
+def test_requests_for_names_with_affinity_count_by_what_became_of_them() -> None:
+    clocks = Clocks()
+    counter = clocks.counter()
+    counter.add(clocks.record(), None)
+    assert figures(counter).minutes[0].placed == ()
+    for outcome in ("kept", "kept", "spilled_load", "none", None):
+        made = clocks.record(usage=Usage(1, 1))
+        made.placed = Placed(outcome)
+        counter.add(made, None)
+    (minute,) = figures(counter).minutes
+    assert [minute.placed_as(outcome) for outcome in AFFINITY_OUTCOMES] == [2, 1, 0, 0, 1]
+    assert minute.prompt == 5
+    assert minute.duration(0.5) == pytest.approx(2.0)
+    (both,) = hour_of_all([figures(counter), figures(counter), HourFigures(NEWEST)]).minutes
+    assert (both.placed_as("kept"), both.placed_as("spilled_health")) == (4, 0)
+    (shown,) = orjson.loads(orjson.dumps(hour_json(figures(counter))))["minutes"]
+    assert shown["affinity"] == {"kept": 2, "spilled_load": 1, "none": 1}
 
 
 def test_a_request_counts_in_its_minute_with_times_tokens_and_cost() -> None:

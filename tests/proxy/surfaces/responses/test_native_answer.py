@@ -1,5 +1,7 @@
 """OpenAI's own answers, as they are shown and stored."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -74,12 +76,22 @@ def test_an_event_is_one_line_of_ascii(data: bytes) -> None:
     assert shown == b'event: x\ndata: {"type":"x","d":"\\u2028"}\n\n'
 
 
+def at_the_end(shown: bytes) -> list[Any]:  # Any: our own JSON
+    """The events `error` and `response.failed`."""
+    assert [line for line in shown.splitlines() if line.startswith(b"event")] == [
+        b"event: error",
+        b"event: response.failed",
+    ]
+    return [orjson.loads(line[6:]) for line in shown.splitlines() if line.startswith(b"data: ")]
+
+
 def test_a_failure_of_the_vendor_s_is_shown_as_it_is_once() -> None:
     renderer = rendering(stream=True)
     renderer.chunk(CREATED)
     failed = sent("response.failed", 1, response={**response("failed"), "error": {"code": "x", "message": "y"}})
     assert renderer.chunk(failed) == b""
-    (event,) = [orjson.loads(renderer.error(BROKEN).split(b"data: ")[1])]
+    error, event = at_the_end(renderer.error(BROKEN))
+    assert (error["type"], error["sequence_number"], event["sequence_number"]) == ("error", 1, 2)
     assert event["response"]["error"] == {"code": "x", "message": "y"}
     assert event["response"]["model"] == "openai/gpt-x"
     assert renderer.stored() is None
@@ -89,8 +101,9 @@ def test_a_failure_of_the_vendor_s_is_shown_as_it_is_once() -> None:
 def test_a_stream_that_breaks_ends_in_a_failure_of_its_response(given: tuple[Chunk, ...]) -> None:
     renderer = rendering(stream=True)
     stream = b"".join([renderer.chunk(chunk) for chunk in (CREATED, DELTA, *given)])
-    last = orjson.loads(renderer.error(BROKEN).split(b"data: ")[1])
+    error, last = at_the_end(renderer.error(BROKEN))
     assert len(events(stream)) == 2
+    assert [error["sequence_number"], last["sequence_number"]] == [2, 3]
     assert last["type"] == "response.failed"
     assert last["response"]["id"] == "resp_68cf"
     assert last["response"]["error"]["code"] == "server_error"

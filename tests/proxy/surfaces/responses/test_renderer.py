@@ -136,6 +136,9 @@ def test_a_stream_cut_anywhere_ends_in_a_failure_and_nothing_else(cut: int) -> N
     assert found[0]["type"] == "response.created"
     assert [event["type"] for event in found if str(event["type"]).split(".")[-1] in ("completed", "incomplete")] == []
     assert found[-1]["type"] == "response.failed"
+    error = {"type": "server_error", "code": "server_error", "message": BROKEN.message, "param": None}
+    told = {name: error[name] for name in ("code", "message", "param")}
+    assert found[-2] == {"type": "error", "sequence_number": len(found) - 2, **told, "error": error}
     failed = final(found)
     assert (failed["status"], failed["usage"]) == ("failed", None)
     assert failed["error"] == {"code": "server_error", "message": "The upstream closed the connection."}

@@ -1,0 +1,55 @@
+"""Warn of a `hedge` that has no effect, since none of the names for which it holds can have a second attempt. That a
+name leads to one deployment is a warning of `config.checks.doubtful_hedges`."""
+
+from collections.abc import Iterator
+
+from config.load_config import Loaded
+from config.problem import Path, Problem
+from config.table.table_schema import GatewayConfig
+from providers.target import Target
+from proxy.hedging.hedged_requests import ONE_DEPLOYMENT, why_never
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import whole_plan
+from proxy.routing.snapshot import ANYONE, Snapshot, Team
+
+
+def idle_hedges(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return a warning for each `hedge` of the table."""
+    reasons: dict[Path, list[str | None]] = {}
+    for path, targets in _every_name(loaded.config, snapshot):
+        reasons.setdefault(path, []).append(why_never(targets))
+    found = []
+    for path, whys in reasons.items():
+        others = [why for why in whys if why != ONE_DEPLOYMENT]
+        if others and others[0] is not None and None not in others:
+            found.append(Problem.at(loaded.locate(path), path, f"has no effect: {others[0]}"))
+    return tuple(found)
+
+
+def _every_name(config: GatewayConfig, snapshot: Snapshot) -> Iterator[tuple[Path, tuple[Target, ...]]]:
+    """Yield for each name with second attempts where its `hedge` is written, and the deployments that it leads to."""
+    for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
+        if model.hedge is not None:
+            yield _of_model(config, model.name), model.targets
+    for name, route in config.routes.items():
+        if route.hedge is not None:
+            yield from _of_route(snapshot, ANYONE, name, ("routes", name, "hedge"))
+        elif len(route.targets) > 1:
+            yield from _of_route(snapshot, ANYONE, name, ("defaults", "hedge"))
+    for team in snapshot.teams.values():
+        for name in team.routes:
+            if config.teams[team.name].routes[name].hedge is not None:
+                yield from _of_route(snapshot, team, name, ("teams", team.name, "routes", name, "hedge"))
+
+
+def _of_model(config: GatewayConfig, name: str) -> Path:
+    if config.models[name].hedge is not None:
+        return ("models", name, "hedge")
+    vendor = name.partition("/")[0]
+    return ("defaults", "hedge") if config.vendors[vendor].hedge is None else ("vendors", vendor, "hedge")
+
+
+def _of_route(snapshot: Snapshot, team: Team, name: str, path: Path) -> Iterator[tuple[Path, tuple[Target, ...]]]:
+    plan = whole_plan(snapshot, team, name, "", IDLE)
+    if plan.hedge is not None:
+        yield path, plan.targets
