@@ -55,6 +55,7 @@ tbody th, .any, .full { overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-size: .85rem; font-weight: 600; border-top: 0; overflow-wrap: normal; }
 tbody th { font-weight: 600; min-width: 9rem; }
 .n { text-align: right; white-space: nowrap; }
+thead .n { white-space: normal; }
 .any { min-width: 9rem; }
 details + details { margin-top: .8rem; }
 td small, dd small, li small { display: block; color: var(--soft); font-weight: 400; font-size: .85rem; }

@@ -248,8 +248,8 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_receipts.r49,
         Sabotage(
             "proxy/receipt/server_timing.py",
-            "own = max(0, int((end - record.started) * 100_000 + 0.5) - vendor)",
-            "own = max(0, int((end - record.started) * 100_000 + 0.5))",
+            "own = int((end - record.started) * 100_000 + 0.5) - vendor",
+            "own = int((end - record.started) * 100_000 + 0.5)",
         ),
         0.5,
     ),

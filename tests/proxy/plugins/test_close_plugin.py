@@ -147,6 +147,7 @@ models: {{mock/echo: {{}}}}
 plugins: {{stuck: {plugin("Lingerer")}}}
 """
     async with running_gateway(table, tmp_path) as gateway:
+        await gateway.serving(2)
         async with aiohttp.ClientSession() as http:
             body = {"model": "mock/echo", "prompt": "hi"}
             async with http.post(f"{gateway.url}/v1/completions", json=body) as answer:
