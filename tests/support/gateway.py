@@ -35,6 +35,9 @@ FRESH = {"Cache-Control": "no-cache"}
 _FIRST, _LAST = 10_000, 30_000
 """Ports below those that Linux gives to connections and to listeners without a port of their own (32768 and up)."""
 
+_ASKED_WITHIN = aiohttp.ClientTimeout(total=10)
+"""A gateway that does not respond in this time is asked again: it may have come to listen in the midst of a request."""
+
 _BLOCK = 200
 """Ports that a process takes at a time, for as long as it lives."""
 
@@ -183,14 +186,15 @@ def start_gateway(table: str, folder: Path, environment: Mapping[str, str], laun
 
 async def until_ready(gateway: RunningGateway) -> None:
     """Wait until `/health/ready` succeeds. Raises AssertionError with the gateway's messages when it ended instead."""
-    async with aiohttp.ClientSession() as http:
+    async with aiohttp.ClientSession(timeout=_ASKED_WITHIN) as http:
         while gateway.process.poll() is None:
             try:
                 async with http.get(f"{gateway.admin_url}/health/ready") as answer:
                     if answer.status == 200:
                         return
-            except aiohttp.ClientConnectionError:
-                await asyncio.sleep(0.005)
+            except (aiohttp.ClientConnectionError, TimeoutError):
+                pass
+            await asyncio.sleep(0.005)
     raise AssertionError(f"the gateway ended with {gateway.process.returncode}:\n{gateway.messages()}")
 
 
