@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from config.checks.check_between_sections import CheckContext, choices, route_maps
-from config.problem import Path, Problem
-from config.sections.failover_section import HedgeSection
+from config.problem import Problem
 from config.sections.route_section import RouteSection
-from config.table.table_schema import GatewayConfig
 
 _MOST_STEPS = 16
 """Routes within routes that are followed. A circle is another check's problem."""
@@ -14,30 +12,19 @@ _MOST_STEPS = 16
 
 def doubtful_hedges(context: CheckContext) -> Iterator[Problem]:
     """Yield a warning for each."""
-    config = context.config
+    config, routes = context.config, dict(route_maps(context.config))
     for path, _, members in choices(config):
         at = path[:-1]
-        if not _is_on(_written(config, at)):
+        named = config.models[str(at[1])] if at[0] == "models" else routes[at[:-1]][str(at[-1])]
+        if named.hedge is None or named.hedge.mode == "off":
             continue
         if at[0] == "models":
             count = max(1, len(members))
         else:
-            own = config.teams[str(at[1])].routes if at[0] == "teams" else {}
+            own = routes[at[:-1]] if at[0] == "teams" else {}
             count = _reached(context, own, str(at[-1]), _MOST_STEPS)
         if count < 2:
             yield context.at_key((*at, "hedge"), "has no effect: the name leads to one deployment")
-
-
-def _written(config: GatewayConfig, at: Path) -> HedgeSection | None:
-    """Return the section that is written at a model, a route, or a team's own route."""
-    if at[0] == "models":
-        return config.models[str(at[1])].hedge
-    routes = dict(route_maps(config))[at[:-1]]
-    return routes[str(at[-1])].hedge
-
-
-def _is_on(section: HedgeSection | None) -> bool:
-    return section is not None and section.mode != "off"
 
 
 def _reached(context: CheckContext, own: Mapping[str, RouteSection], name: str, steps: int) -> int:

@@ -13,11 +13,10 @@ from config.reading.yaml_tree import value_position
 from config.sections.limits_section import (
     LIMIT_PERIODS,
     AnyBudget,
-    BudgetSection,
+    ClientSpendingSection,
     EachUserSection,
     LimitPeriod,
     LimitsSection,
-    UserBudgetSection,
     WrittenLimit,
 )
 from config.sections.team_section import TeamSection
@@ -172,7 +171,7 @@ def _budgets(context: CheckContext, place: BudgetPlace) -> Iterator[Problem]:
             yield context.at_value(path, f"says the same as the budget at {value_position(context.root, same)}")
         if budget.then == "warn" and budget.at == 1:
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
-        if isinstance(budget, BudgetSection | UserBudgetSection) and budget.usd is None and budget.unpriced == "reject":
+        if isinstance(budget, ClientSpendingSection) and budget.usd is None and budget.unpriced == "reject":
             yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
         yield from _never_reached(context, path, place, budget)
 

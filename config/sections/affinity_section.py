@@ -1,31 +1,28 @@
 """The `affinity` section of defaults, vendors, models and routes: which requests go to the deployment that served their
 conversation before."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import Field
 
-from config.sections.section import ShorthandSection
-from config.sections.value_types import LeastTokens, Referable, SessionField, Switch, off_as_word, refuse
+from config.sections.section import SwitchableSection
+from config.sections.value_types import AutoOrOff, LeastTokens, Referable, SessionField, Switch
 
-MODES: Final = ("auto", "off")
 MOST_FIELDS: Final = 16
 """Names in one `key`: each costs a request that has none of those before it."""
 
 _Load = Annotated[float, Field(ge=1, le=100), Referable()]
-_Mode = Annotated[Literal["auto", "off"], Referable(), BeforeValidator(off_as_word)]
 
 
-class AffinitySection(ShorthandSection):
+class AffinitySection(SwitchableSection):
     """Which requests go to the deployment that served their conversation before, whose prompt cache has its beginning.
     `auto` and `off` may be written as the bare word. The nearest level that has the section decides all of it, as with
     `cache`. It holds under the policies weighted, round_robin and least_busy, under fastest if it is written at the
     name itself, and under priority never. Health, limits, and what a deployment can honour come first."""
 
-    short_form = "auto, off"
-
-    mode: _Mode = Field(default="auto", description="Whether requests go by their conversation (auto) or not (off).")
+    mode: AutoOrOff = Field(
+        default="auto", description="Whether requests go by their conversation (auto) or not (off)."
+    )
     key: list[SessionField] | None = Field(
         default=None,
         min_length=1,
@@ -50,17 +47,3 @@ class AffinitySection(ShorthandSection):
         "if the client gave none: prompt_cache_key at OpenAI, Azure and xAI, x-session-affinity at Fireworks, "
         "x-grok-conv-id at xAI.",
     )
-
-    @classmethod
-    def short_form_schema(cls) -> JsonSchemaValue:
-        return {"enum": [*MODES, False]}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_word(cls, value: object) -> object:
-        word = off_as_word(value)
-        if isinstance(word, str):
-            if word not in MODES:
-                raise refuse("must be auto, off, or a mapping")
-            return {"mode": str(word)}
-        return value

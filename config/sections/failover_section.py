@@ -3,18 +3,18 @@ models and routes."""
 
 import re
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import Field
 
 from config import defaults
 from config.defaults import duration
-from config.sections.section import Section, ShorthandSection
+from config.sections.section import Section, SwitchableSection
 from config.sections.value_types import (
     DURATION_PATTERN,
     REFERENCE_PATTERN,
     Attempts,
+    AutoOrOff,
     Checked,
     Dollars,
     Failures,
@@ -24,7 +24,6 @@ from config.sections.value_types import (
     Safety,
     SameDeployment,
     Timeout,
-    off_as_word,
     refuse,
     to_seconds,
 )
@@ -95,10 +94,8 @@ class CircuitBreakerSection(Section):
     )
 
 
-HEDGE_MODES: Final = ("auto", "off")
 MOST_TIMES: Final = 100.0
 _TIMES: Final = r"[0-9]{1,3}(\.[0-9]{1,3})?x"
-_Mode = Annotated[Literal["auto", "off"], Referable(), BeforeValidator(off_as_word)]
 _SHARE: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})?%$"
 
 
@@ -138,7 +135,7 @@ def _check_after(text: str) -> str:
 _After = Annotated[str, Checked(_check_after, {"pattern": rf"^({_TIMES})$|{DURATION_PATTERN}|{REFERENCE_PATTERN}"})]
 
 
-class HedgeSection(ShorthandSection):
+class HedgeSection(SwitchableSection):
     """When a request whose first deployment is late gets a second attempt at another one. The content that comes first
     goes to the client, and the other call is cancelled and booked. `auto` and `off` may be written as the bare word.
     The nearest level that has the section decides all of it, as with `affinity`. It holds for completions of a name
@@ -146,9 +143,7 @@ class HedgeSection(ShorthandSection):
     under `retries.safety: strict` or `off`. Nothing waits for a second attempt: without a slot, a limit's or a budget's
     room, or a healthy deployment there is none."""
 
-    short_form = "auto, off"
-
-    mode: _Mode = Field(default="auto", description="Whether there are second attempts (auto) or none (off).")
+    mode: AutoOrOff = Field(default="auto", description="Whether there are second attempts (auto) or none (off).")
     after: _After = Field(
         default="1.5x",
         description="How long the first deployment may be without content: a multiple of the 95th percentile of its "
@@ -165,17 +160,3 @@ class HedgeSection(ShorthandSection):
         "may go on after a cancelled call, it counts with all the tokens that it may generate. A call without a price "
         "costs nothing.",
     )
-
-    @classmethod
-    def short_form_schema(cls) -> JsonSchemaValue:
-        return {"enum": [*HEDGE_MODES, False]}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_word(cls, value: object) -> object:
-        word = off_as_word(value)
-        if isinstance(word, str):
-            if word not in HEDGE_MODES:
-                raise refuse("must be auto, off, or a mapping")
-            return {"mode": str(word)}
-        return value

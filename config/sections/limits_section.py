@@ -174,18 +174,23 @@ class SpendingSection(Section):
         return self
 
 
-class BudgetSection(SpendingSection):
+class ClientSpendingSection(SpendingSection):
+    """What a client or its user may spend, which are told apart by whether a price is known."""
+
+    unpriced: Unpriced = Field(
+        default="ignore",
+        description="What becomes of requests whose price is not known: ignore lets them pass and counts them apart, "
+        "reject refuses them. For a budget in USD.",
+    )
+
+
+class BudgetSection(ClientSpendingSection):
     """What clients may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     then: BudgetAction = Field(
         default="reject",
         description="What happens then, until the period ends: warn, reject (429 `insufficient_quota`, with the end of "
         "the period), or {route: NAME}.",
-    )
-    unpriced: Unpriced = Field(
-        default="ignore",
-        description="What becomes of requests whose price is not known: ignore lets them pass and counts them apart, "
-        "reject refuses them. For a budget in USD.",
     )
 
     @property
@@ -205,18 +210,13 @@ class TargetBudgetSection(SpendingSection):
     )
 
 
-class UserBudgetSection(SpendingSection):
+class UserBudgetSection(ClientSpendingSection):
     """What each user may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     then: Annotated[Literal["warn", "reject"], Referable()] = Field(
         default="reject",
         description="What happens then to requests of this user, until the period ends: warn, or reject (429 "
         "`insufficient_quota`, with the end of the period).",
-    )
-    unpriced: Unpriced = Field(
-        default="ignore",
-        description="What becomes of requests whose price is not known: ignore lets them pass and counts them apart, "
-        "reject refuses them. For a budget in USD.",
     )
 
 

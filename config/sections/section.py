@@ -16,7 +16,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from config.problem import did_you_mean
-from config.sections.value_types import REFERENCE_PATTERN, TargetName, refuse
+from config.sections.value_types import REFERENCE_PATTERN, TargetName, off_as_word, refuse
 
 
 class Section(BaseModel):
@@ -58,6 +58,27 @@ class ShorthandSection(Section):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         section = handler.resolve_ref_schema(handler(schema))
         return {"anyOf": [cls.short_form_schema(), section]}
+
+
+class SwitchableSection(ShorthandSection):
+    """A section with a field `mode` in whose place the bare word `auto` or `off` may stand."""
+
+    short_form: ClassVar[str] = "auto, off"
+    modes: ClassVar[tuple[str, ...]] = ("auto", "off")
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return {"enum": [*cls.modes, False]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, value: object) -> object:
+        word = off_as_word(value)
+        if not isinstance(word, str):
+            return value
+        if word not in cls.modes:
+            raise refuse("must be auto, off, or a mapping")
+        return {"mode": str(word)}
 
 
 class WordSection(ShorthandSection):

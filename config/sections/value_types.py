@@ -198,6 +198,7 @@ SameDeployment = Annotated[Annotated[int, Field(ge=0, le=9)] | None, Referable()
 Failures = Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Referable()]
 Ratio = Annotated[Annotated[float, Field(ge=0, le=1)] | None, Referable()]
 Repeats = Annotated[Annotated[float, Field(ge=0, le=10_000)] | None, Referable()]
+AutoOrOff = Annotated[Literal["auto", "off"], Referable(), BeforeValidator(off_as_word)]
 Safety = Annotated[Literal["safe", "strict", "off"] | None, Referable(), BeforeValidator(off_as_word)]
 Policy = Annotated[Literal["priority", "weighted", "round_robin", "least_busy", "fastest"], Referable()]
 LogFormat = Annotated[Literal["json", "text"], Referable()]

@@ -156,6 +156,12 @@ def vendor_inheritance(config: GatewayConfig, vendor: str) -> Inheritance:
     return Inheritance([(("vendors", vendor), config.vendors[vendor]), (("defaults",), config.defaults)])
 
 
+def model_inheritance(config: GatewayConfig, name: str) -> Inheritance:
+    """Return the levels of an entry of `models`, for settings that its deployments have in common."""
+    above = vendor_inheritance(config, name.partition("/")[0])
+    return Inheritance([(("models", name), config.models[name]), *above.levels])
+
+
 def deployment_named(model: ModelSection, deployment: str) -> DeploymentSection:
     """Return a model's deployment by name, the implicit one included; raises KeyError for others."""
     if not model.deployments and deployment == IMPLICIT_DEPLOYMENT:
@@ -165,10 +171,9 @@ def deployment_named(model: ModelSection, deployment: str) -> DeploymentSection:
 
 def deployment_inheritance(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Inheritance:
     """Return the levels of one deployment; names are the table's keys."""
-    above, found = vendor_inheritance(config, vendor), config.models[model]
-    path: Path = ("models", model)
-    own = deployment_named(found, deployment)
-    return Inheritance([((*path, "deployments", deployment), own), (path, found), *above.levels])
+    own, path = deployment_named(config.models[model], deployment), ("models", model, "deployments", deployment)
+    above = [(("models", model), config.models[model]), *vendor_inheritance(config, vendor).levels]
+    return Inheritance([(path, own), *above])
 
 
 def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:

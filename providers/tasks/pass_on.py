@@ -20,6 +20,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.request_fields import shown_names
 from providers.target import Target
+from providers.tasks.task_draft import MOST_NAMED
 from providers.unified_request import Task
 
 _TASKS: Final[Mapping[Task, str]] = {
@@ -133,10 +134,6 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     sent = UpstreamRequest(target, request.task, url, body, request.stream, request.extra_headers or {})
     dropped = [*shown_names(left_out, MOST_NAMED), *(["inference_extra_headers"] if overruled else ())]
     return PassedCall(sent, dropped=tuple(dropped))
-
-
-MOST_NAMED: Final = 20
-"""The most fields left out that are named in a header."""
 
 
 def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:

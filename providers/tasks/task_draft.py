@@ -28,7 +28,7 @@ MAX_BYTES = 128 * 2**20
 _EXTRA = "inference_extra_params"
 
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
-_MOST_NAMED = 20
+MOST_NAMED = 20
 
 _PERMISSIONS: Mapping[str, str] = {"truncate": "none"}
 """Fields by which the client permits something, with the value that permits nothing. Their values are ours alone."""
@@ -90,7 +90,7 @@ class TaskDraft:
     def leave_out(self, name: str) -> None:
         """Note a member of the client's that is left out; `unknown` stands for one whose name is no plain word, and for
         all that are too many for a header."""
-        shown = name if _PLAIN_NAME.fullmatch(name) and len(self.dropped) < _MOST_NAMED else "unknown"
+        shown = name if _PLAIN_NAME.fullmatch(name) and len(self.dropped) < MOST_NAMED else "unknown"
         if shown not in self.dropped:
             self.dropped.append(shown)
 

@@ -7,7 +7,7 @@ request costs 1 us for each attempt. Of a minute that is over nothing moves.
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
 
@@ -202,8 +202,8 @@ class MinuteRing:
         total = [int(sum(column)) for column in zip(*kept, strict=True)]
         times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:_DURATION_SPAN]))
         duration, first = (span_of((row[at], row[at + 1]) for row in kept) for at in (_DURATION_SPAN, _FIRST_SPAN))
-        use = RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times, duration, first)
-        return replace(use, prompt=total[_PROMPT], cached=total[_CACHED])
+        counts = (total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS])
+        return RecentUse(*counts, *times, duration, first, total[_PROMPT], total[_CACHED])
 
 
 def _trimmed(counts: list[int]) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from proxy.dispatch.retry_rules import may_repeat
 from proxy.dispatch.running_attempt import AttemptReports, SupersededError
 from proxy.errors import GatewayError
 from proxy.hedging.hedge_rules import HedgeRules
-from proxy.hedging.hedge_state import HedgeStates, HourlySpending
+from proxy.hedging.hedge_state import HedgeBucket, HedgeStates, HourlySpending
 from proxy.hedging.hedged_requests import why_not_first
 from proxy.limits.reservation import Reservation
 from proxy.request_outcomes import SUPERSEDED, HedgeOutcome
@@ -203,7 +203,7 @@ class HedgeRace(Generic[T]):
         states.note(self._first.target.identity, late=True)
         if states.closed([target.identity for target in plan.targets]):
             record.hedge = "closed"
-        elif not states.bucket(plan.label, self._planned.team.tenant).has_one(self._rules):
+        elif not self._bucket.has_one(self._rules):
             record.hedge = "refused_share"
         else:
             self._task = self._context.tasks.start(self._run_second())
@@ -227,8 +227,7 @@ class HedgeRace(Generic[T]):
     async def _begun(self, own: Deadlines) -> "tuple[_Second[T], DeploymentQueue] | HedgeOutcome":
         """Return a second attempt with its slot at the first deployment that has one, or why there is none. Nothing is
         awaited after the slot has been taken."""
-        planned, reports = self._planned, self._context.reports
-        bucket = self._context.states.bucket(planned.plan.label, planned.team.tenant)
+        planned, reports, bucket = self._planned, self._context.reports, self._bucket
         refused: HedgeOutcome = "refused_target"
         for target in self._candidates.left:
             if not self._is_well(target):
@@ -258,6 +257,10 @@ class HedgeRace(Generic[T]):
             second = self._second = _Second(self._branch(own, prepared), prepared, hold, reserved)
             return second, queue
         return refused
+
+    @property
+    def _bucket(self) -> HedgeBucket:
+        return self._context.states.bucket(self._planned.plan.label, self._planned.team.tenant)
 
     @property
     def _spending(self) -> HourlySpending:
@@ -300,12 +303,11 @@ class HedgeRace(Generic[T]):
         if second is None or second.made is None:
             raise RuntimeError("an attempt was ended by one that has not succeeded")
         branch, made, lost = second.planned.record, second.made, record.unanswered[self._counted :]
-        second.made = None
-        if record.attempts[-1].outcome == SUPERSEDED:
+        second.made, cancelled = None, 0.0
+        if record.attempts[-1].outcome == SUPERSEDED:  # else it has failed, and the second has served as the next
             lost = bounded(lost, self._first)
-            self._spending.settle(second.reserved, usd_of(lost), context.retries.now())
-        else:  # the first attempt has failed, so that this one has served as the next
-            self._spending.settle(second.reserved, 0.0, context.retries.now())
+            cancelled = usd_of(lost)
+        self._spending.settle(second.reserved, cancelled, context.retries.now())
         record.unanswered = (*record.unanswered[: self._counted], *lost, *branch.unanswered)
         record.attempts[-1].number = len(record.attempts)
         record.attempts.append(_attempt_of(second))

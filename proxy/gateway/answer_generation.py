@@ -255,9 +255,6 @@ def keep_alive_of(planned: Plan, streams: bool) -> float | None:
     """Return the longest silence in seconds towards the client of a planned request, until a deployment answers; `None`
     without limit. It is the shortest of its deployments: any of them may be called."""
     targets = planned.every_target if planned.fallbacks else planned.targets
-    if len(planned.targets) == 1 and not planned.fallbacks:
-        timeouts = planned.targets[0].timeouts
-        return timeouts.keep_alive if streams or timeouts.keep_alive_json else None
     set_for = [each.timeouts for each in targets if streams or each.timeouts.keep_alive_json]
     return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)
 

@@ -35,7 +35,7 @@ from proxy.gateway.client_call import (
     ClientCall,
     answer_headers,
     answer_lines,
-    attempt_headers,
+    refusal_headers,
 )
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
@@ -47,7 +47,6 @@ from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import fresh_id
 from proxy.routing.resolve_model import Plan
-from proxy.surfaces.registry import error_headers
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.request_outcomes import (
@@ -308,8 +307,8 @@ async def _end_refused(
         record.content.answer = body
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
-    told = {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
-    response.precede(comment(header_lines({**told, **timing_header(record, call.shared.now())})))
+    headers = refusal_headers(record, surface, facts)
+    response.precede(comment(header_lines({**headers, **timing_header(record, call.shared.now())})))
     renderer = surface.renderer(request, AnswerFacts(fresh_id(), int(time.time()), request.model))
     await end_broken(call, response, renderer, facts)
 

@@ -10,7 +10,7 @@ from aiohttp import web
 from providers.unified_request import Task, UnifiedRequest
 from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
-from proxy.errors import FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
+from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -28,7 +28,7 @@ from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.session_load import SessionLoad
 from proxy.routing.snapshot import Key, Snapshot, Team
-from proxy.surfaces.registry import ID_HEADERS, PathMatch
+from proxy.surfaces.registry import ID_HEADERS, PathMatch, error_headers
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.surface import Renderer, Surface
@@ -343,6 +343,11 @@ def attempt_headers(record: RequestRecord) -> dict[str, str]:
     if record.routed is not None:
         headers["x-dragoman-budget-route"] = record.routed
     return headers
+
+
+def refusal_headers(record: RequestRecord, surface: Surface, facts: ErrorFacts) -> dict[str, str]:
+    """Return the headers of an error in the form of a surface."""
+    return {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
 
 
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ from proxy.errors import (
 )
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, attempt_headers
+from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, refusal_headers
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
@@ -51,7 +51,7 @@ from proxy.routing.resolve_model import allowed
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
-from proxy.surfaces.registry import PathMatch, error_headers
+from proxy.surfaces.registry import PathMatch
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
@@ -257,8 +257,7 @@ class Gateway:
         guards = None if desk is None else desk.of(team.name)
         call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
         if record.receipt is not None:
-            known = self._receipts.get(team) if snapshot is self._receipts_of and head.receipt is None else None
-            record.receipt = known or self._receipt_of(snapshot, team, head.receipt)
+            record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
@@ -349,9 +348,7 @@ class Gateway:
         facts = error.facts
         status, body = surface.error(facts)
         record_refusal(record, error.logged, status)
-        response = self._calls.response(
-            status, body, record, {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
-        )
+        response = self._calls.response(status, body, record, refusal_headers(record, surface, facts))
         if status in BODY_UNREAD:
             response.force_close()
         return response

@@ -5,6 +5,7 @@ from typing import Final
 
 from config.defaults import duration, share
 from config.sections.failover_section import HedgeSection, seconds_of, times_of
+from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
 
 LEAST_WAIT: Final = 0.3
@@ -65,5 +66,4 @@ def hedge_rules(section: HedgeSection | None) -> HedgeRules | None:
 
 def model_hedge(config: GatewayConfig, name: str) -> HedgeRules | None:
     """Return the rules of an entry of `models`: its own, else its vendor's, else those of the defaults."""
-    levels = (config.models[name], config.vendors[name.partition("/")[0]], config.defaults)
-    return hedge_rules(next((level.hedge for level in levels if level.hedge is not None), None))
+    return hedge_rules(model_inheritance(config, name).first("hedge", lambda level: level.hedge))

@@ -45,11 +45,14 @@ class HedgeBucket:
 
     def has_one(self, rules: HedgeRules) -> bool:
         """Return whether a token is left."""
-        return (rules.burst if self._tokens is None else min(self._tokens, rules.burst)) >= 1
+        return self._left(rules) >= 1
 
     def take(self, rules: HedgeRules) -> None:
         """Take a token, which `has_one` has found."""
-        self._tokens = (rules.burst if self._tokens is None else min(self._tokens, rules.burst)) - 1
+        self._tokens = self._left(rules) - 1
+
+    def _left(self, rules: HedgeRules) -> float:
+        return rules.burst if self._tokens is None else min(self._tokens, rules.burst)
 
 
 @dataclass(slots=True, eq=False)

@@ -15,6 +15,14 @@ from proxy.ledger.rollups import UNPRICED
 LOCK: Final = 0x6472_6C67
 """Of the advisory lock under which the schema is changed."""
 
+_SPENDING: Final = """
+    CREATE TABLE dragoman.{} (
+        scope text NOT NULL, slot bigint NOT NULL, requests bigint NOT NULL, tokens bigint NOT NULL,
+        cost bigint NOT NULL, unpriced bigint NOT NULL, batch bigint NOT NULL,
+        PRIMARY KEY (scope, slot)
+    )
+    """
+
 _FIRST: Final = (
     "CREATE TABLE dragoman.meta (version integer NOT NULL, zone text NOT NULL, batch bigint NOT NULL)",
     "INSERT INTO dragoman.meta VALUES (1, '', 0)",
@@ -32,13 +40,7 @@ _FIRST: Final = (
     """,
     "CREATE INDEX request_team_time ON dragoman.request (team, time)",
     "CREATE INDEX request_time ON dragoman.request USING brin (time)",
-    """
-    CREATE TABLE dragoman.spend (
-        scope text NOT NULL, slot bigint NOT NULL, requests bigint NOT NULL, tokens bigint NOT NULL,
-        cost bigint NOT NULL, unpriced bigint NOT NULL, batch bigint NOT NULL,
-        PRIMARY KEY (scope, slot)
-    )
-    """,
+    _SPENDING.format("spend"),
     "CREATE INDEX spend_batch ON dragoman.spend (batch)",
     "CREATE INDEX spend_slot ON dragoman.spend (slot)",
     """
@@ -55,13 +57,7 @@ _FIRST: Final = (
 )
 
 _SECOND: Final = (
-    """
-    CREATE TABLE dragoman.spend_user (
-        scope text NOT NULL, slot bigint NOT NULL, requests bigint NOT NULL, tokens bigint NOT NULL,
-        cost bigint NOT NULL, unpriced bigint NOT NULL, batch bigint NOT NULL,
-        PRIMARY KEY (scope, slot)
-    )
-    """,
+    _SPENDING.format("spend_user"),
     "CREATE INDEX spend_user_batch ON dragoman.spend_user (batch)",
     "CREATE INDEX spend_user_slot ON dragoman.spend_user (slot)",
     "UPDATE dragoman.meta SET version = 2",
@@ -128,14 +124,12 @@ TOTALS: Final = """
     SELECT scope, sum(requests), sum(tokens), sum(cost) FROM dragoman.spend WHERE slot >= %s GROUP BY scope
 """
 
-SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE"
+SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM"
 
 USER_TOTALS: Final = """
     SELECT scope, sum(requests), sum(tokens), sum(cost) FROM dragoman.spend_user
     WHERE scope = ANY(%s) AND slot >= %s GROUP BY scope
 """
-
-USERS_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend_user WHERE"
 
 MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid

@@ -185,8 +185,8 @@ class PostgresReader:
         named = list(scopes)
         with self._one_state() as (link, batch):
             totals = [_totals(link.rows(sql.USER_TOTALS, (named, slot))) for slot in slots]
-            rows = link.rows(f"{sql.USERS_SPENT} scope = ANY(%s) AND slot >= %s", (named, recent))
-            return SpendBase(batch, totals, [SlotSpend(*row) for row in rows], _loaded(link))
+            spent = _spent(link, "scope = ANY(%s) AND slot >= %s", named, recent, table="spend_user")
+            return SpendBase(batch, totals, spent, _loaded(link))
 
     @contextmanager
     def _one_state(self) -> Iterator[tuple[PostgresConnection, int]]:
@@ -226,8 +226,8 @@ class PostgresReader:
         self._connection.close()
 
 
-def _spent(link: PostgresConnection, where: str, *parameters: int) -> list[SlotSpend]:
-    return [SlotSpend(*row) for row in link.rows(f"{sql.SPENT} {where}", parameters)]
+def _spent(link: PostgresConnection, where: str, *parameters: int | list[str], table: str = "spend") -> list[SlotSpend]:
+    return [SlotSpend(*row) for row in link.rows(f"{sql.SPENT} dragoman.{table} WHERE {where}", parameters)]
 
 
 def _totals(rows: Sequence[tuple[Any, ...]]) -> dict[str, Amounts]:
@@ -236,7 +236,7 @@ def _totals(rows: Sequence[tuple[Any, ...]]) -> dict[str, Amounts]:
 
 def _users_since(link: PostgresConnection, after: int | None) -> list[SlotSpend]:
     """Return the slots of end users that changed after a batch; none if they are not asked for."""
-    return [] if after is None else [SlotSpend(*row) for row in link.rows(f"{sql.USERS_SPENT} batch > %s", (after,))]
+    return [] if after is None else _spent(link, "batch > %s", after, table="spend_user")
 
 
 def _loaded(link: PostgresConnection) -> dict[str, int]:

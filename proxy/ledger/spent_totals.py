@@ -64,7 +64,7 @@ class SpentTotals(Generic[P]):
         return SpentNews(changed, changes.loaded, changes.batch, changes.users)
 
     def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int, users: int | None) -> SpentNews[P]:
-        first = now // SLOT - RECENT
+        first = recent_slot(now)
         base = reader.spent_from(list(starts.values()), first, users)
         self._totals = {period: dict(totals) for period, totals in zip(starts, base.totals, strict=True)}
         self._slots = {(each.scope, each.slot): _amounts(each) for each in base.recent}
@@ -86,7 +86,7 @@ class SpentTotals(Generic[P]):
 
     def _forget(self, now: int) -> None:
         """Keep few slots, and leave the rest to `_read_all`."""
-        recent = now // SLOT - RECENT
+        recent = recent_slot(now)
         if recent - self._first >= RECENT:
             self._slots = {key: amounts for key, amounts in self._slots.items() if key[1] >= recent}
             self._first = recent

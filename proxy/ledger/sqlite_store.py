@@ -226,9 +226,8 @@ class SqliteStore:
         spent = [(*each, batch) for each in sums.spent()]
         users = [(*each, batch) for each in sums.spent_by_users()]
         os.sched_yield()
-        for statement, values in (
-            *((_ADD_REQUEST, rows), (_ADD_SPEND, spent), (_ADD_USER_SPEND, users), (_ADD_DAY, sums.used())),
-        ):
+        spending = (_ADD_SPEND, spent), (_ADD_USER_SPEND, users)
+        for statement, values in ((_ADD_REQUEST, rows), *spending, (_ADD_DAY, sums.used())):
             for start in range(0, len(values), WRITTEN_AT_ONCE):
                 run(statement, values[start : start + WRITTEN_AT_ONCE])
                 os.sched_yield()
@@ -303,8 +302,8 @@ class SqliteReader:
         with self._one_state() as batch:
             found = [run(f"{_OF_USERS} {named} GROUP BY scope", (slot, *scopes)).fetchall() for slot in slots]
             totals = [{row[0]: (row[1], row[2], row[3]) for row in rows} for rows in found]
-            recently = run(f"{_SPENT} spend_user WHERE slot >= ? AND scope IN {named}", (recent, *scopes))
-            return SpendBase(batch, totals, [SlotSpend(*row) for row in recently], self._loaded())
+            spent = self._spent(f"slot >= ? AND scope IN {named}", recent, *scopes, table="spend_user")
+            return SpendBase(batch, totals, spent, self._loaded())
 
     def _users_since(self, after: int | None) -> list[SlotSpend]:
         """Return the slots of end users that changed after a batch; none if they are not asked for."""
@@ -317,7 +316,7 @@ class SqliteReader:
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
 
-    def _spent(self, where: str, *parameters: int, table: str = "spend") -> list[SlotSpend]:
+    def _spent(self, where: str, *parameters: int | str, table: str = "spend") -> list[SlotSpend]:
         return [SlotSpend(*row) for row in self._connection.execute(f"{_SPENT} {table} WHERE {where}", parameters)]
 
     def _loaded(self) -> dict[str, int]:

@@ -15,7 +15,6 @@ from proxy.request_record import RequestRecord
 BLANK: Final = b"\n"
 """What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
-
 ROUNDING: Final = 0.001
 """Seconds by which a time may be missed that was computed in another way."""
 

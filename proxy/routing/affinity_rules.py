@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from config.sections.affinity_section import AffinitySection
+from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
 from proxy.routing.policies import WEIGHED
 from proxy.routing.session_affinity import MemberGroup
@@ -64,8 +65,7 @@ def affinity_rules(section: AffinitySection | None) -> AffinityRules:
 
 def model_affinity(config: GatewayConfig, name: str) -> AffinityRules:
     """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
-    levels = (config.models[name], config.vendors[name.partition("/")[0]], config.defaults)
-    return affinity_rules(next((level.affinity for level in levels if level.affinity is not None), None))
+    return affinity_rules(model_inheritance(config, name).first("affinity", lambda level: level.affinity))
 
 
 def under_policy(rules: AffinityRules, policy: str, *, written: bool) -> AffinityRules:

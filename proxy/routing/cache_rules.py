@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from config.sections.cache_section import CacheSection
+from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
 from providers.vendor_credential import Credential
 
@@ -57,5 +58,4 @@ def cache_rules(section: CacheSection | None) -> CacheRules | None:
 
 def model_cache(config: GatewayConfig, name: str) -> CacheRules | None:
     """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
-    levels = (config.models[name], config.vendors[name.partition("/")[0]], config.defaults)
-    return cache_rules(next((each.cache for each in levels if each.cache is not None), None))
+    return cache_rules(model_inheritance(config, name).first("cache", lambda level: level.cache))

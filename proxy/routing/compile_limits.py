@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 from config.sections.limits_section import (
     AnyBudget,
     BudgetSection,
+    ClientSpendingSection,
     EachUserSection,
     LimitsSection,
     OnLimitQueue,
     TargetBudgetSection,
-    UserBudgetSection,
     WrittenLimit,
 )
 from config.sections.team_section import TeamKey, TeamSection
@@ -71,7 +71,7 @@ def _limits(section: LimitsSection, burst: _Burst) -> Limits:
 def _budget(section: AnyBudget) -> ScopeBudget:
     then = section.then if isinstance(section.then, str) else "route"
     route = section.route if isinstance(section, BudgetSection) else None
-    unpriced = section.unpriced if isinstance(section, BudgetSection | UserBudgetSection) else "ignore"
+    unpriced = section.unpriced if isinstance(section, ClientSpendingSection) else "ignore"
     spent = (section.at, then, route, unpriced)
     if section.usd is not None:
         return ScopeBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)

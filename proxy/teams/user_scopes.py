@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.limit import EachUser, Period
+from proxy.limits.limit import EachUser, Period, is_user_scope
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import LimitView
 from proxy.limits.scope_state import ScopeState
@@ -156,8 +156,7 @@ class UserScopes:
 
 def _team_of(scope: str) -> str:
     """Return the team of a user's scope; empty for another one."""
-    kind, _, name = scope.partition(" ")
-    return name.rpartition("/")[0] if kind == "user" else ""
+    return scope.partition(" ")[2].rpartition("/")[0] if is_user_scope(scope) else ""
 
 
 async def _nothing_to_learn(scope: str, longest: float) -> bool:

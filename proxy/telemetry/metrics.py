@@ -42,7 +42,6 @@ InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 MAX_LABEL_SETS = 5_000
 """Sets of label values that are kept apart; as many labelled histograms take over half a second to render."""
 
-
 SHOWN_DIGITS = 9
 """Decimals of a counter: billionths of a USD, as in the ledger."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from config.load_config import Loaded
 from config.problem import Path, Problem
+from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
 from providers.target import Target
 from proxy.hedging.hedged_requests import ONE_DEPLOYMENT, why_never
@@ -43,10 +44,9 @@ def _every_name(config: GatewayConfig, snapshot: Snapshot) -> Iterator[tuple[Pat
 
 
 def _of_model(config: GatewayConfig, name: str) -> Path:
-    if config.models[name].hedge is not None:
-        return ("models", name, "hedge")
-    vendor = name.partition("/")[0]
-    return ("defaults", "hedge") if config.vendors[vendor].hedge is None else ("vendors", vendor, "hedge")
+    levels = model_inheritance(config, name)
+    levels.first("hedge", lambda level: level.hedge)
+    return levels.origins["hedge"]
 
 
 def _of_route(snapshot: Snapshot, team: Team, name: str, path: Path) -> Iterator[tuple[Path, tuple[Target, ...]]]:

@@ -9,7 +9,7 @@ from config.allowed_names import covers
 from config.checks.budget_places import BudgetPlace, budget_places
 from config.load_config import Loaded
 from config.problem import Path, Problem, shown
-from config.sections.limits_section import BudgetSection, SpendingSection, UserBudgetSection
+from config.sections.limits_section import BudgetSection, ClientSpendingSection, SpendingSection
 from providers.target import Target
 from proxy.routing.resolve_model import reached
 from proxy.routing.snapshot import ANYONE, WILDCARD, Snapshot, Team
@@ -166,9 +166,7 @@ def _of_route(loaded: Loaded, who: str, found: ModelPrices, route: ModelPrices) 
 
 
 def _rejects_unpriced(budget: SpendingSection) -> bool:
-    return (
-        isinstance(budget, BudgetSection | UserBudgetSection) and budget.usd is not None and budget.unpriced == "reject"
-    )
+    return isinstance(budget, ClientSpendingSection) and budget.usd is not None and budget.unpriced == "reject"
 
 
 def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:

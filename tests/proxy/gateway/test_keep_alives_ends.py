@@ -10,6 +10,7 @@ import pytest_asyncio
 from proxy.alarms import alarms
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.relay.client_stream import ClientStream
+from tests.proxy.kit.eager_tasks import uncollected
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.keep_alives import (
     COMMENT,
@@ -109,7 +110,7 @@ async def test_a_fault_in_what_the_head_would_have_said_is_no_second_response(
     monkeypatch.setattr("proxy.gateway.answer_request.answer_lines", odd)
     answer = await late(served, asked("openai"), GOOD, times=1)
     assert (last_error(answer)["code"], answer.whole) == ("internal_error", False)
-    monkeypatch.setattr("proxy.gateway.answer_request.attempt_headers", odd)
+    monkeypatch.setattr("proxy.gateway.answer_request.refusal_headers", odd)
     refused = await late(served, asked("openai"), json_answer(400, {}), times=1)
     assert (refused.body, refused.whole) == (b"", False)
 
@@ -120,19 +121,15 @@ def waiting() -> int:
 
 
 @pytest.fixture
-def uncollected() -> Iterator[None]:
-    """No collection of garbage meanwhile: what is in a cycle stays."""
-    gc.collect()
-    gc.disable()
-    try:
+def counts_alone() -> Iterator[None]:
+    """What is in a cycle is not freed."""
+    with uncollected():
         yield
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize("model", ["v/m", "v/off", "v/json"])
 async def test_what_waited_with_a_client_is_freed_without_the_collector(
-    served: Rig, model: str, uncollected: None
+    served: Rig, model: str, counts_alone: None
 ) -> None:
     # What a test before logged of a fault of ours holds one.
     before = waiting()

@@ -118,11 +118,11 @@ class _PlacedRow:
 
 def _listed(kind: Kind, content: object, path: Path) -> list[_PlacedRow] | None:
     """Return the rows of a file's content; None for content of another kind."""
-    found = [each if isinstance(each, _PlacedRow) else _PlacedRow(*each) for each in _rows_of(kind, content, path)]
+    found = [*_rows_of(kind, content, path)]
     return found if all(_is_row(kind, each.row) for each in found) else None
 
 
-def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow | tuple[object, Position]]:
+def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow]:
     base = Position(f"{path}#", 0, 0)
     if isinstance(content, dict):
         name = next((key for key in _LISTS[kind] if isinstance(content.get(key), list)), None)
@@ -130,13 +130,13 @@ def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow | t
         if name is not None:
             content, base = content[name], _below(base, name)
         elif isinstance(one, dict):
-            yield {**one, **_named(content)}, _below(base, _INNER[kind])
+            yield _PlacedRow({**one, **_named(content)}, _below(base, _INNER[kind]))
             return
     if not isinstance(content, list):
-        yield content, base
+        yield _PlacedRow(content, base)
         return
     for index, row in enumerate(content):
-        yield row if isinstance(row, _PlacedRow) else (row, _below(base, str(index)))
+        yield row if isinstance(row, _PlacedRow) else _PlacedRow(row, _below(base, str(index)))
 
 
 def _below(at: Position, key: str) -> Position:
