@@ -21,8 +21,8 @@ _SHOWN_OF_SECRET: Final = 3
 
 
 class Position(NamedTuple):
-    """A position in a file. Lines and columns count from 1, columns in characters; line 0 if `file` says the whole
-    place."""
+    """A position in a file. Lines and columns count from 1, columns in characters; line 0 if `file` is the
+    whole position."""
 
     file: str
     line: int

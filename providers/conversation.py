@@ -33,8 +33,8 @@ TOOL_RECORDS = frozenset(
 message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
 
 CITED = frozenset({"annotations", "citations"})
-"""The fields of a response's message that say which sources its text cites, which clients send back with the message.
-Vendors that do not take them are not told of the sources, which is named."""
+"""The fields with the sources that a response's message cites. Clients send them back with the message; if a vendor
+does not take them, they are left out and named."""
 
 DESCRIBING = frozenset(
     {"finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}

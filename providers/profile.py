@@ -233,16 +233,14 @@ class Profile:
 
     `errors` are the meanings of the vendor's errors. `model_host` says where the models run, and so which of their
     rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
-    (`weights`), or at either (`any`).
-    `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
-    itself and that other vendors have too, `not_hosted` the reasons why the gateway can request none of a kind.
-    `session` is where a call names its conversation, `None` if nowhere. `closing_ends_bill` says that the vendor is
-    known to bill of a stream that its client closes no more than it generated until then.
-    `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
-    requests of that API are translated into chats.
-    `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
-    API, oldest first. `blank_stops` says that a stop string may be blank, which the model decides.
-    """
+    (`weights`), or at either (`any`). `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the
+    vendor takes tools that it runs itself and that other vendors have too, `not_hosted` the reasons why the gateway can
+    request none of a kind. `session` is the field or header in which a call names its conversation, `None` if there is
+    none. `closing_ends_bill` is set if the vendor is known to bill of a stream that its client closes no more than it
+    generated until then. `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses
+    API, None where requests of that API are translated into chats. `overrides` are the profiles of models by a pattern
+    of their names, `versions` those before a date of the vendor's API, oldest first. `blank_stops` says that a stop
+    string may be blank, which the model decides."""
 
     name: str
     dialect: str

@@ -24,8 +24,8 @@ class Timeouts:
     `connect` is for the connection, `first_event` for the first content of a stream, `idle` for the gap between two
     pieces of a body, `total` for the whole request. A stream that has begun may stay without content for `progress` and
     last for `stream`. `answer` is for the head of an answer that is not streamed (None = as long as `total` allows).
-    `written` names the deadlines that the operator set. `keep_alive` is for clients of streams (`None` = nothing is
-    sent in silence); with `keep_alive_json` it holds for clients of whole responses too.
+    `written` names the deadlines that the operator set. `keep_alive` is for clients of streams (`None` = no
+    keep-alives); with `keep_alive_json` it holds for clients of whole responses too.
     """
 
     connect: float

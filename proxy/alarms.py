@@ -94,10 +94,10 @@ class Alarms:
 
 
 class Watcher(Protocol):
-    """What a wheel calls."""
+    """An object that a wheel calls."""
 
     def ring(self, now: float) -> None:
-        """Do what is due. It may be set again."""
+        """Do the due work. The watcher may be set again."""
 
 
 class Slot:
@@ -112,11 +112,12 @@ class Slot:
 
 
 class Wheel:
-    """Coarse alarms for many that wait equally long: those of one step share an alarm, so that one costs less than
-    0.1 us for each second of 20 that it waits. An alarm for each would wake the event loop as often as there are."""
+    """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
+    less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
+    often."""
 
     STEPS = 32
-    """Steps in the time that is waited for: it may ring late by one of them."""
+    """Steps in one wait: a watcher may be called one step late."""
 
     def __init__(self, rung_by: Alarms) -> None:
         self._alarms = rung_by
@@ -134,7 +135,7 @@ class Wheel:
         return slot
 
     def drop(self, slot: Slot, watcher: Watcher) -> None:
-        """Let a watcher not be called."""
+        """Remove a watcher."""
         slot.watchers.pop(watcher, None)
         if not slot.watchers and slot.alarm is not None:
             self._forget(slot)

@@ -74,7 +74,7 @@ class Tasks:
 
 
 class StrayTasks:
-    """Tasks that their starters end and wait for. What does not end in time is kept until it does."""
+    """Tasks that their starters end and wait for. A task that does not end in time is kept until it does."""
 
     __slots__ = ("_tasks",)
 
@@ -85,7 +85,7 @@ class StrayTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Run `work` beside its starter, who is to call `settled` once."""
+        """Run `work` beside its starter, which has to call `settled` once."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -305,8 +305,8 @@ def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
 
 
 def out_of_service(name: str, by_route: bool) -> GatewayError:
-    """Return the error for a name whose deployments the operator has all taken out of service: that of a route, or of
-    a model."""
+    """Return the error for a name whose deployments the operator has all taken out of service: the name of a
+    route, or of a model."""
     message = f"Every deployment of the {'route' if by_route else 'model'} '{name}' is out of service."
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, "model", headers=NO_RETRY))
 

@@ -1,5 +1,5 @@
-"""What few requests have in their record, and what became of a request by a feature of its name, and of an attempt, as
-the log and the metrics report it."""
+"""Parts of the record that few requests have, and the outcomes of affinity, second attempts and attempts as the log and
+the metrics report them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from providers.frozen_record import record
 
 AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
 AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
-"""What became of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
+"""The outcome of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
 many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
 request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
 
@@ -25,7 +25,7 @@ HedgeOutcome = Literal[
     "closed",
 ]
 HEDGE_OUTCOMES: Final[tuple[HedgeOutcome, ...]] = get_args(HedgeOutcome)
-"""What became of a request whose first attempt was late: its second attempt had content first (`won`), the first one
+"""The outcome of a request whose first attempt was late: its second attempt had content first (`won`), the first one
 had (`lost`), the second failed (`failed`), or the request ended before (`cancelled`). There was no second attempt: too
 many requests of the name had one (`refused_share`), cancelled calls cost enough (`refused_cap`), the others had no slot
 or were at a limit (`refused_busy`), none was healthy or could honour the request (`refused_target`), or half of the
@@ -40,7 +40,8 @@ FAULTLESS: Final = frozenset({"ok", SUPERSEDED})
 
 @record(eq=False)
 class CacheUse:
-    """What the answer cache did for a request, and the age in seconds of the answer that it gave. A `miss` asked."""
+    """The result of the response cache for a request, and the age in seconds of the response from it. A `miss`
+    called."""
 
     result: Literal["hit", "miss", "stale"]
     age: float = 0.0
@@ -48,8 +49,8 @@ class CacheUse:
 
 @record(eq=False)
 class RefusingLimit:
-    """The limit or budget that refused a request: whose it is (`scope`, as in the client's message), what it counts and
-    per which period, empty for requests at once; `limit` is its amount in words."""
+    """The limit or budget that refused a request: its `scope`, as in the client's message, its unit and its
+    period, which is empty for requests at once; `limit` is its amount in words."""
 
     scope: str
     kind: str
@@ -68,8 +69,8 @@ class RefusingLimit:
 
 @dataclass(slots=True, eq=False)
 class GuardMarks:
-    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it. `plugin` is
-    the one that ended the request, `reason` why."""
+    """Changes by plugins: the names of the plugins that changed something, or on a stream may, and the dropped fields.
+    `plugin` is the one that ended the request, `reason` why."""
 
     names: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
@@ -83,8 +84,8 @@ class GuardMarks:
 
 
 class Receipt(NamedTuple):
-    """A client is told where the time of its request went. `may_name` says whether it may be told the name of a
-    deployment or of its model, `last` that it has asked to be told at the end of a stream too."""
+    """The receipt that a client gets of its request. `may_name` returns whether the client may see the name of a
+    deployment or of its model; `last` is set if it gets a receipt at the end of a stream too."""
 
     may_name: Callable[[str], bool]
     last: bool = False

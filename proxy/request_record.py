@@ -195,15 +195,15 @@ class RequestRecord:
     traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, if a budget has asked for it or
-    the request is settled. `unanswered` are the usages, with their prices, of calls whose answers were not given to the
-    client, until they are in `billed`, and `lacking` what of all calls has no known price, from then or `settle` on.
-    `tags` are the team's in the table that the request began with; `aside` says that no deployment is asked for what it
-    wants: lists, usage, stored responses, counts, and what is not served. `heavy` are the large objects of a heavy
-    request or response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the
-    client. `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has
-    affinity, `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do
-    not have. `receipt` is set if the client is told where the time went. `keep_alives` counts the signs of life
-    that the client got in silence. `hedge` is what became of a late request whose name has second attempts."""
+    the request is settled. `unanswered` are the usages, with their prices, of calls whose responses the client did not
+    get, until they are in `billed`, and `lacking` the part of all calls without a known price, from then or `settle`
+    on. `tags` are the team's in the table that the request began with; `aside` is set if no deployment is called: for
+    lists, usage, stored responses, counts, and unknown paths. `heavy` are the large objects of a heavy request or
+    response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the client.
+    `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has affinity,
+    `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do not have.
+    `receipt` is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hedge` is the
+    outcome of a late request whose name has second attempts."""
 
     request_id: str
     started: float
@@ -312,8 +312,8 @@ class RequestRecord:
         return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
 
     def settle(self) -> float | None:
-        """Compute once what the finished request cost and what of it has no known price, for all that observe it, and
-        return the cost."""
+        """Compute the cost of the finished request and its part without a known price once, for all observers; return
+        the cost."""
         usage = self.counted
         if usage is not None:
             self.lacking, self.paid = self.unpriced, (usage, self.cost)

@@ -128,8 +128,8 @@ def _teams(context: CheckContext) -> Iterator[Problem]:
 
 
 def _each_user(context: CheckContext) -> Iterator[Problem]:
-    """Warn of a section of end users that says nothing. A team's own replaces that of the config file, so that an empty
-    one is its way to have none."""
+    """Warn of an empty section of end users. A team's own section replaces the section of the config file, so that an
+    empty one there turns limits of users off."""
     of_all = context.config.each_user
     if of_all is not None and _is_empty(of_all):
         yield context.at_key(("each_user",), "has no effect: it has neither limits nor a budget")

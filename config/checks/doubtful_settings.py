@@ -114,7 +114,7 @@ def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
 
 
 def _idle_white_space(context: CheckContext) -> Iterator[Problem]:
-    """Warn of a `keep_alive_json` that holds only where `keep_alive` is off."""
+    """Warn of a `keep_alive_json` whose deployments all have `keep_alive: off`."""
     used: dict[Path, bool] = {}
     key = "timeouts.keep_alive_json"
     for inheritance in inheritances(context.config):
@@ -193,8 +193,8 @@ def _settings_of(name: str, routes: Mapping[str, RouteSection]) -> Set[str]:
 
 
 def _replaced_fallbacks(context: CheckContext) -> Iterator[Problem]:
-    """Warn of `fallbacks` that replace those of the route that a route stands for, and lack one of their kinds. An
-    empty mapping or an empty list says that nothing is meant to hold."""
+    """Warn of `fallbacks` of a route that replace the fallbacks of its only target and lack one of their kinds. An
+    empty mapping or list turns them off on purpose."""
     for at, own in route_maps(context.config):
         routes = {**context.config.routes, **own}
         for name, route in own.items():
@@ -211,7 +211,7 @@ def _replaced_fallbacks(context: CheckContext) -> Iterator[Problem]:
 
 
 def _fallbacks_of(name: str, routes: Mapping[str, RouteSection]) -> tuple[str, FallbacksSection]:
-    """Return the fallbacks that hold for a name, and the route at which they are written; none for a circle."""
+    """Return the fallbacks that hold for a name, and the route that has them; no fallbacks for a circle."""
     passed: set[str] = set()
     while name in routes and name not in passed:
         passed.add(name)

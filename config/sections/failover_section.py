@@ -140,8 +140,8 @@ class HedgeSection(SwitchableSection):
     goes to the client, and the other call is cancelled and booked. `auto` and `off` may be written as the bare word.
     The nearest level that has the section decides all of it, as with `affinity`. It holds for completions of a name
     with two or more deployments; not with a hosted tool, for a stored response, for one that needs several calls, or
-    under `retries.safety: strict` or `off`. Nothing waits for a second attempt: without a slot, a limit's or a budget's
-    room, or a healthy deployment there is none."""
+    under `retries.safety: strict` or `off`. No second attempt waits: without a free slot, room
+    in limits and budgets, or a healthy deployment it does not begin."""
 
     mode: AutoOrOff = Field(default="auto", description="Whether there are second attempts (auto) or none (off).")
     after: _After = Field(

@@ -1,4 +1,4 @@
-"""The sections of limits and budgets: what all clients, teams, keys, users, vendors, models and deployments may use."""
+"""The sections of limits and budgets of all clients, teams, keys, users, vendors, models and deployments."""
 
 import re
 from collections.abc import Iterator
@@ -175,11 +175,11 @@ class SpendingSection(Section):
 
 
 class ClientSpendingSection(SpendingSection):
-    """What a client or its user may spend, which are told apart by whether a price is known."""
+    """A budget of a client or of its users, with a setting for requests without a price."""
 
     unpriced: Unpriced = Field(
         default="ignore",
-        description="What becomes of requests whose price is not known: ignore lets them pass and counts them apart, "
+        description="Requests whose price is not known: ignore lets them pass and counts them apart, "
         "reject refuses them. For a budget in USD.",
     )
 
@@ -211,11 +211,11 @@ class TargetBudgetSection(SpendingSection):
 
 
 class UserBudgetSection(ClientSpendingSection):
-    """What each user may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+    """The budget of each user in each period, in USD or in tokens. Spending survives restarts in the ledger."""
 
     then: Annotated[Literal["warn", "reject"], Referable()] = Field(
         default="reject",
-        description="What happens then to requests of this user, until the period ends: warn, or reject (429 "
+        description="The action for requests of this user from then until the period ends: warn, or reject (429 "
         "`insufficient_quota`, with the end of the period).",
     )
 
@@ -238,15 +238,15 @@ TargetBudgets = Annotated[list[TargetBudgetSection], OneOrMany()]
 
 
 class EachUserSection(Section):
-    """What each end user may use, for itself: a request names its user as `user` or `safety_identifier`, on
+    """Limits and budgets of each end user: a request names its user as `user` or `safety_identifier`, on
     `/v1/messages` as `metadata.user_id`. The same name at two teams is two users."""
 
     limits: LimitsSection = Field(
-        default=LimitsSection(), description="The most that each user may use, within what the team may use."
+        default=LimitsSection(), description="The limits of each user, within the limits of the team."
     )
     budget: UserBudgets = Field(
         default_factory=list,
-        description="What each user may spend, within what the team may spend: one budget, or a list of them, which "
+        description="The budget of each user, within the budget of the team: one budget, or a list of them, which "
         "all hold.",
     )
     required: Switch = Field(

@@ -38,15 +38,15 @@ class FallbacksSection(Section):
 
 class RouteSection(ShorthandSection):
     """A name of our own over models; a bare name is a route with one target. A route whose only target is another
-    route, or a model, has the `fallbacks`, `same_space`, `cache`, `affinity` and `hedge` of that one, except those
-    written at the route."""
+    route, or a model, has the `fallbacks`, `same_space`, `cache`, `affinity` and `hedge` of its target, except the
+    settings written at the route."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
     policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")
     fallbacks: FallbacksSection = Field(
         default=FallbacksSection(),
         description="Where requests go instead that no target can answer for what they hold. Written here, they "
-        "replace those of an only target as a whole.",
+        "replace the fallbacks of an only target as a whole.",
     )
     same_space: Switch = Field(
         default=False,

@@ -242,7 +242,7 @@ class ServerSection(Section):
     )
     receipt: Switch = Field(
         default=False,
-        description="Tell clients where the time of a request went, by a `Server-Timing` header of each response; the "
+        description="Send the durations of the parts of a request in a `Server-Timing` header of each response; the "
         "log's JSON lines and spans have it too.",
     )
     payload_log: PayloadLogSection | None = Field(

@@ -183,8 +183,8 @@ class TeamSection(Section):
     )
     each_user: EachUserSection | None = Field(
         default=None,
-        description="What each end user of the team may use. Built in: that of the whole config file, which this one "
-        "replaces as a whole.",
+        description="Limits and budgets of each end user of the team. Built in: the section of the whole config file, "
+        "which this one replaces as a whole.",
     )
     on_limit: OnLimit = Field(
         default="reject",

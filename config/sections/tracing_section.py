@@ -74,8 +74,8 @@ class TracingSection(Section):
     )
     metric_names: MetricNames = Field(
         default="operation",
-        description="Which of its names: those of semantic-conventions 1.41, which dashboards know "
-        "(`gen_ai.client.operation.*`, `gen_ai.client.token.usage`), those that are to follow "
+        description="Which of its names: the names of semantic-conventions 1.41, which dashboards know "
+        "(`gen_ai.client.operation.*`, `gen_ai.client.token.usage`), their successors "
         "(`gen_ai.client.inference.*`), or both while dashboards change.",
     )
     service_name: Text = Field(default="dragoman", description="The resource's service.name.")

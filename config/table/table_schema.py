@@ -350,8 +350,8 @@ class GatewayConfig(Section):
     )
     each_user: EachUserSection | None = Field(
         default=None,
-        description="What each end user may use, of every team that has no each_user of its own. Built in: nothing is "
-        "limited.",
+        description="Limits and budgets of each end user of every team without an each_user of its own. Built in: no "
+        "limits.",
     )
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."

@@ -1,8 +1,8 @@
 """Recognises fields of a body that instruct a proxy, such as LiteLLM, and are no vendor's: they are left out and named.
 
-Clients that came from such a proxy go on sending them: what to try again, what to log, what to answer instead. A vendor
-refuses most of them, and an engine ignores them. Fields with those names that vendors do have (`metadata`, `priority`,
-`user`) are not among them, and neither are those that would change address, account or model, which are refused.
+Clients that used such a proxy go on sending them: numbers of retries, tags for its log, mock responses. A vendor
+refuses most of them, and an engine ignores them. Not included are names that vendors have too (`metadata`, `priority`,
+`user`), and names that would change address, account or model, which are refused.
 
 Sources: `all_litellm_params`, `CustomPricingLiteLLMParams` and `StandardCallbackDynamicParams` of litellm 1.80
 (`types/utils.py`), LiteLLM's pages "Client-Side Fallbacks", "Caching" and "Mock Requests", November 2026.
@@ -16,7 +16,7 @@ TIMEOUTS: Final = ("timeout", "request_timeout")
 """Names of such a proxy for the most seconds of a request, which the gateway has as `inference_timeout`."""
 
 GUARDS: Final = "guardrails"
-"""Names checks that the client relies on. Only the operator says which hold here, so that the field is refused."""
+"""Names checks that the client relies on. Only the operator chooses the guards here, so that the field is refused."""
 
 _NAMES: Final = frozenset(
     {"fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "context_window_fallback_dict"}
@@ -51,7 +51,7 @@ def is_instruction(name: str) -> bool:
 
 
 def is_credential(name: str) -> bool:
-    """Return whether a field at the top of a body is a credential by its name, of which a client sends none here."""
+    """Return whether a field at the top of a body is a credential by its name. A client must not send one here."""
     return _CREDENTIALS.fullmatch(name.casefold()) is not None
 
 

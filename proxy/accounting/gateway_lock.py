@@ -32,10 +32,10 @@ _REFUSED: Final = (
 
 @asynccontextmanager
 async def sole_gateway(settings: LedgerSettings | None, patience: float = PATIENCE) -> AsyncIterator[None]:
-    """Hold the lock of a SQLite ledger for the block; of any other ledger there is none.
+    """Hold the lock of a SQLite ledger for the block; other ledgers have no lock.
 
-    Raises LedgerRefusedError if another gateway holds it for `patience` seconds. A place that takes no lock does not
-    keep a gateway from serving: the log says why, and the loader's own lock still admits one writer.
+    Raises LedgerRefusedError if another gateway holds it for `patience` seconds. If the file system has no locks, the
+    gateway serves all the same: the reason is logged, and the loader's own lock still admits one writer.
     """
     file = None if settings is None else settings.file
     lock = None if file is None else await _taken(file, patience)
@@ -47,7 +47,7 @@ async def sole_gateway(settings: LedgerSettings | None, patience: float = PATIEN
 
 
 async def _taken(file: Path, patience: float) -> int | None:
-    """Return the descriptor of the lock, `None` if the place takes no lock."""
+    """Return the descriptor of the lock, `None` if the file system has no locks."""
     log, loop = logging.getLogger("dragoman"), asyncio.get_running_loop()
     deadline, waits = loop.time() + patience, False
     while True:
@@ -73,7 +73,7 @@ def _whole(file: Path) -> str:
 
 
 def _locked(file: Path) -> int | None:
-    """Take the lock at the place to which links lead; `None` if another process holds it."""
+    """Take the lock beside the file that links lead to; `None` if another process holds it."""
     place = file.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return lock_file(place.with_name(place.name + SUFFIX))

@@ -110,11 +110,11 @@ class LedgerService:
         return self._settings.refuses_unread and not self._read
 
     def knows_user(self, scope: str) -> bool:
-        """Return whether it is known what an end user spent."""
+        """Return whether the spending of an end user has been read."""
         return scope in self._user_totals
 
     def forget_user(self, scope: str) -> None:
-        """Know no more what an end user spent: it is not counted any more."""
+        """Forget the spending of an end user that is not counted any more."""
         self._user_totals.forget((scope,))
 
     def settling(self) -> None:
@@ -219,7 +219,7 @@ class LedgerService:
         self._read = True
 
     def _news(self, reader: LedgerReader, periods: Mapping[Period, tuple[int, int]]) -> SpentNews[Period]:
-        """Read what has changed, of end users that of those who are counted here. Runs in a thread."""
+        """Read the changed sums, of end users only the counted ones. Runs in a thread."""
         known = self._user_totals
         news = self._totals.refresh(reader, periods, int(self._wall()), known.batch if len(known) else None)
         return replace(news, users=[each for each in news.users if each.scope in known])
@@ -227,7 +227,7 @@ class LedgerService:
     def _followed(
         self, news: SpentNews[Period], periods: Mapping[Period, tuple[int, int]]
     ) -> Mapping[Period, Mapping[str, Amounts]]:
-        """Return the sums of end users that changed. Who cannot be followed is read anew with its next request."""
+        """Return the changed sums of end users. A user that cannot be followed is read anew with its next request."""
         starts = self._user_starts(periods)
         sums, stale = self._user_totals.follow(news.users, news.batch, starts, int(self._wall()))
         self._user_totals.forget(stale)
@@ -238,12 +238,12 @@ class LedgerService:
         return {period: begin // SLOT for period, (begin, _) in periods.items() if period in self._user_periods}
 
     async def _read_unknown(self) -> None:
-        """Read what those users spent whose requests went on without."""
+        """Read the spending of users whose requests were admitted before it was known."""
         if self._read and self._failing is None and (some := self.unknown(AT_ONCE)):
             await self.users.read_some(some)
 
     async def _read_users(self, scopes: Sequence[str]) -> None:
-        """Read what some end users spent. Raises LedgerError and TimeoutError."""
+        """Read the spending of some end users. Raises LedgerError and TimeoutError."""
         periods, now = self._book.periods(self._wall()), int(self._wall())
         starts = self._user_starts(periods)
         self.settling()
@@ -254,12 +254,13 @@ class LedgerService:
             self._book.load_some(period, periods[period][0], sums, mark, touched)
 
     async def _found(self, work: Callable[[LedgerReader], T], longest: float | None = None) -> T:
-        """Return what is read in a thread. Raises LedgerError, also for a fault of ours, and TimeoutError."""
+        """Return the result of a reading in a thread. Raises LedgerError, also for a fault of ours, and
+        TimeoutError."""
         try:
             return await self._reading.read(work, longest)
         except (LedgerError, TimeoutError):
             raise
-        except Exception as error:  # a fault of ours: requests are served without what was spent
+        except Exception as error:  # a fault of ours: requests are served without the spending
             if not self._said:
                 self._log.exception("ledger: a fault while reading")
             raise _OwnFaultError(type(error).__name__) from None

@@ -1,5 +1,5 @@
-"""What the ledger has of end users, read when a user is first seen: its requests wait for that, many users for one
-reading."""
+"""Reads the ledger's sums of an end user when it is first seen. Its requests wait for that; one reading serves many
+users."""
 
 import asyncio
 import math
@@ -13,7 +13,7 @@ AT_ONCE: Final = 500
 """Users that are read together."""
 
 REST: Final = 5.0
-"""Seconds after a reading that failed for which nobody waits for another one."""
+"""Seconds after a failed reading in which no request waits for another one."""
 
 
 class UserSums:
@@ -27,8 +27,8 @@ class UserSums:
         self._rests_until = -math.inf
 
     async def learn(self, scope: str, longest: float) -> bool:
-        """Wait until it is known what the ledger has of a user, and return whether it is: not if the ledger cannot be
-        read, or within `longest` seconds."""
+        """Wait until the sums of a user have been read, and return whether they were: not if the ledger cannot be read,
+        or not within `longest` seconds."""
         if self._clock() < self._rests_until:
             return False
         found = self._wanted.get(scope)
@@ -39,7 +39,7 @@ class UserSums:
         return bool(done) and found.result()
 
     async def run(self) -> None:
-        """Read who is waited for until cancelled."""
+        """Read the users that requests wait for, until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -47,7 +47,7 @@ class UserSums:
                 await self.read_some(some)
 
     async def read_some(self, some: Sequence[str]) -> None:
-        """Read some users, whom requests may wait for or not. Failures are noted."""
+        """Read some users, with or without waiting requests. A failure starts the REST."""
         known = False
         try:
             await self._read(some)

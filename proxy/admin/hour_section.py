@@ -148,8 +148,8 @@ def _teams(
     shown: Callable[[float], str],
     lacking: Callable[[Spent], str],
 ) -> Markup:
-    """Return an amount by team and minute, and what is `lacking` in it. The teams are the same in each chart, in the
-    same colours."""
+    """Return an amount by team and minute, with a clause for the `lacking` part. The teams are the same in each chart,
+    in the same colours."""
     teams = highest_by_minute(window.hour.teams, MOST_TEAMS)
     spent = [spent_of(minutes.values()) for _, minutes in teams]
     sums = list(map(amount, spent))
@@ -267,7 +267,7 @@ def _some_minutes(window: HourWindow, stride: int, minutes: Sequence[MinuteFigur
 
 
 def _cost(spent: Spent) -> str:
-    """Return a cost in USD with what is not in it: never an amount if no price is known."""
+    """Return a cost in USD and the number of requests that are not in it; no amount if no price is known."""
     cost = spent.known_cost
     if cost is None:
         return "unknown"

@@ -290,7 +290,7 @@ def _oldest(minute: int) -> int:
 
 
 def _tokens_of(usage: Usage | None) -> tuple[int, int, int]:
-    """Return the generated tokens, those of the prompt, and those of them that came from the vendor's cache."""
+    """Return the tokens of the response, of the prompt, and of the prompt's part from the vendor's cache."""
     if usage is None:
         return 0, 0, 0
     details = usage.prompt_details

@@ -104,8 +104,8 @@ class RouteState(IntEnum):
 @dataclass(frozen=True, slots=True)
 class RouteRow:
     """A route of the config file, or of a team's own: its strategy, its targets, of which `more` are left out, and its
-    fallbacks after a failure of a kind, in words. Of the `count` targets of the route that it stands for, itself unless
-    its only target is a route, `skipped` are skipped and `up` are up."""
+    fallbacks after a failure of a kind, in words. `count`, `skipped` and `up` count the targets of the resolved
+    route: of this one, unless its only target is a route."""
 
     name: str
     team: str
@@ -119,7 +119,7 @@ class RouteRow:
 
     @property
     def state(self) -> RouteState:
-        """Its state, by the targets of the route that it stands for: a name for a route is as that route is."""
+        """Its state, by the targets of the resolved route: an alias has the state of its route."""
         if self.skipped == self.count:
             return RouteState.DOWN
         if not self.up:
@@ -155,7 +155,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
 
 
 def _stands_for(snapshot: Snapshot, team: Team, route: Route) -> Route:
-    """Return the route that a name stands for: itself, or by its only target another one, however many lie between."""
+    """Return the route that an alias resolves to, however many aliases lie between; the route itself if it is none."""
     while len(route.members) == 1 and (inner := inner_route(snapshot, team, route.members[0].name)) is not None:
         route = inner
     return route

@@ -83,7 +83,7 @@ _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[
 
 
 def read_headers(lines: Sequence[str]) -> CIMultiDict[str]:
-    """Return headers that are written as `name: value`. The error does not repeat what may be a secret."""
+    """Return headers that are written as `name: value`. The error does not repeat a value, which may be a secret."""
     headers = CIMultiDict[str]()
     for number, line in enumerate(lines, 1):
         found = _HEADER.fullmatch(line)

@@ -128,7 +128,8 @@ def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iter
 
 
 def hedge_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
-    """Yield a row for the rules by which a name makes second attempts, and why it makes none; nothing without rules."""
+    """Yield a row for the rules by which a name makes second attempts, and the reason if it makes none; nothing without
+    rules."""
     if name.endswith("/" + WILDCARD):
         model = snapshot.wildcards[name.partition("/")[0]]
         rules, targets = model.hedge, model.targets

@@ -18,7 +18,8 @@ INCOMPLETE = 3
 
 
 UNEQUIPPED = 4
-"""Exit status: the command ran, and what it made is valid, but this machine lacks what it needs, such as an extra."""
+"""Exit status: the command ran, and its result is valid, but this machine lacks a dependency of it, such as an
+extra."""
 
 
 class CommandError(Exception):

@@ -131,10 +131,9 @@ class Breakers:
         """Return the targets of a group in the order in which a team is to call them.
 
         The given order stays, but deployments that hang come last, and those that closed lately fall behind for all but
-        their share: a conversation by its number, of 64 bits, so that it comes back once and not for a turn now and
-        then. When none admits a request, one request in `panic_every` seconds is sent all the same, to find
-        out whether one has recovered.
-        """
+        their share: a conversation by its number of 64 bits, so that it comes back once and does not alternate. When
+        none admits a request, one request in `panic_every` seconds is sent all the same, to find out whether one has
+        recovered."""
         known = self._known
         for target in targets:
             breaker = known.get(target.identity)

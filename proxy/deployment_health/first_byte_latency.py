@@ -76,9 +76,8 @@ class Awaited:
             self.tail *= 1 - step * (1 - TAIL_SHARE)
 
     def cut_off(self, key: object, now: float) -> None:
-        """Note that an attempt was ended although it would have waited on. Above the tail, the wait so far counts as
-        one: otherwise the longest waits, which are cut off, would be missing from it. Below the tail it tells
-        nothing."""
+        """Note that an attempt was ended although it would have waited on. A wait above the tail counts as a time,
+        since the longest waits, which are cut off, would be missing otherwise. A wait below the tail is ignored."""
         if self.usual is not None and now - self._open[key] > self.tail:
             self.answered(key, now)
         else:

@@ -100,14 +100,14 @@ class Race(Protocol[P_out, T_out]):
 
     @property
     def failed(self) -> P_out:
-        """What the attempt was prepared for whose failure `run` has raised."""
+        """The prepared call of the attempt whose failure `run` has raised."""
 
     @property
     def other(self) -> Failure | None:
         """The failure of the other attempt, if both failed."""
 
     def run(self, limits: AttemptLimits) -> Awaitable[T_out]:
-        """Return what the attempt gives whose content comes first. Raises UpstreamError if both fail."""
+        """Return the result of the attempt whose content comes first. Raises UpstreamError if both fail."""
 
 
 class Hedges(Protocol[P, T_out]):
@@ -116,7 +116,7 @@ class Hedges(Protocol[P, T_out]):
     def race(
         self, planned: PlannedRequest[ClientRequest], first: P, candidates: Candidates[P]
     ) -> Race[P, T_out] | None:
-        """Return how a request is attempted that may have a second attempt at one of the candidates, or `None`."""
+        """Return the race of a request that may have a second attempt at one of the candidates, else `None`."""
 
 
 async def first_success(
@@ -159,7 +159,7 @@ async def first_success(
 
 
 class OtherAttempts(Generic[P, T]):
-    """The attempts of a request that follow a failure; `failed` is what the attempt was prepared for that failed."""
+    """The attempts of a request that follow a failure; `failed` is the prepared call of the failed attempt."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a call costs whose response nobody gets, since another attempt answered first: what it may have used. Pure."""
+"""The cost of a call that was cancelled because another attempt answered first. Pure."""
 
 from dataclasses import replace
 from typing import TypeAlias
@@ -11,21 +11,21 @@ from proxy.limits.token_estimate import OUTPUT
 from proxy.upstream.unanswered_usage import usage_of_call
 
 Used: TypeAlias = tuple[tuple[Usage, Price | None], ...]
-"""What calls used whose responses nobody gets, each with the price of its deployment."""
+"""The usages of calls without a client for their response, each with the price of its deployment."""
 
 
 def usd_of(used: Used) -> float:
-    """Return what calls cost, as far as their prices are known."""
+    """Return the USD of calls, as far as their prices are known."""
     return sum([cost(price, usage) or 0.0 for usage, price in used])
 
 
 def most_lost(*plans: CallPlan) -> float:
-    """Return the most USD that the one of these calls may cost that is cancelled, as far as prices are known."""
+    """Return the most USD that a cancelled one of these calls may cost, as far as prices are known."""
     return max([cost(plan.target.price, _most_used(plan)) or 0.0 for plan in plans])
 
 
 def bounded(used: Used, plan: CallPlan) -> Used:
-    """Return what a cancelled call used: with the most that its vendor may generate if that may go on."""
+    """Return the usage of a cancelled call; if its vendor may go on, with all the tokens that it may generate."""
     if not used or _ends_bill(plan):
         return used
     usage, price = used[-1]
@@ -53,8 +53,8 @@ def most_generated(plan: CallPlan) -> int:
 
 
 def ends_bill(target: Target, *, stream: bool) -> bool:
-    """Return whether a cancelled call is known to cost no more than what was generated until then. Of a response that
-    is not streamed nobody knows: the vendor may notice only when it writes it."""
+    """Return whether a cancelled call is known to cost no more than the tokens generated until then. For a response
+    that is not streamed it is unknown: the vendor may notice only when it writes it."""
     return target.is_engine or (stream and target.profile.closing_ends_bill)
 
 

@@ -1,9 +1,8 @@
 """The first attempt of a request, and a second one at another deployment if the first is late. The first content wins.
 
 The first attempt runs in the task of the request, as without a second one. The second runs in a task of its own, with a
-record and deadlines of its own, which become the request's if it wins. Whoever has content first ends the other through
-that one's deadlines, within the same step, so that no content of a loser is handed on.
-"""
+record and deadlines of its own, which become the request's if it wins. The attempt that has content first ends the
+other one through the deadlines of that, within the same step, so that no content of a loser is handed on."""
 
 from asyncio import Task, wait
 from collections.abc import Awaitable
@@ -35,11 +34,11 @@ from proxy.request_record import Attempt, RequestRecord
 T = TypeVar("T")
 
 SPARE: Final = 1.0
-"""Seconds by which the deadlines of a second attempt outlast those of its request, which end both: that the request's
-time is over says nothing of a deployment that was called late."""
+"""Seconds by which the deadlines of a second attempt outlast the request's, which end both: if the request's time is
+over, that is no failure of a deployment that was called late."""
 
 UNWINDING: Final = 5.0
-"""Seconds that a cancelled attempt may take to end. Closing a connection takes none."""
+"""Seconds that a cancelled attempt may take to end. Closing a connection takes no time."""
 
 
 class Hedgeable(Protocol[T]):
@@ -47,7 +46,7 @@ class Hedgeable(Protocol[T]):
 
     @property
     def kind(self) -> AnswerKind:
-        """What an attempt waits for."""
+        """The kind of response that an attempt waits for."""
 
     def make(
         self,
@@ -59,14 +58,14 @@ class Hedgeable(Protocol[T]):
         """Make one attempt. With a `queue` it has its slot there already."""
 
     def adopt(self, planned: PlannedRequest[ClientRequest], made: T) -> None:
-        """Let what an attempt gave go on as that of this request, whose record and deadlines count from now on."""
+        """Make the result of an attempt this request's own, whose record and deadlines count from now on."""
 
     async def discard(self, record: RequestRecord, made: T, error: BaseException) -> None:
-        """End what an attempt gave, which nobody gets, and note what it used."""
+        """End the result of an attempt that lost, and note its usage."""
 
 
 class HedgeContext(NamedTuple):
-    """What the second attempts of all requests share."""
+    """The objects that the second attempts of all requests share."""
 
     retries: RetryContext
     reports: AttemptReports
@@ -102,8 +101,8 @@ class HedgedAttempts(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class _Second(Generic[T]):
-    """A second attempt, from its begin on: the request with a record of its own, what it was prepared for, and what it
-    holds of limits and of USD per hour."""
+    """A second attempt, from its begin on: the request with a record of its own, its prepared call, and the parts of
+    limits and of USD per hour that it holds."""
 
     planned: PlannedRequest[ClientRequest]
     prepared: CallPlan
@@ -115,7 +114,7 @@ class _Second(Generic[T]):
 
 class HedgeRace(Generic[T]):
     """One request, whose first attempt may be followed by a second one after `wait` seconds without content. `failed`
-    is what the attempt was prepared for whose failure `run` raises, `other` the failure of the other one, if both
+    is the prepared call of the attempt whose failure `run` raises, `other` the failure of the other one, if both
     failed."""
 
     __slots__ = (
@@ -147,7 +146,7 @@ class HedgeRace(Generic[T]):
         self._before, self._counted = len(planned.record.attempts), len(planned.record.unanswered)
 
     async def run(self, limits: AttemptLimits) -> T:
-        """Return what the attempt gives whose content comes first. Raises UpstreamError with the last failure."""
+        """Return the result of the attempt whose content comes first. Raises UpstreamError with the last failure."""
         planned = self._planned
         try:
             made = await self._run_first(limits)
@@ -225,8 +224,8 @@ class HedgeRace(Generic[T]):
             return  # the first attempt has had content while this one was being prepared
 
     async def _begun(self, own: Deadlines) -> "tuple[_Second[T], DeploymentQueue] | HedgeOutcome":
-        """Return a second attempt with its slot at the first deployment that has one, or why there is none. Nothing is
-        awaited after the slot has been taken."""
+        """Return a second attempt with its slot at the first deployment that has one, or the reason if there is none.
+        Nothing is awaited after the slot has been taken."""
         planned, reports, bucket = self._planned, self._context.reports, self._bucket
         refused: HedgeOutcome = "refused_target"
         for target in self._candidates.left:
@@ -289,7 +288,7 @@ class HedgeRace(Generic[T]):
         except UpstreamError as error:
             second.failure = error.failure
         except GatewayError:
-            return  # its window is too small for what the client demands, which only this attempt could tell
+            return  # its window is too small for the client's demands, which only this attempt has found
         else:
             second.made = made
             if not self._ended:
@@ -298,7 +297,7 @@ class HedgeRace(Generic[T]):
     # How the race ends -----------------------------------------------------------------------------------------------
 
     def _second_won(self) -> T:
-        """Return what the second attempt gave, as the request's own."""
+        """Return the result of the second attempt, as the request's own."""
         second, record, context = self._second, self._planned.record, self._context
         if second is None or second.made is None:
             raise RuntimeError("an attempt was ended by one that has not succeeded")
@@ -322,8 +321,8 @@ class HedgeRace(Generic[T]):
         return made
 
     async def _second_or(self, task: Task[None], failure: Failure) -> T | None:
-        """Return what the second attempt gives after the first has failed; `None` if it did not begin, or would be of
-        no use. Raises UpstreamError if it fails too."""
+        """Return the result of the second attempt after the first has failed; `None` if it did not begin, or would be
+        of no use. Raises UpstreamError if it fails too."""
         final = not (VERDICTS[failure.kind].try_next and may_repeat(failure, self._first.target.retries.safety))
         if final or task.done():
             await self._end_second("cancelled", SupersededError())
@@ -367,7 +366,7 @@ class HedgeRace(Generic[T]):
         self._second_lost(second, outcome, place=max(0, len(self._planned.record.attempts) - 1))
 
     def _second_lost(self, second: _Second[T], outcome: HedgeOutcome, place: int) -> None:
-        """Record a second attempt whose response nobody gets, at a place among the others."""
+        """Record a second attempt that did not win, at a place among the others."""
         record, context = self._planned.record, self._context
         lost = second.planned.record.unanswered
         if second.failure is None:

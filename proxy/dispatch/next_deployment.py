@@ -136,7 +136,7 @@ class Candidates(Generic[P]):
         return bool(self._left)
 
     def first(self, plan: Plan, now: float, session: int | None = None) -> P | Later[P]:
-        """Return the best target that admits a request of a conversation, and can honour this one, at once where
+        """Return the best target that admits a request of a conversation, and can honour this one, at once if
         preparing it waits for nothing. Raises GatewayError without one."""
         order = self._breakers.arrange(plan.targets, now, self._tenant, session)
         self._left = deque(order.ready)
@@ -205,8 +205,8 @@ class Candidates(Generic[P]):
         return tuple(self._left)
 
     async def take(self, target: Target) -> P | None:
-        """Return what the request becomes on a target that is left, which is then left no more if it cannot honour the
-        request (`None`)."""
+        """Return the prepared call of a target that is left, `None` if it cannot honour the request; then it is
+        dropped."""
         try:
             return await self._prepared(target)
         except Refusal:

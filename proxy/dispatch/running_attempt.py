@@ -32,7 +32,7 @@ from proxy.upstream.unanswered_usage import is_billed, usage_of_body, usage_of_c
 from proxy.upstream.vendor_headers import passed_headers, request_id_in
 
 LEAST_WAIT: Final = 5e-5
-"""Seconds from which on taking a slot counts as a wait; what is less is the gateway's own work."""
+"""Seconds from which on taking a slot counts as a wait; less is the gateway's own work."""
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""

@@ -48,7 +48,7 @@ Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
 """Calls a target and reads its answer, which has to begin within so many seconds (None: at any time)."""
 
 Begin = Callable[[P, RequestRecord, Deadlines], AbstractAsyncContextManager[S]]
-"""Calls a target and yields its response, which has begun. The record and the deadlines are those of the attempt."""
+"""Calls a target and yields its response, which has begun. The record and the deadlines are the attempt's."""
 
 
 class Dispatcher:
@@ -175,8 +175,8 @@ class WholeAttempts(Generic[P, T]):
 
 
 Opened: TypeAlias = tuple[P, S, RunningAttempt, AbstractAsyncContextManager[S]]
-"""An attempt whose response has begun: the call, what it yields, the attempt, and what closes it. A plain tuple: each
-stream makes one."""
+"""An attempt whose response has begun: the call, the response, the attempt, and the context manager that closes it. A
+plain tuple: each stream makes one."""
 
 
 class OpenedAttempts(Generic[P, S]):

@@ -67,9 +67,9 @@ class TargetLimiter:
         raise UpstreamError(held.soonest)
 
     def hold_at_once(self, target: Target, record: RequestRecord) -> tuple[bool, Reservation | None]:
-        """Take what one more call of a request needs from the limits of a target, beside what its first call holds.
-        Returns whether all of it was there at once, and what is held (`None`: nothing limits it); the caller settles
-        that."""
+        """Reserve one more call of a request in the limits of a target, beside the reservation of its first call.
+        Returns whether all limits had room at once, and the reservation (`None` if nothing limits the target), which
+        the caller settles."""
         held, scopes = record.held, self.scopes.get(target.label)
         if held is None or scopes is None:
             return True, None

@@ -125,7 +125,7 @@ class TextGeneration:
     def _answer_permitted(
         self, call: ClientCall, planned: Plan, request: UnifiedRequest, waiting: ClientStream | None, *, heavy: bool
     ) -> Awaitable[web.StreamResponse]:
-        """Admit a planned request by the limits of its team, and answer it."""
+        """Admit a planned request by the limits of its team, and respond to it."""
         record = call.record
         measure = partial(_size, request, planned)
         if heavy and self._limits.limits_anything:
@@ -252,8 +252,8 @@ class TextGeneration:
 
 
 def keep_alive_of(planned: Plan, streams: bool) -> float | None:
-    """Return the longest silence in seconds towards the client of a planned request, until a deployment answers; `None`
-    without limit. It is the shortest of its deployments: any of them may be called."""
+    """Return the longest silence in seconds towards the client of a planned request, until a deployment responds;
+    `None` if there is no limit. It is the shortest of its deployments': any of them may be called."""
     targets = planned.every_target if planned.fallbacks else planned.targets
     set_for = [each.timeouts for each in targets if streams or each.timeouts.keep_alive_json]
     return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)

@@ -78,8 +78,8 @@ LAST_WRITE = 5.0
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores answers that later requests name, `waiting` sends a stream, or signs of life
-    before a whole answer. Long answers are written in `threads`."""
+    wants it back; `store` stores responses that later requests name, `waiting` sends a stream, or
+    keep-alives before a non-streaming response. Long responses are written in `threads`."""
 
     answers: TextAnswers
     call: ClientCall
@@ -270,7 +270,7 @@ async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -
 async def kept_alive(
     call: ClientCall, waiting: ClientStream, request: UnifiedRequest, answering: Awaitable[web.StreamResponse]
 ) -> web.StreamResponse:
-    """Return what answers a call, whose client gets keep-alives meanwhile. After the first of them a refusal is an
+    """Return the response of a call whose client gets keep-alives meanwhile. After the first of them a refusal is an
     event of the stream, or the JSON body, and its status 200. Raises GatewayError before that."""
     waiting.start()
     try:

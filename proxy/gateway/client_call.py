@@ -54,8 +54,8 @@ class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
     seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, where there is a payload log. `guard` calls what observes requests while they run;
-    `wheel` those whose clients wait in silence."""
+    each request, if there is a payload log. `guard` calls observers while requests run; `wheel`
+    calls the streams of clients that wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -276,13 +276,14 @@ class ClientCall:
         return response
 
     def client_stream(self, every: float | None, *, streams: bool) -> ClientStream:
-        """Return what sends the call's client a stream, or signs of life before JSON, after so many seconds each."""
+        """Return the sender of a stream, or of keep-alives before JSON, with `every` seconds between two
+        keep-alives."""
         opened, filler = (self.open_events, self.match.surface.keep_alive) if streams else (self.open_json, BLANK)
         return ClientStream(opened, self.record, self.shared.wheel, filler, every)
 
     def open_events(self, lines: str) -> StreamedResponse:
         """Begin a stream of events with these lines of a head: as `begin_stream`, without a mapping of what is the same
-        in every head. The call's place stays that of a request until `stream_begun` is called."""
+        in every head. The call keeps the slot of a request until `stream_begun` is called."""
         return self._opened(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}", whole_events=True))
 
     def open_json(self, lines: str) -> StreamedResponse:
@@ -290,7 +291,7 @@ class ClientCall:
         return self._opened(StreamedResponse({}, f"{_JSON}{self._own_lines()}{lines}"))
 
     def stream_begun(self) -> None:
-        """Take the place of a stream, and free what the client sent."""
+        """Take the slot of a stream, and free the client's request."""
         self.admitted.commit()
         if self.http.content.at_eof():
             cast(Incoming, self.http).let_head_and_body_go()
@@ -334,7 +335,7 @@ class ClientCall:
 
 def attempt_headers(record: RequestRecord) -> dict[str, str]:
     """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
-    name that answers if a budget chose it; no headers if no deployment was called."""
+    name that requests go to if a budget chose it; no headers if no deployment was called."""
     if record.called is None:
         return {}
     headers = _called(record.called, len(record.attempts))
@@ -351,7 +352,7 @@ def refusal_headers(record: RequestRecord, surface: Surface, facts: ErrorFacts) 
 
 
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:
-    """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
+    """Return the headers of a response: the deployment, and which fields were emulated, dropped or changed."""
     headers = {**record.passed_on, **attempt_headers(record)}
     if record.guarded is not None:
         _add_guarded(headers, record, record.guarded)
@@ -369,7 +370,7 @@ def answer_headers(record: RequestRecord) -> Mapping[str, str]:
 
 
 def answer_lines(record: RequestRecord) -> str:
-    """Return `answer_headers` as lines. Most answers name their deployment alone, and with it have the same lines."""
+    """Return `answer_headers` as lines. Most responses name their deployment alone, and have the same lines for it."""
     called = record.called
     if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
         return header_lines(answer_headers(record))
@@ -389,7 +390,7 @@ def _called(called: str, attempts: int) -> dict[str, str]:
 
 
 def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:
-    """Name the plugins that changed something, and note as dropped what is left out for it."""
+    """Name the plugins that changed something, and note the fields that they dropped."""
     if marks.names:
         headers["x-dragoman-guarded"] = ", ".join(marks.names)
     record.dropped = (*record.dropped, *(each for each in marks.dropped if each not in record.dropped))

@@ -87,7 +87,7 @@ class Explanation:
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
-    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` says how
+    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` is how
     the conversation of the request orders the targets (`None`: the name has no affinity), `with_headers` whether the
     client's headers are known. If the name has second attempts, `unhedged` is why this request has none, as a clause
     (`None`: it may have one).
@@ -176,7 +176,7 @@ class _ObservedIdle(Idle):
 
 @dataclass(frozen=True, slots=True)
 class _RequestBytes:
-    """What a client sends: a body, and headers with case-insensitive names."""
+    """A client's request: its body, and headers with case-insensitive names."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -191,7 +191,7 @@ class StoreNeeded(ValueError):
 
 
 _Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize, str | None]
-"""A plan, what each target of it would get, how large the request is, and the end user whom it names."""
+"""A plan, the call for each of its targets, the size of the request, and its end user."""
 
 
 def explained(
@@ -199,7 +199,7 @@ def explained(
 ) -> Explanation:
     """Explain a POST of `body` to `path` with a key of the team.
 
-    `headers` have case-insensitive names; only those that name a conversation matter, and no value of one is in the
+    `headers` have case-insensitive names; only headers that name a conversation matter, and no value is in the
     explanation. `None`: they are not known.
 
     Raises NotGenerating for another kind of path, and StoreNeeded.
@@ -236,8 +236,8 @@ def explained(
     drawn = load.drawn and len(trials) > 1
     found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
     fallbacks_of = _fallbacks_of(snapshot, team, planned)
-    told = headers is not None
-    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of, with_headers=told)
+    known = headers is not None
+    return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of, with_headers=known)
 
 
 def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
@@ -333,7 +333,7 @@ def is_counted(calls: Calls) -> bool:
 
 
 def why_dropped(calls: Calls) -> Mapping[str, str]:
-    """Return the dropped fields that the target refuses, each with the reason, as the refusal would say it."""
+    """Return the dropped fields that the target refuses, each with the words of the refusal."""
     return calls.refused if isinstance(calls, CallPlan) else {}
 
 

@@ -156,7 +156,7 @@ class Gateway:
         self._calls.guards = guards
 
     def use_receipts(self, *, on: bool) -> None:
-        """Tell clients whose requests begin from now on where the time went, or do so no more."""
+        """Send receipts to clients whose requests begin from now on, or send none."""
         self._receipt = NAMELESS if on else None
 
     @property

@@ -24,7 +24,7 @@ class RequestHead:
     So it holds nothing that follows from the table or the time: of the key its digest, by which each request finds the
     team in the table of its own time. `action` is None where the path or the method has none, `given_id` where the
     client gave no id that is fit for headers and logs; `from_gateway` says that another gateway of this kind has sent
-    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is asked for what it wants. `receipt` is
+    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is called for it. `receipt` is
     the header that asks for a receipt.
     """
 

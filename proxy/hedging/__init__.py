@@ -1,1 +1,1 @@
-"""Second attempts of requests that are late: their rules, which requests have one, and what bounds them. Pure."""
+"""Second attempts of requests that are late: their rules, the requests that may have one, and their bounds. Pure."""

@@ -46,7 +46,7 @@ class HedgeRules:
 
     def wait(self, percentile: float | None) -> float | None:
         """Return the seconds without content after which a second attempt may begin, by the 95th percentile of the
-        first deployment (`None`: hardly known); `None` if there can be none."""
+        first deployment (`None` if it is hardly known); `None` if no second attempt may begin."""
         if self.times is None:
             return self.seconds
         if percentile is None:
@@ -65,5 +65,5 @@ def hedge_rules(section: HedgeSection | None) -> HedgeRules | None:
 
 
 def model_hedge(config: GatewayConfig, name: str) -> HedgeRules | None:
-    """Return the rules of an entry of `models`: its own, else its vendor's, else those of the defaults."""
+    """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
     return hedge_rules(model_inheritance(config, name).first("hedge", lambda level: level.hedge))

@@ -1,5 +1,5 @@
-"""What bounds second attempts in one process: a share of each team's requests, USD per hour for each name, and none
-while half of a name's deployments are late. It outlives the configuration, as the state of deployments does.
+"""The bounds of second attempts in one process: a share of each team's requests, USD per hour for each name, and a stop
+while half of a name's deployments are late. The state outlives the configuration, as the state of deployments does.
 
 Pure: `now` is seconds of the event loop.
 """
@@ -57,7 +57,7 @@ class HedgeBucket:
 
 @dataclass(slots=True, eq=False)
 class HourlySpending:
-    """The USD of the last hour, by minute. `reserved` is what running attempts may add."""
+    """The USD of the last hour, by minute. `reserved` are the USD that running attempts may add."""
 
     reserved: float = 0.0
     _minutes: deque[tuple[float, float]] = field(default_factory=deque)
@@ -70,14 +70,14 @@ class HourlySpending:
         return sum([usd for _, usd in minutes])
 
     def reserve(self, usd: float, most: float, now: float) -> bool:
-        """Reserve what an attempt may cost, if the hour's limit has room for it; `settle` ends that."""
+        """Reserve the USD that an attempt may cost, if the hour's limit has room for it; `settle` ends that."""
         if usd > 0 and self.spent(now) + self.reserved + usd > most:
             return False
         self.reserved += usd
         return True
 
     def settle(self, reserved: float, used: float, now: float) -> None:
-        """Count what was used instead of what was reserved."""
+        """Replace a reservation by the used USD."""
         self.reserved = max(0.0, self.reserved - reserved)
         if used <= 0:
             return
@@ -118,7 +118,7 @@ class HedgeStates:
         return bucket
 
     def spending(self, name: str) -> HourlySpending:
-        """Return what cancelled calls of a name cost."""
+        """Return the spending of cancelled calls of a name."""
         spending = self._spending.get(name)
         if spending is None:
             spending = self._spending[name] = HourlySpending()

@@ -23,8 +23,8 @@ NO_TEXT: Final = "its deployments generate no text"
 
 
 def why_not_hedged(request: UnifiedRequest, *, storing: bool) -> str | None:
-    """Return why a request must not be sent to two deployments, as a clause; `None` if it may. `storing` says that the
-    client's API stores responses, unless a request says otherwise."""
+    """Return why a request must not be sent to two deployments, as a clause; `None` if it may. `storing` is set if the
+    client's API stores responses unless a request forbids it."""
     if request.params.get("store") or (storing and not _unstored(request)):
         return STORED
     if "web_search_options" in request.params or _has_hosted(request.params.get("tools", ())):

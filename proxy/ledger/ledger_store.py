@@ -86,10 +86,10 @@ class LedgerReader(Protocol):
 
     def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them. `users` is
-        the batch after which those of end users are asked for, None for not at all."""
+        the batch after which changes of end users are returned too; `None` if they are not needed."""
 
     def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
-        """Return what each scope used from each of these slots on, and the slots from `recent` on. For `users` see
+        """Return the sums of each scope from each of these slots on, and the slots from `recent` on. For `users` see
         `spent_since`."""
 
     def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:

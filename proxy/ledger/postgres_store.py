@@ -235,7 +235,7 @@ def _totals(rows: Sequence[tuple[Any, ...]]) -> dict[str, Amounts]:
 
 
 def _users_since(link: PostgresConnection, after: int | None) -> list[SlotSpend]:
-    """Return the slots of end users that changed after a batch; none if they are not asked for."""
+    """Return the slots of end users that changed after a batch; empty if `after` is `None`."""
     return [] if after is None else _spent(link, "batch > %s", after, table="spend_user")
 
 

@@ -1,5 +1,6 @@
 """What a batch of rows adds to the sums: what each scope spent in each quarter of an hour, and each day's usage.
-What end users spent has a table of its own, which is read for those alone whom a process limits: there may be millions.
+Spending of end users has a table of its own, which a process reads only for the users that it limits: there may be
+millions.
 
 Pure. All sums are of integers, so the same rows in other batches add up to the same.
 
@@ -50,7 +51,7 @@ class SlotSpend(NamedTuple):
 
 class UsageSums(NamedTuple):
     """Sums over requests. `errors` are those whose outcome is not `ok`; for `unpriced` see `is_unpriced`; `ms` is
-    time. `cost` is in billionths of a USD, without that of `unpriced` requests."""
+    time. `cost` is in billionths of a USD, without `unpriced` requests."""
 
     requests: int = 0
     errors: int = 0
@@ -64,7 +65,7 @@ class UsageSums(NamedTuple):
 
     @property
     def known_cost(self) -> int | None:
-        """The cost that is known: `None` if no price of what was used is, and a lower bound if some are not."""
+        """The known cost: `None` if no price is known, a lower bound if some prices are not."""
         return None if self.unpriced and not self.cost else self.cost
 
     def plus(self, other: "UsageSums") -> "UsageSums":

@@ -46,8 +46,8 @@ class SpentTotals(Generic[P]):
         self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int, users: int | None = None
     ) -> SpentNews[P]:
         """Return what has changed since the last call, all sums of periods that have just begun included. `periods` are
-        their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots. Changes
-        of end users are asked for after the batch `users`, or not at all (None)."""
+        their beginnings and ends; all times are in seconds since 1970, and each begins with a slot. Changes of end
+        users are read from after the batch `users`, or not at all (`None`)."""
         starts = {period: begin // SLOT for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
             return self._read_all(reader, starts, now, users)
@@ -94,8 +94,8 @@ class SpentTotals(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class _UserSums(Generic[P]):
-    """What the ledger has of one end user: the sum of each period with the slot in which that begins, and the slots
-    from `first` on, one by one."""
+    """The ledger's sums of one end user: of each period, with the slot in which it begins, and of each slot from
+    `first` on."""
 
     first: int
     totals: dict[P, tuple[int, Amounts]]
@@ -114,7 +114,7 @@ class _UserSums(Generic[P]):
         return True
 
     def begin(self, period: P, start: int) -> bool:
-        """Add up a period from where it begins now; return whether that was possible."""
+        """Add up a period from its present beginning; return whether that was possible."""
         known = self.totals.get(period)
         if known is not None and known[0] == start:
             return True
@@ -136,8 +136,8 @@ class _UserSums(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class UserTotals(Generic[P]):
-    """The same of the end users whom a process limits: few of many, each read when it is first seen. Holds no more than
-    was begun and not forgotten. `batch` is the one up to which changes were followed."""
+    """The sums of the end users that a process limits: few of many, each read when it is first seen, and kept until it
+    is forgotten. `batch` is the last batch whose changes were followed."""
 
     batch: int = 0
     _users: dict[str, _UserSums[P]] = field(default_factory=dict)
@@ -149,14 +149,14 @@ class UserTotals(Generic[P]):
         return len(self._users)
 
     def forget(self, scopes: Collection[str]) -> None:
-        """Know nothing more of these."""
+        """Forget these users."""
         for scope in scopes:
             self._users.pop(scope, None)
 
     def begin(
         self, scopes: Collection[str], base: SpendBase, starts: Mapping[P, int], now: int
     ) -> dict[P, dict[str, Amounts]]:
-        """Take what `users_from` found of these from the slots `starts` on, and the recent ones; return all sums."""
+        """Take the result of `users_from` for these scopes and the slots `starts`; return all sums."""
         if not self._users:
             self.batch = base.batch
         slots: dict[str, dict[int, Amounts]] = {}
@@ -174,7 +174,8 @@ class UserTotals(Generic[P]):
     def follow(
         self, changed: Sequence[SlotSpend], batch: int, starts: Mapping[P, int], now: int
     ) -> tuple[dict[P, dict[str, Amounts]], set[str]]:
-        """Take slots that changed up to a batch; return the sums of whom they concern, and who has to be read anew."""
+        """Take slots that changed up to a batch; return the sums of their users, and the users that have to be read
+        anew."""
         self.batch = batch
         touched: set[str] = set()
         stale: set[str] = set()

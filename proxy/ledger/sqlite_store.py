@@ -306,7 +306,7 @@ class SqliteReader:
             return SpendBase(batch, totals, spent, self._loaded())
 
     def _users_since(self, after: int | None) -> list[SlotSpend]:
-        """Return the slots of end users that changed after a batch; none if they are not asked for."""
+        """Return the slots of end users that changed after a batch; empty if `after` is `None`."""
         return [] if after is None else self._spent("batch > ?", after, table="spend_user")
 
     @contextmanager

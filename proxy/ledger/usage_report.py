@@ -191,7 +191,7 @@ def _exact(nano: int | None) -> str:
 
 
 def usage_json(report: UsageReport) -> bytes:
-    """Return the report as a JSON object. `cost_usd` is null if no price of what was used is known."""
+    """Return the report as a JSON object. `cost_usd` is null if no price is known."""
     query = report.query
     lines = report.lines
     if len(lines) > MOST_LINES:

@@ -114,7 +114,7 @@ class TeamLimits:
 
 @dataclass(frozen=True, slots=True)
 class EachUser:
-    """What each end user of a team is limited to. `required` says that requests without a user are refused."""
+    """The limits and budgets of each end user of a team. `required` refuses requests without a user."""
 
     limits: Limits = UNLIMITED
     budgets: tuple[ScopeBudget, ...] = ()
@@ -136,7 +136,7 @@ class ScopeSide(StrEnum):
 
 
 class Subject(NamedTuple):
-    """What scopes are found from: the team, the label of its key (empty: none), the label of the name asked for, of a
+    """The source of scopes: the team, the label of its key (empty: none), the label of the name asked for, of a
     request that was planned further the label of its target, `vendor/model/deployment`, and the digest of the end user
     (empty: none)."""
 
@@ -190,7 +190,8 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 
 
 def end_user(name: str | None) -> str | None:
-    """Return the name of an end user as the ledger keeps it, None for no name. Clients send any text of any length."""
+    """Return the name of an end user as the ledger stores it, `None` if there is no name. Clients send any text of any
+    length."""
     if not name:
         return None
     if len(name) <= USER_BYTES // 4 or len(_written(name)) <= USER_BYTES:
@@ -217,7 +218,7 @@ def user_scope(team: str, name: str) -> str:
 
 
 def is_user_scope(scope: str) -> bool:
-    """Return whether a scope is that of an end user."""
+    """Return whether a scope is an end user's."""
     return scope.startswith("user ")
 
 

@@ -48,8 +48,8 @@ FREE: Final = Reservation(NOTHING, 0, None)
 
 class LimitBook:
     """`clock` is the loop's, `wall` the seconds since 1970. Without `leases` this process counts by itself. `shares` is
-    how limits were divided before a restart. `maker` makes what counts, `user` finds the scope of an end user, and
-    `unread` says whether a counter is one's of whom nobody has read yet what the ledger has."""
+    how limits were divided before a restart. `maker` makes the meters, `user` finds the state of an end user, and
+    `unread` returns whether a counter belongs to a user whose sums have not been read from the ledger."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class LimitBook:
     def load(
         self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
     ) -> None:
-        """Do as `load_some`, where the sums of scopes that are not named have not changed."""
+        """Do as `load_some`. The sums of all other scopes have not changed."""
         self.load_some(period, start, sums, mark, touched)
         unloaded = self.notes.unloaded
         for counter in [each for each in unloaded if each.clock.period is period and not self.unread(each)]:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 
 EACH_USER: Final = "each user"
-"""Stands for all end users of a team in metrics, and in reports for those who have used nothing."""
+"""Stands for all end users of a team in metrics, and for users without any use in reports."""
 
 MOST_VIEWS: Final = 1000
 """Limits in reports and metrics: those that are used most. A table may have ten thousand teams."""
@@ -160,7 +160,7 @@ def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, st
     if kind == "team":
         team, _, model = name.partition(" model ")
         return team, f"{model}: {what}" if model else what
-    if kind == "user":  # never its name, nor what stands for it: there may be any number
+    if kind == "user":  # never its name nor its digest: there may be any number
         return name.rpartition("/")[0], f"{EACH_USER}: {what}"
     if kind == "key":
         team, _, label = name.partition("/")

@@ -115,7 +115,7 @@ class ScopeState(Meters):
                 counter.load(start, amounts[INDEX[counter.rules.unit]], mark, touched)
 
     def route(self, now: float, wall: float) -> str | None:
-        """Return the name by which requests are answered by what was spent, None for the one asked for."""
+        """Return the name that requests go to because of the spending, `None` if they go to the requested one."""
         if not self.budgets:
             return None
         reached = [budget for counter in self.counters for budget in counter.routes(now, wall)]

@@ -41,8 +41,8 @@ NOTHING_MORE: Final = (0, 0, 0)
 @dataclass(frozen=True, slots=True)
 class SpendingRules:
     """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
-    something else happens, in rising order. `needs_price` is a budget that refuses what has no price. `told` is the
-    amount of a quota, of which headers speak, None of a budget; `index` is where the amount of its unit stands."""
+    something else happens, in rising order. `needs_price` is a budget that refuses requests without a price. `told` is
+    the amount of a quota for headers, `None` for a budget; `index` is the place of its unit's amount."""
 
     limits: tuple[Quota | ScopeBudget, ...]
     unit: Unit

@@ -17,8 +17,8 @@ _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Incoming(web.BaseRequest):
-    """A request. `cors` are the headers that let the web page that sent it read the answer, `takes_comments`
-    says that the answer has begun as a stream of events in chunks, of which whole ones have been sent."""
+    """A request. `cors` are the headers that let the web page that sent it read the response, `takes_comments` is set
+    while a comment may be sent: the response is a stream of events in chunks, and the last event was sent whole."""
 
     takes_comments: bool = False
     cors: Mapping[str, str] = MappingProxyType({})

@@ -110,8 +110,8 @@ class BrowserGuard:
         self.exchange(hosts, origins, timing=timing)
 
     def exchange(self, hosts: Sequence[str], origins: Sequence[str], *, timing: bool = False) -> None:
-        """Replace the lists for requests from now on. With `timing` the browsers of pages of allowed origins may show
-        them where the time of a request went."""
+        """Replace the lists for requests from now on. With `timing` the browsers of pages of allowed origins may
+        show them the times of a request."""
         self._timing = timing
         self._origins = OriginPatterns.of(origins)
         self.rules = object()

@@ -35,7 +35,7 @@ class StreamedResponse(web.StreamResponse):
         self._chunked = self._ended = self._within_piece = False
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Do what `begin` does. Called by aiohttp."""
+        """See `begin`. Called by aiohttp."""
         self.begin(request)
 
     def begin(self, request: web.BaseRequest) -> None:
@@ -80,7 +80,7 @@ class StreamedResponse(web.StreamResponse):
         return client._drain_helper() if client._paused else True
 
     def precede(self, data: bytes) -> None:
-        """Let these bytes be sent with the next piece, before it, and after the head where that has not been sent."""
+        """Send these bytes with the next piece, before it, and after the head if that has not been sent."""
         if data:
             self._head += self._framed(data)
 
@@ -93,7 +93,7 @@ class StreamedResponse(web.StreamResponse):
 
     def interject(self, data: bytes) -> bool:
         """Send bytes that belong to no piece, and return whether they were sent: not within a piece, and not to a
-        client that does not read, so that what it has not read does not grow. To be called while `is_open`."""
+        client that does not read, so that its unread bytes do not grow. To be called while `is_open`."""
         client = self._client
         transport = None if client is None else client.transport
         if client is None or transport is None or client._paused or self._within_piece:

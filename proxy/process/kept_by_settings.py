@@ -39,7 +39,7 @@ ALONE: Final = (
 
 
 def use_settings(gateway: Gateway, guard: BrowserGuard, server: ServerSection) -> None:
-    """Let the hosts and pages of a table call from now on, and clients get receipts as it says."""
+    """Apply the allowed hosts and origins, and the setting of receipts, of a configuration from now on."""
     guard.exchange(server.hosts, server.cors.origins, timing=server.receipt)
     gateway.use_receipts(on=server.receipt)
 

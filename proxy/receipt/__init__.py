@@ -1,1 +1,1 @@
-"""The receipt of a request: where its time went, as a header, as a comment, and for the log and spans."""
+"""The receipt of a request: the parts of its duration, as a header, as a comment, and for the log and spans."""

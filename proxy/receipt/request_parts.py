@@ -2,7 +2,7 @@
 
 | part | from, to |
 |---|---|
-| `gateway` | the gateway's own work: what is left of the whole |
+| `gateway` | the gateway's own work: the rest of the whole |
 | `client` | waits for the client to send its body, or to read |
 | `queue` | waits for a limit of the team, and for a slot in the process or at a deployment |
 | `guards` | what the operator's plugins take to check the request and the response, before the first content |
@@ -41,13 +41,13 @@ class Part(NamedTuple):
 
 
 def units_of(seconds: float) -> int:
-    """Return a time in whole units; none for less than nothing."""
+    """Return a time in whole units, 0 if it is negative."""
     return int(seconds * UNITS + 0.5) if seconds > 0 else 0
 
 
 def parts_of(record: RequestRecord, end: float) -> list[Part]:
     """Return the parts of a request up to `end`, seconds of the loop's clock. Parts that took no time are left out, but
-    for `gateway`, the attempts and what the vendor took, or the cache that gave the response."""
+    for `gateway`, the attempts and `vendor`, or the `cache` that gave the response."""
     waits = record.marks or _NO_MARKS
     parts = [
         Part("client", units_of(record.client_waited)),
@@ -95,7 +95,7 @@ def _failed_attempts(attempts: Sequence[Attempt], answering: Attempt | None, end
 
 
 def _alone(attempt: Attempt, later: Sequence[Attempt], end: float) -> float:
-    """Return the seconds of an attempt in which none of the later ones ran, which are in the order of their begin."""
+    """Return the seconds of an attempt in which no later attempt ran. `later` is in the order of their begin."""
     stop, alone, since = attempt.finished or end, 0.0, attempt.started
     for other in later:
         if other.started >= stop:
@@ -115,20 +115,20 @@ def _answering(record: RequestRecord, attempt: Attempt, end: float) -> list[Part
     body = min(body, all_units)
     connect = min(connect, all_units - body)
     vendor = all_units - connect - body
-    if record.marks is not None and record.marks.held:  # what came after `begun`, but for guards
+    if record.marks is not None and record.marks.held:  # the time after `begun` until guards have the content
         body = units_of(record.marks.held)
     return [Part("connect", connect), Part("vendor", vendor), Part("body", body)]
 
 
 def _stream_units(record: RequestRecord, waits: WaitMarks, end: float) -> int:
-    """Return what a stream took from its first content, without waits for a client that does not read."""
+    """Return the units of a stream from its first content, without waits for a client that does not read."""
     first = end if record.first_content is None else record.first_content
     return units_of(end - first) - min(units_of(record.client_waited - waits.upload), units_of(end - first))
 
 
 def merged(parts: Sequence[Part], shown: int) -> list[Part]:
     """Return the parts with so many of the attempts that gave no response, the first and the last ones; one part has
-    the time of those in the middle."""
+    the time of the attempts in the middle."""
     failed = [place for place, part in enumerate(parts) if part.attempt is not None]
     hidden = failed[(shown + 1) // 2 : len(failed) - shown // 2]
     if not hidden:
@@ -161,7 +161,8 @@ def milliseconds_of_parts(record: RequestRecord, end: float) -> dict[str, float]
 
 
 SHORTEST_PACE: Final = 0.02
-"""Seconds that a stream has to last for its pace to be known: what came at once, or was held back, has none."""
+"""Seconds that a stream has to last for its pace to be known: a stream that came at once, or was held back, has no
+pace."""
 
 
 def tokens_per_second(record: RequestRecord, end: float) -> float | None:

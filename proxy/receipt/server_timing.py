@@ -18,7 +18,7 @@ MOST_BYTES: Final = 300
 """The line of the header, its end included, is shorter than this."""
 
 MOST_NAME: Final = 120
-"""Characters of a deployment's name; of an attempt at one with a longer name, the outcome alone is told."""
+"""Characters of a deployment's name; for a longer name only the outcome is sent."""
 
 _TEXTS: Final = tuple([str(units / 100) for units in range(1024)])
 """Times below so many hundredths of a millisecond as texts: writing a float takes 0.2 us."""
@@ -51,7 +51,7 @@ def wants_last(text: str) -> bool:
 
 def timing_line(record: RequestRecord, end: float, texts: Sequence[str] = _TEXTS) -> str:
     """Return the line of the header for a response whose head leaves at `end`, seconds of the loop's clock. `texts` are
-    those of times below 1024 hundredths of a millisecond."""
+    the texts of times below 1024 hundredths of a millisecond."""
     attempts = record.attempts
     if len(attempts) == 1 and record.marks is None and record.cache is None and not record.limit_waited:
         # Nearly every request. As `parts_of`, without its objects, and with few bytecodes: each of them runs once a
@@ -87,7 +87,7 @@ def timing_header(record: RequestRecord, end: float) -> Mapping[str, str]:
 
 
 def timing_value(record: RequestRecord, end: float) -> str:
-    """Return the value of the header. Attempts in the middle are told together if it would be too long otherwise."""
+    """Return the value of the header. Attempts in the middle are merged if it would be too long otherwise."""
     parts, value = parts_of(record, end), ""
     failed = [part for part in parts if part.attempt is not None]
     for shown in range(len(failed), -1, -1):
@@ -98,18 +98,18 @@ def timing_value(record: RequestRecord, end: float) -> str:
 
 
 def closing_comment(record: RequestRecord, end: float) -> bytes:
-    """Return the comment that stands behind the last event of a stream: the parts of all of it, and what became known
-    after the head. Milliseconds. Nothing for a client that has not asked for it, or gets no receipt."""
+    """Return the comment that stands behind the last event of a stream: the parts of all of it, and the figures that
+    became known after the head. Milliseconds. Nothing for a client that has not asked for it, or gets no receipt."""
     if record.receipt is None or not record.receipt.last:
         return b""
-    told = {"total": _text(units_of(end - record.started))}
+    figures = {"total": _text(units_of(end - record.started))}
     if record.first_content is not None:
-        told["first_content"] = _text(units_of(record.first_content - record.started))
+        figures["first_content"] = _text(units_of(record.first_content - record.started))
     if (pace := tokens_per_second(record, end)) is not None:
-        told["tokens_per_second"] = f"{pace:.1f}"
+        figures["tokens_per_second"] = f"{pace:.1f}"
     if record.marks is not None and record.marks.stalls:
-        told |= {"stalls": str(record.marks.stalls), "stalled": _text(units_of(record.marks.stalled))}
-    rest = ", ".join([f"{name}={value}" for name, value in told.items()])
+        figures |= {"stalls": str(record.marks.stalls), "stalled": _text(units_of(record.marks.stalled))}
+    rest = ", ".join([f"{name}={value}" for name, value in figures.items()])
     return f": server-timing: {timing_value(record, end)}\n: x-dragoman-receipt: {rest}\n\n".encode()
 
 
@@ -125,8 +125,8 @@ def _entry(record: RequestRecord, part: Part) -> str:
 
 
 def failure_text(record: RequestRecord, attempt: Attempt) -> str:
-    """Return what the client is told of an attempt that gave no response: what failed, after the deployment's name if
-    its team may know it."""
+    """Return the description of an attempt that gave no response: the failure, after the deployment's name if the
+    client's team may know it."""
     why, name = attempt.phase or attempt.outcome, attempt.full_name
     may_name = NAMELESS.may_name if record.receipt is None else record.receipt.may_name
     known = len(name) <= MOST_NAME and (may_name(name.rpartition("/")[0]) or may_name(name))

@@ -1,8 +1,8 @@
-"""The response of one client that waits: when its head is sent, and what is sent while there is nothing else.
+"""The response of one waiting client: the time of its head, and the keep-alives in silence.
 
 A load balancer closes a connection that has been silent for its idle time, 60 s at most of them. After less than that
-the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; what the
-head can no longer say is a comment before the first event.
+the head is sent with status 200, and a comment, a ping, or white space before JSON. Attempts go on meanwhile; headers
+that are too late for the head are a comment before the first event.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from proxy.listener.streamed_response import StreamedResponse
 from proxy.request_record import RequestRecord
 
 BLANK: Final = b"\n"
-"""What is sent in silence before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
+"""The keep-alive before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
 
 ROUNDING: Final = 0.001
 """Seconds by which a time may be missed that was computed in another way."""
 
 
 class Sender(Protocol):
-    """What sends events to the client. `sent_at` is when it sent bytes last."""
+    """A sender of events to the client. `sent_at` is the time of its last bytes."""
 
     sent_at: float
 
@@ -28,9 +28,9 @@ class Sender(Protocol):
 class ClientStream:
     """The response of one client: the only place that decides when its head is sent.
 
-    `open_response` makes it, with these lines in its head besides those of the request. After `every` seconds without a
-    byte to the client `filler` is sent, and again after each such time; `None`: never. `response` is `None` until the
-    head has been made; `begun` says that its events follow. Times are seconds of the event loop's clock.
+    `open_response` makes it, with these lines in its head besides the request's own. After `every` seconds without a
+    byte to the client `filler` is sent, and again after each such time, never if `None`. `response` is `None` until the
+    head has been made; `begun` is set once its events follow. Times are seconds of the event loop's clock.
     """
 
     __slots__ = ("_every", "_filler", "_open", "_record", "_sender", "_sent_at", "_slot", "_wheel", "begun", "response")
@@ -70,7 +70,7 @@ class ClientStream:
         return self.response
 
     def follow(self, sender: Sender, every: float | None) -> None:
-        """Watch what `sender` sends from now on, with the time of the deployment that answers."""
+        """Watch `sender` from now on, with the `keep_alive` of the responding deployment."""
         self._sender = sender
         if every != self._every:
             self.stop()
@@ -78,7 +78,7 @@ class ClientStream:
             self.start()
 
     def stop(self) -> None:
-        """Send nothing any more. To be called in the end, whatever it is."""
+        """Send no more keep-alives. To be called at the end of the request in any case."""
         if self._slot is not None:
             self._wheel.drop(self._slot, self)
             self._slot = None
@@ -115,6 +115,6 @@ class ClientStream:
 
 
 def comment(lines: str) -> bytes:
-    """Return header lines as a comment of an event stream; nothing for none."""
-    said = "".join([f": {line}\n" for line in lines.split("\r\n") if line])
-    return f"{said}\n".encode() if said else b""
+    """Return header lines as a comment of an event stream; empty if there are no lines."""
+    comments = "".join([f": {line}\n" for line in lines.split("\r\n") if line])
+    return f"{comments}\n".encode() if comments else b""

@@ -128,7 +128,7 @@ class LimitCompiler:
 
 
 def compile_each_user(config: GatewayConfig) -> dict[str, EachUser]:
-    """Return what each end user may use, by team; without teams, by that of every request."""
+    """Return the limits of each end user by team; in a configuration without teams, by the team of every request."""
     of_all = config.each_user
     sections = {name: team.each_user or of_all for name, team in config.teams.items()} or {NO_TEAM: of_all}
     found = {name: _each_user(section) for name, section in sections.items() if section is not None}

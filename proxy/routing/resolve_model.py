@@ -53,7 +53,7 @@ class Plan:
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
     behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
     operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
-    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: there are none).
+    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: no second attempts).
     """
 
     asked: str

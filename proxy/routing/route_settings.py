@@ -22,8 +22,8 @@ class RouteSettings:
     """The settings of a route that are about its targets as a whole.
 
     `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of all targets may be
-    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` those of conversations,
-    `hedge` those of second attempts (`None`: there are none). `written`
+    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` the rules of
+    conversations, `hedge` the rules of second attempts (`None`: no second attempts). `written`
     are the names of the settings that the operator wrote at this route: each other one has its built-in value, or that
     of `defaults`. `fallbacks_of` is the route that the fallbacks were taken from, empty for its own. Every field but
     these two has the name that it has in the table.
@@ -38,15 +38,15 @@ class RouteSettings:
     fallbacks_of: str = ""
 
     def over(self, inner: "RouteSettings", name: str) -> "RouteSettings":
-        """Return the settings of a name that stands for one route: its own, or those of that route, `name`, if not
-        written."""
+        """Return the settings of a name that stands for one route: its own; those that are not
+        written are the settings of that route, `name`."""
         taken = {each: getattr(inner, each) for each in ROUTE_SETTINGS if each not in self.written}
         source = name if "fallbacks" in taken and inner.fallbacks else self.fallbacks_of
         return replace(self, **taken, written=self.written | inner.written, fallbacks_of=source)
 
 
 def route_settings(route: RouteSection, defaults: DeploymentSettings) -> RouteSettings:
-    """Return the settings of a route as the table has them, where it has none those of `defaults`."""
+    """Return the settings of a route; for those that it does not have, the settings of `defaults`."""
     written = frozenset(route.model_fields_set.intersection(ROUTE_SETTINGS))
     cache = cache_rules(defaults.cache if route.cache is None else route.cache)
     affinity = affinity_rules(defaults.affinity if route.affinity is None else route.affinity)

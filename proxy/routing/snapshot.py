@@ -52,7 +52,8 @@ class Model:
     answer cache (`None`: no cache), and whether the list of models names it.
 
     `affinity` are its rules for conversations, `placing` the same as they hold under its policy, and `group` are its
-    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are those of second attempts."""
+    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are the rules of second
+    attempts."""
 
     name: str
     policy: str
@@ -153,8 +154,8 @@ class Snapshot:
     `places` says that some name places conversations, so that requests are looked at for theirs.
 
     `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
-    every scope that has some, `budgets` the budgets, and `each_user` by team what each end user may use. `zone` is that
-    of their periods. `out_of_service` has the labels of the targets that get no new requests.
+    every scope that has some, `budgets` the budgets, and `each_user` by team the limits of each end user. `zone` is
+    the time zone of their periods. `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str

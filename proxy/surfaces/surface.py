@@ -234,7 +234,7 @@ class Surface(Protocol):
 
     @property
     def keep_alive(self) -> bytes:
-        """What a client of a stream is sent in silence: it means nothing at any place between two events."""
+        """The keep-alive of streams: bytes that clients skip between any two events."""
 
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT

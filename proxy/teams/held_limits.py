@@ -1,4 +1,5 @@
-"""What one request holds of the limits and budgets of its client until it ends, and what holds a client's requests."""
+"""The reservation of one request in the limits and budgets of its client, and the scopes that hold a client's
+requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +23,12 @@ _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 
 @dataclass(slots=True, eq=False)
 class BoundScopes:
-    """What holds a key's requests for a name: the scopes with limits, whether some of them count more than requests,
-    whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first request
-    and kept: what counts, and what is known of the tokens of such requests, UNKNOWN until there was one.
+    """The scopes that hold a key's requests for a name: those with limits, whether some of them count more than
+    requests, whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first
+    request and kept: the meters, and the ratio of tokens of such requests, UNKNOWN until there was one.
 
-    `each_user` is what each end user of the team may use, if that is limited. What holds one of them is a value of its
-    own, with the scope of the `user`, and the `state` that counts for it."""
+    `each_user` are the limits of each end user of the team, if there are any. Each user has a value of its own, with
+    the scope of the `user`, and the `state` that counts for it."""
 
     pair: tuple[str, str]
     scopes: tuple[str, ...] = ()
@@ -42,15 +43,15 @@ class BoundScopes:
 
 
 Amounts: TypeAlias = tuple[int, int | None, tuple[TokenRatio, int, int] | None]
-"""The tokens of a request, what they cost, None where that cannot be told, and what they were estimated from: the
-ratio, the bytes of the prompt, and the most tokens of the answer."""
+"""The tokens of a request, their cost (`None` if it is unknown), and the source of the estimate: the ratio, the bytes
+of the prompt, and the most tokens of the response."""
 
 ONE: Final[Amounts] = (1, 0, None)
-"""The amounts of a request where only requests are limited."""
+"""The amounts of a request if only requests are limited."""
 
 
 class Held(Reservation):
-    """What one request holds of its limits until it ends. See `HeldLimits`."""
+    """The reservation of one request in its limits until it ends. See `HeldLimits`."""
 
     __slots__ = ("_bound", "_ended_at", "_estimate", "_limits", "_target", "soonest")
 
@@ -88,8 +89,8 @@ class Held(Reservation):
             target.settle(0, 0)
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
-        answer out of the cache counts as a request, and uses no tokens."""
+        """See HeldLimits. A request that called no deployment is no use in the ledger, and gives everything back. A
+        response from the cache counts as a request, and uses no tokens."""
         if self.ended:
             return
         from_cache = record.cache is not None and record.from_cache
@@ -97,7 +98,7 @@ class Held(Reservation):
             self.release()
             self.leave_target()
             return
-        # If the count of what was used fails, what was reserved counts as used.
+        # If counting the usage fails, the reservation counts as used.
         tokens, billed = self.tokens, self._cost
         try:
             self._bill_unanswered(record)
@@ -129,7 +130,8 @@ class Held(Reservation):
                 self._target.settle(tokens, billed)
 
     def _bill_unanswered(self, record: RequestRecord) -> None:
-        """Bill calls whose answers were not given. A sum over several says nothing of what such a request takes."""
+        """Bill calls whose responses the client did not get. A sum over several calls is no estimate of such a
+        request."""
         if record.unanswered:
             record.bill_unanswered()
             self._estimate = None
@@ -139,8 +141,9 @@ class Held(Reservation):
         return limit_headers(self.meters.facts(*self._limits.times()))
 
     def header_lines(self) -> str:
-        """See HeldLimits. The head of a whole answer is written right after the end, by the same reading of the clock.
-        Most answers find nothing used of any rate, since each took less than has come back since its request."""
+        """See HeldLimits. The head of a non-streaming response is written right after the end, by the same reading of
+        the clock. Most responses find nothing used of any rate, since each took less than has come back since its
+        request."""
         meters, limits = self.meters, self._limits
         now = limits.now() if self._ended_at is None else self._ended_at
         if not meters.unused(now):
@@ -151,7 +154,7 @@ class Held(Reservation):
 
 
 def cost_of(price: Price | None, prompt: int, answer: int) -> int | None:
-    """Return what tokens cost, in billionths of a USD; `None` without a price of what is used."""
+    """Return the cost of tokens, in billionths of a USD; `None` if a price is missing."""
     if price is None:
         return None
     if price.long_context:
@@ -162,5 +165,5 @@ def cost_of(price: Price | None, prompt: int, answer: int) -> int | None:
 
 
 def _within(number: int, most: int) -> int:
-    """Return a number that somebody wrote, from 0 to `most`."""
+    """Return a reported number, within 0 and `most`."""
     return most if number > most else number if number > 0 else 0

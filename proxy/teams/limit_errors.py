@@ -58,8 +58,8 @@ def refusing_limit(exceeded: Exceeded) -> RefusingLimit:
 
 
 def no_price(scope: str, model: str) -> GatewayError:
-    """Return the error for a model without a price, where a budget in USD is to hold for all that is used: of a budget,
-    as clients know one by its code, and for no time to pass."""
+    """Return the error for a model without a price, if a budget in USD refuses it: with the code of a spent budget,
+    which clients know, and without a retry."""
     message = (
         f"The budget of {scope} is in USD, and what '{model}' costs is not known here: ask for one with a price, or "
         "have the gateway's operator write one."
@@ -68,7 +68,7 @@ def no_price(scope: str, model: str) -> GatewayError:
 
 
 def user_required() -> GatewayError:
-    """Return the error for a request that names no end user, where each has limits of its own."""
+    """Return the error for a request that names no end user, if each has limits of its own."""
     message = (
         "'user' is missing ('metadata.user_id' on /v1/messages): the gateway's operator has limited each end user, and "
         "requires requests to name one."

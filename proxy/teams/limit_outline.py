@@ -48,8 +48,8 @@ class RequestLimits:
 def request_limits(
     snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize, user: str | None = None
 ) -> RequestLimits | None:
-    """Return what a request for a plan would be held to, which names the end user `user`; None where there is nothing.
-    Raises GatewayError if it has to name one, or if a budget refuses it since its cost is not known."""
+    """Return the limits that a request for a plan of the end user `user` would be held to; `None` if there are none.
+    Raises GatewayError if it has to name a user, or if a budget refuses it since its cost is not known."""
     held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, planned.label))
     targets = {
         target.label: tuple(
@@ -68,7 +68,7 @@ def request_limits(
 
 
 def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldTo]:
-    """Yield the limits of an end user, who without a name has none."""
+    """Yield the limits of an end user; nothing if there is no user and none is required."""
     rule = snapshot.each_user.get(team.name)
     if rule is None:
         return

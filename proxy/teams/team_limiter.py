@@ -1,5 +1,5 @@
-"""Holds requests to the limits and budgets of their client, which are those of all clients, its team, its key and its
-end user: once, after they are parsed and planned, and before any deployment is called.
+"""Holds requests to the limits and budgets of all clients, their team, their key and their end user: once, after they
+are parsed and planned, and before any deployment is called.
 
 A request without limits costs one look into a dict.
 """
@@ -40,7 +40,7 @@ KEPT: Final = 16_384
 """Pairs of key and name, and of these and an end user, whose scopes are kept."""
 
 LEARN: Final = 2.0
-"""Seconds for which the first request of an end user waits for what the ledger has of it."""
+"""Seconds for which the first request of an end user waits for its sums in the ledger."""
 
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
@@ -159,7 +159,7 @@ class TeamLimiter:
     def _begin(
         self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, now: float, wall: float
     ) -> Later | None:
-        """Admit a request that may lack something, or return what waits until it is admitted."""
+        """Admit a request that may have to wait, or return the wait for its admission."""
         outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], now, wall)
         if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
@@ -212,8 +212,8 @@ class TeamLimiter:
         record.held = Held(self, bound, outcome.meters, amounts)
 
     def _bind_user(self, bound: BoundScopes, rule: EachUser, record: RequestRecord) -> BoundScopes:
-        """Find out what holds a request of an end user beside what holds its key. Raises GatewayError if it names none
-        and has to."""
+        """Return the scopes of a request of an end user: its own beside its key's. Raises GatewayError if it names no
+        user and has to."""
         name = record.user
         if name is None:
             if rule.required:
@@ -238,7 +238,7 @@ class TeamLimiter:
         return made
 
     def _is_known(self, bound: BoundScopes) -> bool:
-        """Return whether all is known that a user spent by the calendar."""
+        """Return whether the calendar sums of a user have been read."""
         return bound.state is None or not bound.state.counters or self.users.known(bound.user)
 
     async def _admitted_once_known(

@@ -1,8 +1,8 @@
 """The end users of teams, each with limits of its own: a bounded number of scopes, made when a user is first seen.
 
 Clients may name any number of users, so that a process counts the last MOST only. When there are more, the least used
-of the oldest ones is forgotten, never one with a request in flight. What a forgotten user spent is read from the ledger
-when it comes back; without a ledger it begins anew, which is why those who used much are forgotten last.
+of the oldest ones is forgotten, never one with a request in flight. The spending of a forgotten user is read from the
+ledger when it comes back. Without a ledger it begins anew, so that users with high use are forgotten last.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from proxy.limits.scope_state import ScopeState
 from proxy.limits.spending import SpendingCounter
 
 MOST: Final = 10_000
-"""Users whom a process counts at a time: some 2 KB each."""
+"""Users that a process counts at a time: some 2 KB each."""
 
 LOOK: Final = 16
-"""The oldest users of whom the least used one is forgotten; the others become the newest."""
+"""The number of oldest users of which the least used one is forgotten; the others become the newest."""
 
 NOBODY: Final = EachUser()
 
 
 class UserState(ScopeState):
-    """What counts for one end user, by which rule, and by which days."""
+    """The meters of one end user, with the rule and the calendar that they are made by."""
 
     __slots__ = ("clock", "rule")
 
@@ -54,10 +54,10 @@ class UserState(ScopeState):
 
 
 class UserScopes:
-    """The scopes of end users that the book finds. `known` says whether it is known what the ledger has of a scope,
-    `learn` waits until it is, so many seconds at most, and returns whether it is; without a ledger there is nothing to
-    learn. `gone` is called with a scope of which nothing is kept any more, or that counts something else now.
-    `refuses_unread` says that what a calendar limit holds is refused as long as it is not known."""
+    """The scopes of end users that the book finds. `known` returns whether the ledger's sums of a scope have been
+    read, `learn` waits for that, so many seconds at most, and returns whether they were; without a ledger there is
+    nothing to read. `gone` is called with a scope that is forgotten, or whose counters changed. If `refuses_unread` is
+    set, requests under calendar limits are refused until the sums have been read."""
 
     def __init__(self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], most: int = MOST) -> None:
         self.rules: dict[str, EachUser] = {}
@@ -76,8 +76,7 @@ class UserScopes:
         return len(self._states)
 
     def use(self, rules: Mapping[str, EachUser]) -> None:
-        """Put the rules of a table in force, by team. Users whose rule changed go on with what was counted when they
-        are seen again."""
+        """Apply the rules of a configuration, by team. The counts of users whose rule changed are kept."""
         before, self._book.user, self._book.unread = self.rules, self.find, self._unread
         self.rules = {team: known if (known := before.get(team)) == rule else rule for team, rule in rules.items()}
         ended = [scope for scope in self._states if _team_of(scope) not in self.rules]
@@ -88,14 +87,14 @@ class UserScopes:
             leases.join()
 
     def find(self, scope: str) -> UserState | None:
-        """Return what counts for a user, None if nothing is limited, or the scope is no user's."""
+        """Return the state of a user; `None` if it has no limits, or the scope is not a user's."""
         state = self._states.get(scope)
         if state is None and self.rules and (rule := self.rules.get(_team_of(scope))) is not None:
             state = self.touch(scope, rule)
         return state
 
     def touch(self, scope: str, rule: EachUser) -> UserState:
-        """Return what counts for a user by a rule, who is the newest now."""
+        """Return the state of a user by a rule, and make it the newest."""
         clock, state = self._book.maker.clocks[Period.DAY], self._states.get(scope)
         if state is not None and state.rule is rule and state.clock is clock:
             self._states.move_to_end(scope)
@@ -111,27 +110,27 @@ class UserScopes:
         return made
 
     async def learned(self, scope: str, longest: float) -> bool:
-        """Do as `learn`, and note a user of whom nothing is known after it: its requests may go on without."""
+        """Do as `learn`, and note a user whose sums could not be read: its requests may be admitted without."""
         known = await self.learn(scope, longest)
         if not known and scope in self._states:
             self._passed_unknown[scope] = None
         return known
 
     def unknown(self, most: int) -> list[str]:
-        """Return users who went on although it was not known what the ledger has of them, and is not yet."""
+        """Return users that were admitted without their sums, which have not been read since."""
         for scope in [each for each in self._passed_unknown if each not in self._states or self.known(each)]:
             del self._passed_unknown[scope]
         return list(islice(self._passed_unknown, most))
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
-        """Yield each limit and budget of the users that are counted, with what is left."""
+        """Yield each limit and budget of the counted users, with the remaining amount."""
         # A copy: reports are made in a thread.
         for scope, state in list(self._states.items()):
             for _, meter in state:
                 yield from meter.views(scope, now, wall)
 
     def _unread(self, counter: SpendingCounter) -> bool:
-        """Return whether a counter is that of a user of whom it is not known what the ledger has."""
+        """Return whether a counter belongs to a user whose sums have not been read."""
         state = self._states.get(counter.scope)
         return state is not None and counter in state.counters and not self.known(counter.scope)
 

@@ -106,7 +106,7 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
 
 
 def _add_receipt(fields: dict[str, object], record: RequestRecord) -> None:
-    """Add where the time went, as the client's receipt has it up to the head."""
+    """Add the parts of the duration, and the figures of a stream, as in the client's receipt."""
     fields["parts_ms"] = milliseconds_of_parts(record, record.finished)
     if (pace := tokens_per_second(record, record.finished)) is not None:
         fields["tokens_per_second"] = int(pace * 100 + 0.5) / 100

@@ -116,7 +116,7 @@ REQUEST_FIELDS: Final = (
         "object",
         "ms",
         "`server.receipt` is on",
-        "Where the time went, as in the client's `Server-Timing` header: `gateway`, `client`, `queue`, `cache`, "
+        "The parts of the duration, as in the client's `Server-Timing` header: `gateway`, `client`, `queue`, `cache`, "
         "`guards`, `attempt1` and so on, `attempts`, `backoff`, `connect`, `vendor`, `body`, `stream`. Together they "
         "are `duration_ms`.",
         '{"gateway":0.42,"attempt1":250.0,"vendor":812.04,"stream":437.54}',

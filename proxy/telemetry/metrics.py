@@ -139,7 +139,9 @@ class Metrics:
         }
         text = "Requests for names with affinity by what became of it: kept is the deployment of the conversation."
         self._affinity = make.counter("affinity", text, ("outcome",)).started(AFFINITY_OUTCOMES)
-        text = "Requests of names with second attempts whose first was late, by what became of the second or why not."
+        text = (
+            "Requests of names with second attempts whose first was late, by the second's outcome or why there is none."
+        )
         self._hedges = make.counter("hedges", text, ("outcome",)).started(HEDGE_OUTCOMES)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
@@ -177,7 +179,7 @@ class Metrics:
         row = self._inflight_rows.get(deployment)
         if row is None:
             row = self._guard.call("metrics", "-", self._new_inflight, deployment)
-        return [0.0] if row is None else row  # after a fault, a row that nobody shows
+        return [0.0] if row is None else row  # after a fault, a row that is not shown
 
     def _new_inflight(self, deployment: str) -> list[float]:
         series = self._inflight.series(deployment)

@@ -1,4 +1,4 @@
-"""How a request ended, in its record: whose fault it was, and what the metrics of broken streams say of it."""
+"""How a request ended, in its record: whose fault it was, and its labels in the metric of broken streams."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from proxy.request_record import Outcome, RequestRecord
 from proxy.telemetry.metrics import Metrics
 
 _OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED: "error"}
-"""Outcomes of requests that the status of their answer does not tell, by the code of the error."""
+"""Outcomes that do not follow from the status of the response, by the code of the error."""
 
 
 def stream_begun(record: RequestRecord) -> bool:
@@ -49,7 +49,7 @@ def record_refusal(record: RequestRecord, code: str, status: int) -> None:
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return the record's outcome for an error status. A 429 here means that every vendor said to wait."""
+    """Return the record's outcome for an error status. A 429 here means that every vendor asked to wait."""
     if status in (401, 403):
         return "denied"
     if status < 500 and status != 429:

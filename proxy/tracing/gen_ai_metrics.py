@@ -1,4 +1,4 @@
-"""What finished requests add to the metrics that are sent by OTLP, under OpenTelemetry's names for generative AI
+"""Counts finished requests in the metrics that are sent by OTLP, under OpenTelemetry's names for generative AI
 (`proxy.tracing.metric_names`).
 
 Rows are plain numbers, changed on the event loop's thread alone and copied by whoever sends them, as those of
@@ -42,7 +42,7 @@ class HistogramValues:
 
 
 class _Called(NamedTuple):
-    """What a request of a kind is measured as: its labels, none if it is not measured, and its duration."""
+    """The labels of a kind of request, empty if it is not measured, and the quantity of its duration."""
 
     labels: Labels
     duration: Quantity

@@ -15,7 +15,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Quantity(Enum):
-    """What is measured of a request. INFERENCE and OTHER are durations, of text generation and of all else."""
+    """The measured quantities of a request. INFERENCE and OTHER are durations, of text generation and of all else."""
 
     INFERENCE = "inference"
     OTHER = "other"

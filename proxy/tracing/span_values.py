@@ -230,7 +230,7 @@ def _request_span(
 
 
 def _receipt(record: RequestRecord) -> Iterator[tuple[str, NoteValue]]:
-    """Yield where the time went, in seconds. The attempts that gave no response have spans of their own."""
+    """Yield the parts of the duration, in seconds. The attempts that gave no response have spans of their own."""
     for part in parts_of(record, record.finished):
         if part.attempt is None:
             yield f"dragoman.time.{part.name}", part.units / UNITS
@@ -327,7 +327,7 @@ _NOTHING: Final[Mapping[str, NoteValue]] = {}
 
 
 def _failed(attempt: Attempt) -> Mapping[str, NoteValue]:
-    """Return what an attempt says that failed, whose calls were made again, or that ran beside another."""
+    """Return the attributes of an attempt that failed, whose calls were repeated, or that ran beside another."""
     said: dict[str, NoteValue] = {}
     if attempt.hedge:
         said["dragoman.hedge"] = True

@@ -91,7 +91,7 @@ def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str
 
 def without_chat_fields(table: Capabilities, profile: Profile, because: str) -> Capabilities:
     """Return the capabilities of the Responses API with a reason at each field that a chat of the same model has, and
-    that is refused because the request goes by this API; `because` says why it does."""
+    that is refused because the request goes by this API; `because` is the reason."""
     chat = profile.wires[Operation.CHAT].accepts
     lost = [name for name in _LACKS & chat if table[name].refused]
     return replace(table, cells={**table.cells, **dict.fromkeys(lost, refused(_LACKING.format(because)))})

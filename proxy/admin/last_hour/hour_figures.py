@@ -71,7 +71,7 @@ class Spent:
 
     @property
     def known_cost(self) -> float | None:
-        """The cost in USD that is known: `None` if no price of what was used is, a lower bound if some are not."""
+        """The known cost in USD: `None` if no price is known, a lower bound if some prices are not."""
         return None if self.unpriced and not self.cost else self.cost
 
     @property

@@ -1,4 +1,4 @@
-"""Draw where the time of a request went, as its line in the log has it: one bar for each part, each behind the other.
+"""Draw the parts of a request's duration from its log line: one bar for each part, each behind the other.
 
 The gateway's own work, which lies between all other parts, is drawn last.
 """
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[a-z]{1,12}[0-9]{0,3}")
 
 
 def bars(fields: Fields) -> Iterator[str]:
-    """Yield the bars of a request; none if its line has no parts."""
+    """Yield the bars of a request; nothing if its line has no parts."""
     parts = list(_parts(fields.get(PARTS)))
     whole = sum([took for _, took in parts])
     begun = 0.0
@@ -34,11 +34,11 @@ def bars(fields: Fields) -> Iterator[str]:
         yield f"{name:<10} {took:>12.2f} ms  |{bar[:COLUMNS]:<{COLUMNS}}|{_failure(fields, name)}"
 
 
-def _parts(told: object) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a line that may be anybody's, the gateway's own last."""
-    if not isinstance(told, dict):
+def _parts(parts: object) -> Iterator[tuple[str, float]]:
+    """Yield the parts of a log line, the gateway's own last. Any program may have written the line."""
+    if not isinstance(parts, dict):
         return
-    found = [(name, took) for name, took in [*told.items()][:MOST_PARTS] if _is_part(name, took)]
+    found = [(name, took) for name, took in [*parts.items()][:MOST_PARTS] if _is_part(name, took)]
     yield from sorted(found, key=lambda part: part[0] == "gateway")
 
 

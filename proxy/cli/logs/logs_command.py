@@ -22,7 +22,7 @@ INPUT: Final = "-"
 
 def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> int:
     """Print the lines of a log that the options choose. Returns 1 if the log ends and no line has the id that they
-    name. Raises CommandError where it cannot be read."""
+    name. Raises CommandError if it cannot be read."""
     choice = line_choice(options, datetime.now(UTC))
     form = terminal_form(sys.stdout, os.environ)
     if options.id is not None:

@@ -45,7 +45,7 @@ def coloured(text: str, ink: Ink) -> str:
 
 
 Below = Callable[[Fields], Iterator[str]]
-"""Yields what is shown below a request."""
+"""Yields the lines below a request."""
 
 
 def nothing(fields: Fields) -> Iterator[str]:
@@ -55,8 +55,8 @@ def nothing(fields: Fields) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """How lines are shown: `width` is where they are broken between two parts, 0 for nowhere; `below` is what stands
-    below each request."""
+    """How lines are shown: `width` is the column at which they are broken between two parts, 0 for no breaks; `below`
+    yields the lines below each request."""
 
     paint: Paint = plain
     width: int = 0

@@ -1,5 +1,5 @@
-"""Warn of a `hedge` that has no effect, since none of the names for which it holds can have a second attempt. That a
-name leads to one deployment is a warning of `config.checks.doubtful_hedges`."""
+"""Warn of a `hedge` that has no effect, since no name for which it holds can have a second attempt. Names with
+one deployment are a warning of `config.checks.doubtful_hedges`."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def idle_hedges(loaded: Loaded, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def _every_name(config: GatewayConfig, snapshot: Snapshot) -> Iterator[tuple[Path, tuple[Target, ...]]]:
-    """Yield for each name with second attempts where its `hedge` is written, and the deployments that it leads to."""
+    """Yield for each name with second attempts the path of its `hedge`, and the deployments that it leads to."""
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
         if model.hedge is not None:
             yield _of_model(config, model.name), model.targets

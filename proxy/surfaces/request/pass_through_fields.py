@@ -52,8 +52,8 @@ def member(name: str, value: JsonValue) -> JsonValue:
 
 
 def unknown_field(name: str, value: JsonValue) -> JsonValue:
-    """Check a field of the body that the gateway does not know. Raises Invalid where it would override the gateway, or
-    is a credential. Instructions for a proxy pass: each target goes without them."""
+    """Check a field of the body that the gateway does not know. Raises Invalid if it would override the gateway, or is
+    a credential. Instructions for a proxy pass: each target goes without them."""
     if name == GUARDS:
         raise Invalid("cannot be set here: which guards hold is the operator's word", code="unsupported_parameter")
     if not is_instruction(name):

@@ -33,8 +33,8 @@ _ECHOES: Final = ("previous_response_id", "store")
 
 
 class NativeAnswer:
-    """One answer. `response` is the latest state of it that the vendor sent, `number` that of the next event that is
-    shown, `failed` the members of the event with which the vendor gave up, `last` the event that ends the answer."""
+    """One response. `response` is its latest state from the vendor, `number` the number of the next event for the
+    client, `failed` the fields of the event with which the vendor gave up, `last` the event that ends the response."""
 
     __slots__ = ("_facts", "_items", "_terms", "failed", "last", "number", "response")
 

@@ -145,7 +145,7 @@ class ResponsesRenderer(EndingRenderer):
         return self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
 
     def _error_event(self, facts: ErrorFacts, code: str) -> bytes:
-        """Return the event `error`: with the members that OpenAI's specification has, and the object of its streams."""
+        """Return the event `error`: with the fields that OpenAI's specification has, and the object of its streams."""
         error = {**error_object(facts), "code": code}
         members = {"code": code, "message": facts.message, "param": facts.param, "error": error}
         return self._writer.event("error", members)
@@ -249,5 +249,5 @@ def _as_chunk(choice: Choice, extras: Extras | None) -> Chunk:
 
 
 def _without_place(members: JsonObject) -> dict[str, object]:
-    """Return the members of a vendor's event without its type and its number."""
+    """Return the fields of a vendor's event without its type and its number."""
     return {name: value for name, value in members.items() if name not in ("type", "sequence_number")}

@@ -114,7 +114,7 @@ def budget_of_all(settings: ForeignSection) -> Block | None:
 
 
 def each_user_of(settings: ForeignSection) -> Block | None:
-    """Return what each end user may spend, which LiteLLM's settings have as `max_end_user_budget`, without a period."""
+    """Return the budget of each end user, `max_end_user_budget` of LiteLLM's settings, which has no period."""
     budget = _budget_of(settings, "max_end_user_budget")
     return None if budget is None else Block({"budget": budget})
 
