@@ -97,11 +97,12 @@ def _asynchronous(function: Callable[..., Awaitable[None]], rows: Sequence[Row])
 
 
 class _Failures:
-    """The rows of one test that failed. A row that is skipped fails: nothing else would report it."""
+    """The rows of one test that failed, and those that were skipped: they skip the test once each row has run."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._errors: list[Exception] = []
+        self._reasons: dict[str, None] = {}
 
     @contextmanager
     def of(self, row: Row) -> Iterator[None]:
@@ -110,7 +111,9 @@ class _Failures:
             yield
         except Exception as error:
             self._add(row.name, error)
-        except (pytest.fail.Exception, pytest.skip.Exception) as error:
+        except pytest.skip.Exception as error:
+            self._reasons[str(error)] = None
+        except pytest.fail.Exception as error:
             self._add(row.name, AssertionError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__))
 
     def _add(self, name: str, error: Exception) -> None:
@@ -120,9 +123,12 @@ class _Failures:
             self._errors.append(error)
 
     def raise_if_any(self, rows: int) -> None:
-        """Raise an `ExceptionGroup` that names each failed row, if there is one."""
+        """Raise an `ExceptionGroup` that names each failed row, if there is one. Skip the test for the first reason if
+        rows were skipped and none failed."""
         if self._errors:
             raise ExceptionGroup(f"{len(self._names)} of {rows} rows failed: {', '.join(self._names)}", self._errors)
+        if self._reasons:
+            pytest.skip(next(iter(self._reasons)))
 
 
 def _selected(rows: Sequence[Row]) -> Sequence[Row]:

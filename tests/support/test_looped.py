@@ -48,12 +48,28 @@ def test_loops_within_loops_run_each_pair() -> None:
     assert seen == ["1x", "1y", "2x", "2y"]
 
 
-def test_a_row_that_is_skipped_fails() -> None:
-    @looped("a", [1])
-    def test(a: int) -> None:
-        pytest.skip("not here")
+def test_rows_that_are_skipped_skip_the_test_once_all_rows_have_run() -> None:
+    seen: list[int] = []
 
-    with Failed(AssertionError, match="1 of 1 rows failed"):
+    @looped("a", [1, 2])
+    def test(a: int) -> None:
+        seen.append(a)
+        if a == 1:
+            pytest.skip("not here")
+
+    with pytest.raises(pytest.skip.Exception, match="not here"):
+        test()
+    assert seen == [1, 2]
+
+
+def test_a_failed_row_fails_a_test_with_skipped_rows() -> None:
+    @looped("a", [1, 2])
+    def test(a: int) -> None:
+        if a == 1:
+            pytest.skip("not here")
+        raise AssertionError("wrong")
+
+    with Failed(AssertionError, match="1 of 2 rows failed"):
         test()
 
 
