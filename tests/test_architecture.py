@@ -21,7 +21,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
-        | {"aiohappyeyeballs", "httptools"}
+        | {"aiohappyeyeballs", "httptools", "jiter"}
         | {"azure", "botocore", "genai_prices", "google", "opentelemetry", "psycopg", "redis"}
     ),
 }

@@ -21,6 +21,7 @@ PACKAGES = ("config", "providers", "proxy")
 RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"} | {
     "aiohappyeyeballs",
     "httptools",
+    "jiter",
 }
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
 BUILD_LOCK, PIP_LOCK = "requirements-build.lock", "requirements-pip.lock"
@@ -61,7 +62,7 @@ def test_another_owner_would_be_named() -> None:
     assert strangers(["dragoman", "proxy-py"]) == ["proxy-py"]
 
 
-def test_the_runtime_needs_exactly_nine_distributions() -> None:
+def test_the_runtime_needs_exactly_ten_distributions() -> None:
     declared = project()["project"]["dependencies"]
     assert {name_of(requirement) for requirement in declared} == RUNTIME
     assert len(declared) == len(RUNTIME)

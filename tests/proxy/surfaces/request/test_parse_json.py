@@ -83,10 +83,25 @@ def test_an_integer_that_would_be_rounded_is_refused_by_its_field(form: str, num
     assert (facts.status, facts.code) == (400, "invalid_value")
 
 
-def test_an_integer_beyond_every_double_is_no_json_and_one_among_large_numbers_a_fault_of_the_body() -> None:
+def test_an_integer_beyond_every_double_is_no_json() -> None:
     assert "infinity" in refusal(b'{"x":%s}' % BIG[3].encode()).message
-    facts = refusal(b'{"x":1e30,"y":18446744073709551616}')
-    assert (facts.param, facts.message) == (None, "The request body must not hold an integer beyond 64 bits.")
+
+
+@looped(
+    ("body", "field"),
+    [
+        (b'{"x":1e30,"y":18446744073709551616}', "y"),
+        (b'{"x": 0.5, "y": 18446744073709551616}', "y"),
+        (b'{"x": {"a": 1, "a": 18446744073709551616}}', "x"),
+        (b'{"x": -9223372036854775809, "y": [18446744073709551616]}', None),
+    ],
+)
+def test_one_field_with_integers_beyond_64_bits_is_named_and_several_are_a_fault_of_the_body(
+    body: bytes, field: str | None
+) -> None:
+    facts = refusal(body)
+    what = "The request body" if field is None else f"'{field}'"
+    assert (facts.param, facts.message) == (field, f"{what} must not hold an integer beyond 64 bits.")
 
 
 @looped(
@@ -184,6 +199,39 @@ values = st.recursive(
 @given(st.dictionaries(texts, values, max_size=5), st.sampled_from([None, 1]), st.booleans())
 def test_what_python_writes_is_read_back_in_any_form(data: dict[str, object], indent: int | None, raw: bool) -> None:
     assert load(json.dumps(data, indent=indent, ensure_ascii=raw).encode(), ACTED_ON) == data
+
+
+_DAMAGE = (b"", b" ", b",", b"e999", b"0", b".5", b'"', b"\\", b"\\ud800", b"{", b"]", b"\x00", b"\xff", b"NaN")
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**64 - 1)
+numbered = st.dictionaries(texts, st.recursive(numbers | texts, lambda inner: st.lists(inner, max_size=4)), max_size=4)
+
+
+@given(numbered, st.sampled_from([None, 1]), st.floats(0, 1), st.integers(0, 3), st.sampled_from(_DAMAGE))
+def test_a_damaged_text_is_read_as_orjson_reads_it_or_refused(
+    data: dict[str, object], indent: int | None, place: float, left_out: int, damage: bytes
+) -> None:
+    text = json.dumps(data, indent=indent, ensure_ascii=False).encode()
+    at = round(place * len(text))
+    text = text[:at] + damage + text[at + left_out :]
+    try:
+        read = load(text, frozenset())
+    except GatewayError as error:
+        refused = error.facts.message
+    else:
+        assert orjson.dumps(read) == orjson.dumps(orjson.loads(text))
+        return
+    if "64 bits" in refused:
+        assert any(abs(value) >= 2**63 for value in _numbers(json.loads(text)))
+    else:
+        with pytest.raises(InvalidJson):
+            decode(text)
+
+
+def _numbers(value: object) -> list[float]:
+    if isinstance(value, dict | list):
+        inner = list(value.values()) if isinstance(value, dict) else value
+        return [number for each in inner for number in _numbers(each)]
+    return [value] if isinstance(value, int | float) else []
 
 
 @given(st.lists(st.tuples(st.sampled_from(["model", "b", 'c"', "\\", "é"]), values), max_size=6))
