@@ -58,6 +58,10 @@ class KeptEntries:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def has_any_of(self, owner: str) -> bool:
+        """Return whether any entry of an owner is kept."""
+        return owner in self._owners
+
     def has_room_for(self, entries: Mapping[str, bytes]) -> bool:
         """Return whether these entries can be kept at the same time, if need be in place of all others."""
         return sum([OVERHEAD + len(data) for data in entries.values()]) <= self.most

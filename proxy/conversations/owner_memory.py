@@ -43,6 +43,10 @@ class OwnerMemory:
     kept: KeptEntries
     others: OtherProcesses | None = None
 
+    def may_know_any(self, owner: str) -> bool:
+        """Return whether an owner may have entries, here or at other processes."""
+        return self.others is not None or self.kept.has_any_of(owner)
+
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
         """Keep entries, and return what becomes whether other processes know them; None where they will not."""
         now = self.now()

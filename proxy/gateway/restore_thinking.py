@@ -56,6 +56,13 @@ _HOLDER: Final = 16
 """Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
 
 
+_SHORT: Final = 64 * 1024
+"""Characters of a text that is hashed on the event loop."""
+
+_OF_MESSAGES: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock_anthropic"})
+"""Dialects that take the body of a client of the Messages API."""
+
+
 class Run(Protocol):
     """Runs work, of a heavy request off the event loop, and returns its result."""
 
@@ -63,10 +70,15 @@ class Run(Protocol):
 
 
 def _has_it(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether a target gets the client's own items of the Responses API, which include reasoning."""
+    """Return whether a target gets the client's own body, so that nothing can be put back: the items of the Responses
+    API, which include reasoning, or the blocks of the Messages API."""
     native = request.native
+    if native is None:
+        return False
+    if native.api is NativeApi.MESSAGES:
+        return target.profile.dialect in _OF_MESSAGES
     wire = target.profile.responses
-    return native is not None and native.api is NativeApi.RESPONSES and wire is not None and wire.takes_own
+    return wire is not None and wire.takes_own
 
 
 @dataclass(slots=True, eq=False)
@@ -93,8 +105,11 @@ class TurnMemory:
         run = _at_once if run is None else run
         # A cached response is the same for each client, and is looked up without the conversation's signatures.
         signed = planned.cache is None and any(map(signs_texts, _targets(planned)))
-        readers = (missing_turns, missing_texts) if signed else (missing_turns,)
-        missing, marks = await run(partial(_read, messages, readers))
+        readers: list[Reader] = []
+        if self.entries.may_know_any(owner):
+            readers = [missing_turns, missing_texts] if signed else [missing_turns]
+        read = partial(_read, messages, readers)
+        missing, marks = await run(read) if readers or not all(map(_is_short, messages[-1:])) else read()
         called = may_call(request)
         keeper = TurnKeeper(self, owner, marks, called) if signed or called else None
         if not missing:
@@ -202,6 +217,12 @@ def _read(messages: Sequence[JsonObject], readers: Iterable[Reader]) -> tuple[li
     """Return the turns that lack their thinking, and the marks of the last message."""
     missing = [turn for read in readers for turn in read(messages)]
     return missing, tuple(marks_of(messages[-1])) if messages else ()
+
+
+def _is_short(message: JsonObject) -> bool:
+    """Return whether a message is a short text."""
+    content = message.get("content")
+    return isinstance(content, str) and len(content) <= _SHORT
 
 
 def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:

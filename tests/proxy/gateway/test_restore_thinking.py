@@ -14,7 +14,8 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt, UnifiedRequest
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
-from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
+from proxy.gateway import restore_thinking
+from proxy.gateway.kept_turns import MissingTurn, TurnThinking, missing_turns, pack_turn
 from proxy.gateway.restore_thinking import (
     MOST_RESTORED,
     TURN_BYTES,
@@ -121,6 +122,24 @@ def test_a_client_of_the_vendor_s_own_api_has_its_reasoning_itself() -> None:
     native = replace(chat(USER), native=NativeRequest(NativeApi.RESPONSES, {}))
     asked = [memory().concerns(plan(to), request) for to in (codex, OPENAI, CLAUDE) for request in (chat(USER), native)]
     assert asked == [True, False, False, False, True, True]
+    messages = replace(chat(USER), native=NativeRequest(NativeApi.MESSAGES, {}))
+    assert [memory().concerns(plan(to), messages) for to in (codex, CLAUDE)] == [True, False]
+
+
+async def test_the_turns_of_an_owner_without_stored_ones_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = memory()
+    (await keeping(turns, "b")).keep(CLAUDE, [ANSWERED])
+    read: list[object] = []
+
+    def note(messages: Sequence[JsonObject]) -> list[MissingTurn]:
+        read.append(messages)
+        return []
+
+    monkeypatch.setattr(restore_thinking, "missing_turns", note)
+    await sent(turns, USER, ASKED)
+    assert read == []
+    await sent(turns, USER, ASKED, owner="b")
+    assert read == [(USER, ASKED)]
 
 
 async def test_an_answer_of_a_vendor_that_signs_nothing_is_not_kept() -> None:
