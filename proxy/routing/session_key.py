@@ -13,7 +13,7 @@ from typing import Final
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import INSTRUCTING, ChatPrompt, UnifiedRequest
+from providers.unified_request import INSTRUCTING, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
 
 PROMPT: Final = "prompt"
 """The name that stands for a digest of how the conversation begins."""
@@ -35,6 +35,9 @@ count: together with SAMPLED they bound a digest to 4 KB of text."""
 
 _SESSION: Final = re.compile(r"""_session_([0-9A-Za-z-]{8,64})$|"session_id"\s?:\s?"([^"\\]{1,128})\"""")
 """The session in the `user_id` of Claude Code: `user_HASH_account_UUID_session_UUID`, since 2.1 a JSON object."""
+
+_OWN_FIELDS: Final = {NativeApi.MESSAGES: ("system", "messages"), NativeApi.RESPONSES: ("instructions", "input")}
+"""The fields of a client's own body that hold its instructions and its messages."""
 
 Reader = Callable[[UnifiedRequest], str | None]
 
@@ -135,7 +138,8 @@ def _beginning(request: UnifiedRequest) -> str | None:
     if not isinstance(prompt, ChatPrompt):
         return None
     parts: list[str] = []
-    for message in islice(prompt.messages, _FIRST_MESSAGES):
+    first = prompt.messages if request.native is None else _own_messages(request.native)
+    for message in islice(first, _FIRST_MESSAGES):
         role = message.get("role")
         if role == "user":
             parts.append(_sampled(message.get("content")))
@@ -147,6 +151,19 @@ def _beginning(request: UnifiedRequest) -> str | None:
         parts.append(str(len(tools)))
         parts += [_tool_name(tool) for tool in tools[:_NAMED_TOOLS]]
     return "\0".join(parts) or None
+
+
+def _own_messages(native: NativeRequest) -> Iterator[JsonObject]:
+    """Yield the instructions and the messages of a client's own body: making a chat of all of them takes far longer."""
+    name, others = _OWN_FIELDS[native.api]
+    if (instructions := native.body.get(name)) is not None:
+        yield {"role": "system", "content": instructions}
+    held = native.body.get(others)
+    if isinstance(held, str):
+        yield {"role": "user", "content": held}
+    for each in held if isinstance(held, list) else ():
+        if isinstance(each, dict) and "role" in each:
+            yield each
 
 
 def _sampled(content: JsonValue) -> str:

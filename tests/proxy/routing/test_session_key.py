@@ -59,6 +59,41 @@ def test_the_first_header_that_is_there_counts_and_an_empty_one_is_not_there() -
     )
 
 
+_TURNS: list[JsonObject] = [
+    {"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}]},
+    {"role": "assistant", "content": "Yes?"},
+    {"role": "user", "content": "Go on"},
+]
+_ITEMS: list[JsonObject] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": "ok"},
+]
+
+
+@looped(
+    ("first", "later", "others"),
+    [
+        (
+            message(system="Be brief.", messages=_TURNS[:1]),
+            message(system="Be brief.", messages=_TURNS),
+            [message(system="Be long.", messages=_TURNS), message(messages=_TURNS), message(messages=_TURNS[2:])],
+        ),
+        (
+            response(instructions="Be brief.", input=_ITEMS[:1]),
+            response(instructions="Be brief.", input=_ITEMS),
+            [response(instructions="Be long.", input=_ITEMS), response(input=_ITEMS), response()],
+        ),
+    ],
+    ids=["messages", "responses"],
+)
+def test_a_conversation_in_its_client_s_own_api_is_known_by_its_beginning(
+    first: UnifiedRequest, later: UnifiedRequest, others: list[UnifiedRequest]
+) -> None:
+    assert found(first) == found(later)
+    assert found(first) not in [found(other) for other in others]
+
+
 def test_the_id_of_a_request_names_no_conversation() -> None:
     request = chat("Hi")
     assert found(request, {"x-client-request-id": UUID}) == found(request)
