@@ -104,7 +104,8 @@ class Exchange:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
         if (unique := unique_calls(self.job.request)) is not None:
             completion = unique.whole(completion)
-        long = self.job.heavy or is_long(completion)
+        # Responses of an API that stores them repeat the request's fields.
+        long = is_long(completion) or (self.job.heavy and self.store is not None)
         if self.keeper is not None:
             pack = partial(self.keeper.packed, prepared.target, completion.choices)
             self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from proxy.off_loop.request_threads import THREADS, RequestThreads
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -55,13 +56,14 @@ async def test_what_is_let_go_is_freed_by_a_thread_once_the_callback_has_ended(t
 
     freed: list[int] = []
     things: list[object] = [Large()]
+    others: list[object] = [Large()]
     threads.free(things)
-    assert things
-    while not freed:  # noqa: ASYNC110 - a destructor tells no one
-        await asyncio.sleep(0)
-    assert freed[0] != threading.get_ident()
+    threads.free(others)
+    assert [len(things), len(others)] == [1, 1]
+    await until(lambda: len(freed) == 2)
+    assert threading.get_ident() not in freed
+    assert (things, others) == ([], [])
     threads.close()
     things.append(1)
     threads.free(things)
-    await asyncio.sleep(0)
-    assert things == []
+    await until(lambda: not things)
