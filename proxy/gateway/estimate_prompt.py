@@ -124,10 +124,14 @@ def _of_messages(messages: Sequence[JsonObject]) -> int:
     tokens = 0
     for message in messages:
         content = message.get("content")
-        if type(content) is str and len(message) == 2 and content.isascii():  # a role besides: most of them
-            tokens += PER_MESSAGE - (-len(content) // BYTES_PER_TOKEN)
-        else:
+        if type(content) is not str or "reasoning_details" in message:
             tokens += _of_message(message)
+            continue
+        # As `_of_message`, without a call for each of the messages that nearly all conversations consist of.
+        size = len(content) if content.isascii() else len(content.encode(errors="replace"))
+        tokens += PER_MESSAGE - (-size // BYTES_PER_TOKEN)
+        if calls := message.get("tool_calls"):
+            tokens -= -len(orjson.dumps(calls)) // BYTES_PER_TOKEN
     return tokens
 
 
@@ -137,13 +141,31 @@ def _of_message(message: JsonObject) -> int:
     if isinstance(content, str):
         tokens += _of_text(content)
     elif isinstance(content, list):
-        tokens += sum([_of_part(part) for part in content])
+        tokens += _of_parts(content)
     if calls := message.get("tool_calls"):
         tokens += _of_bytes(len(orjson.dumps(calls)))
-    details = message.get("reasoning_details")
+    if "reasoning_details" not in message:
+        return tokens
+    details = message["reasoning_details"]
     return tokens + sum(
         [_of_text(thought) for thought in texts_of_details(details if isinstance(details, list) else ())]
     )
+
+
+def _of_parts(parts: Sequence[JsonValue]) -> int:
+    tokens = 0
+    for part in parts:
+        if (
+            type(part) is dict
+            and part.get("type") == "text"
+            and len(part) == 2
+            and type(text := part.get("text")) is str
+        ):
+            # As `_of_part`, without a call for each.
+            tokens -= -(len(text) if text.isascii() else len(text.encode(errors="replace"))) // BYTES_PER_TOKEN
+        else:
+            tokens += _of_part(part)
+    return tokens
 
 
 def _of_part(part: JsonValue) -> int:

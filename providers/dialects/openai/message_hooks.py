@@ -198,7 +198,19 @@ def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
 def forty_character_call_ids(target: Target, messages: Messages) -> Messages:
     """Replace ids of calls of more than 40 characters (OpenAI, and OpenRouter for its models), such as another vendor's
     that carry a signature, each by one id in call and result."""
-    return _refitted(messages, _forty_characters)
+    return _refitted(messages, _forty_characters) if _has_longer_ids(messages) else messages
+
+
+def _has_longer_ids(messages: Messages) -> bool:
+    """Return whether an id of a call has more than 40 characters. Nearly all conversations cost no more than this."""
+    for message in messages:
+        if isinstance(calls := message.get("tool_calls"), list):
+            for call in calls:
+                if isinstance(call, dict) and isinstance(given := call.get("id"), str) and len(given) > _MAX_ID_LENGTH:
+                    return True
+        if isinstance(given := message.get("tool_call_id"), str) and len(given) > _MAX_ID_LENGTH:
+            return True
+    return False
 
 
 def _forty_characters(identity: str) -> str:

@@ -76,6 +76,14 @@ class PartWriter:
         return part if fitted is file else {**part, "file": fitted}
 
 
+def are_texts_alone(parts: Iterable[JsonValue]) -> bool:
+    """Return whether parts are all texts without further fields, which `PartWriter` returns unchanged."""
+    for part in parts:
+        if type(part) is not dict or len(part) != 2 or part.get("type") != "text" or "text" not in part:
+            return False
+    return True
+
+
 class NotInChats(Refusal):
     """Content that a vendor takes in another API than that of chats, if it has one."""
 
@@ -130,6 +138,22 @@ class CallWriter:
         if extra and "extra_content" not in self.profile.takes and not is_googles(extra):
             self.dropped.append("extra_content")
         return {name: value for name, value in call.items() if name in _CALL or name in self.profile.takes}
+
+
+def are_functions_alone(calls: Collection[JsonValue]) -> bool:
+    """Return whether there are calls, all of them of functions without further fields, which `CallWriter` returns
+    unchanged."""
+    for call in calls:
+        if not (
+            type(call) is dict
+            and len(call) == 3
+            and call.get("type") == "function"
+            and "id" in call
+            and type(function := call.get("function")) is dict
+            and len(function) == len(_FUNCTION)
+        ):
+            return False
+    return bool(calls)
 
 
 def _as_function(call: JsonObject) -> JsonObject:

@@ -11,7 +11,7 @@ send back.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from providers.conversation import CONTINUING, DESCRIBING
@@ -19,6 +19,8 @@ from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
     CallWriter,
     PartWriter,
+    are_functions_alone,
+    are_texts_alone,
     is_googles,
     is_legacy,
     without_legacy_calls,
@@ -53,31 +55,60 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
     out. Raises Refusal for content that the vendor does not take."""
     if prompt.plain and not profile.hooks:
         return [*prompt.messages]
-    messages = [
-        # Most messages hold a role and a text alone. They cost no call.
-        message
-        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in PLAIN_ROLES
-        else _VendorMessage(target, profile, dropped).written(message)
-        for message in prompt.messages
-    ]
-    if not profile.engine:
-        messages = [
-            # Nearly all have one or the other, and cost no call.
-            message
-            for message in messages
-            if message.get("content") or message.get("tool_calls") or not _is_empty(message)
-        ]
-        if not messages:
-            raise Refusal("messages", "'messages' holds no text for the model to answer.", "invalid_value")
+    messages = _written(prompt.messages, _VendorMessage(target, profile, dropped))
+    if not (messages or profile.engine):
+        raise Refusal("messages", "'messages' holds no text for the model to answer.", "invalid_value")
     return cast(list[JsonValue], apply_hooks(target, profile.hooks, messages) if profile.hooks else messages)
 
 
-def _is_empty(message: JsonObject) -> bool:
-    """Return whether a message without a text is a turn of the model that says nothing.
+def _written(given: Iterable[JsonObject], writer: "_VendorMessage") -> list[JsonObject]:
+    """Return messages as the vendor takes them, without turns of the model that say nothing if it takes none."""
+    profile = writer.profile
+    messages: list[JsonObject] = []
+    for message in given:
+        # Texts, results of tools, and turns that call functions, as nearly all messages are, cost no call each.
+        content, fields = message.get("content"), len(message)
+        if type(content) is not str:
+            unchanged = _goes_without_text(message, profile)
+        elif fields == 2:
+            unchanged = content != "" and message.get("role") in PLAIN_ROLES
+        elif fields != 3:
+            unchanged = False
+        elif type(message.get("tool_call_id")) is str:
+            unchanged = message.get("role") == "tool"
+        else:
+            calls = message.get("tool_calls")
+            unchanged = type(calls) is list and message.get("role") == "assistant" and are_functions_alone(calls)
+        if unchanged:
+            messages.append(message)
+        elif not _is_empty(made := writer.written(message), profile):
+            messages.append(made)
+    return messages
+
+
+def _goes_without_text(message: JsonObject, profile: Profile) -> bool:
+    """Return whether a message whose content is null or parts of text goes unchanged."""
+    content, role = message.get("content"), message.get("role")
+    further = len(message) - ("content" in message) - 1
+    if type(content) is list and content and profile.content_parts and are_texts_alone(content):
+        if further == 0:
+            return role in PLAIN_ROLES
+        if further == 1 and role == "tool":
+            return type(message.get("tool_call_id")) is str
+    elif content is not None:
+        return False
+    calls = message.get("tool_calls")
+    return further == 1 and role == "assistant" and type(calls) is list and are_functions_alone(calls)
+
+
+def _is_empty(message: JsonObject, profile: Profile) -> bool:
+    """Return whether a message is a turn of the model that says nothing, and the vendor is not sent such a turn.
 
     Many vendors refuse such a turn: "Assistant message must have either content or tool_calls" (Mistral), "must not be
     empty" (Moonshot). The templates of engines' models need it, since turns must alternate there.
     """
+    if profile.engine or message.get("content") or message.get("tool_calls"):
+        return False
     return message["role"] == "assistant" and message.keys() <= _SAYS_NOTHING
 
 

@@ -53,12 +53,12 @@ def _name(tool: JsonObject) -> str:
 
 
 def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
-    kind = tool.get("type")
-    if kind != "function" and not profile.takes_tool(kind):
+    if (kind := tool.get("type")) != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
     tool = without_markers(tool, profile, draft.dropped)
     if not profile.bare_parameters and isinstance(function := tool.get("function"), dict):
-        tool = {**tool, "function": with_properties(function)}
+        typed = with_properties(function)
+        tool = tool if typed is function else {**tool, "function": typed}
     return tool if profile.strict_tools else _loose(tool)
 
 
@@ -135,7 +135,7 @@ def with_fitting_names(request: UnifiedRequest, profile: Profile) -> tuple[Unifi
     conversation, and the client's names by those that changed. An engine takes any name."""
     tools = request.params["tools"]
     offered = [_name(tool) for tool in tools if tool.get("type") in _CLIENTS]
-    if profile.engine or all([not name or FamilyToolNames.fits.fullmatch(name) for name in offered]):
+    if profile.engine or all(map(FamilyToolNames.fits.fullmatch, filter(None, offered))):
         return request, {}
     names = FamilyToolNames(dict.fromkeys(filter(None, offered)))
     for name in filter(None, map(_name, tools)):

@@ -83,7 +83,7 @@ def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, J
 
 def media_after_results(target: Target, messages: _Turns) -> _Turns:
     """Put the media of tools' results into a message of the user behind them: results are text alone (OpenAI)."""
-    if not [message for message in messages if message.get("role") == "tool" and _is_list(message.get("content"))]:
+    if not [message for message in messages if type(message.get("content")) is list and message.get("role") == "tool"]:
         return messages
     turns: _Turns = []
     for is_result, run in groupby(messages, lambda message: message.get("role") == "tool"):
@@ -92,10 +92,6 @@ def media_after_results(target: Target, messages: _Turns) -> _Turns:
         if media:
             turns.append({"role": "user", "content": media})
     return turns
-
-
-def _is_list(content: JsonValue) -> bool:
-    return isinstance(content, list)
 
 
 def _text_alone(message: JsonObject, media: list[JsonValue]) -> JsonObject:

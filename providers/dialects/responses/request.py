@@ -69,7 +69,8 @@ def effort_of(profile: Profile, params: Params) -> Effort:
 
 def runs_hosted(params: Params) -> bool:
     """Return whether a request has a tool that the vendor runs."""
-    return any([_HOSTED.fullmatch(str(tool.get("type"))) for tool in params.get("tools", ())])
+    kinds = [kind for tool in params.get("tools", ()) if (kind := tool.get("type")) != "function"]
+    return any([_HOSTED.fullmatch(str(kind)) for kind in kinds])
 
 
 def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str:

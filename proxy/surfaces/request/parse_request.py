@@ -20,8 +20,7 @@ from providers.unified_request import (
 )
 from proxy.errors import invalid_request
 from proxy.surfaces.request import pass_through_fields as extras
-from proxy.surfaces.request.field_conflicts import STEPS, resolve
-from proxy.surfaces.request.field_rules import FIELDS
+from proxy.surfaces.request.field_conflicts import resolve
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
@@ -35,54 +34,10 @@ _OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra
 
 _NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
 
-_RULED_HERE: Final = frozenset({"max_tokens", "stream_options"})
-"""Fields of which `_simple` follows the rule itself: the limit alone is only put last, and options need a stream."""
-
-SIMPLE: Final = frozenset(name for fields in FIELDS.values() for name in fields).difference(
-    _OWN - _RULED_HERE, *(concerned - _RULED_HERE for _, concerned in STEPS)
-)
-"""Fields that no step of `resolve` has to do with, and those in `_RULED_HERE`. Every surface that is parsed here has
-them all."""
-
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
     """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems."""
-    data = load(body, rules.fields[operation])
-    return _simple(rules, operation, data, default_model) or parse_fields(rules, operation, data, default_model)
-
-
-def _simple(
-    rules: SurfaceRules, operation: Operation, data: JsonObject, default_model: str | None
-) -> UnifiedRequest | None:
-    """Return the request of known and valid fields of which none depends on another, as most have no others; None at
-    the first doubt. The same as `parse_fields` returns, for less than half of its cost."""
-    if not SIMPLE.issuperset(data):
-        return None
-    fields = rules.fields[operation]
-    values: dict[str, object] = {}
-    try:
-        for name, value in data.items():
-            if value is not None:
-                values[name] = fields[name](value)
-    except Invalid:
-        return None
-    model, prompt = values.pop("model", default_model), values.pop(PROMPT_FIELDS[operation], None)
-    stream, options = values.pop("stream", False) is True, values.pop("stream_options", None)
-    if not isinstance(model, str) or not isinstance(prompt, _PROMPTS) or not (stream or options is None):
-        return None
-    if "max_tokens" in values:
-        limit = values.pop("max_tokens")
-        if not limit:
-            return None  # valid beside `echo` alone
-        values["max_tokens"] = limit
-    injected = rules.default_names[operation]
-    if injected.isdisjoint(values):
-        values.update(rules.defaults[operation])
-    else:
-        injected = _fill_in(values, rules, operation)
-    # The fields' checks return what these types say.
-    params, chosen = cast(Params, values), cast(StreamOptions | None, options) or NO_STREAM_OPTIONS
-    return UnifiedRequest(operation, model, prompt, params, stream, chosen, injected)
+    return parse_fields(rules, operation, load(body, rules.fields[operation]), default_model)
 
 
 def parse_fields(

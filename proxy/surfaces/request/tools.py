@@ -4,6 +4,8 @@ Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOpti
 `google-genai` 3.4.0 write them, a name with its settings.
 """
 
+from typing import TypeGuard
+
 from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, string, text
@@ -20,7 +22,21 @@ def tools(value: JsonValue) -> list[JsonObject]:
         raise Invalid("must be a list of tools")
     if len(value) > MAX_TOOLS:
         raise Invalid(f"may hold at most {MAX_TOOLS} tools")
-    return [check_at(_tool, item, index) for index, item in enumerate(value)]
+    return [item if _is_usual(item) else check_at(_tool, item, index) for index, item in enumerate(value)]
+
+
+def _is_usual(tool: JsonValue) -> TypeGuard[JsonObject]:
+    """Return whether `_tool` accepts a tool at first sight: a function with a description and parameters, as nearly all
+    are. This takes a third of the time of `_tool`."""
+    return (
+        type(tool) is dict
+        and tool.get("type") == "function"
+        and type(function := tool.get("function")) is dict
+        and type(name := function.get("name")) is str
+        and bool(name)
+        and type(function.get("description")) is str
+        and type(function.get("parameters")) is dict
+    )
 
 
 def _tool(value: JsonValue) -> JsonObject:

@@ -23,6 +23,7 @@ from proxy.limits.limit import MOST_TOKENS
 from proxy.limits.token_estimate import OUTPUT
 from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
+from tests.support.usual_messages import USUAL_MESSAGES, of_subtypes
 
 
 def estimate(*messages: JsonObject, params: Params | None = None) -> int:
@@ -120,6 +121,21 @@ def test_messages_known_to_be_plain_have_the_same_size(texts: list[str], surroga
     known, looked_at = (ChatPrompt(tuple(messages), plain) for plain in (True, False))
     sizes = [request_size(UnifiedRequest(Operation.CHAT, "v/m", each, params)) for each in (known, looked_at)]
     assert sizes[0] == sizes[1]
+
+
+@given(st.lists(USUAL_MESSAGES, max_size=3))
+def test_messages_that_are_estimated_at_once_have_the_same_size(talk: list[JsonObject]) -> None:
+    # A text of a subclass is no text of the usual form.
+    full: list[JsonObject] = [{**message, "content": of_subtypes(message.get("content"))} for message in talk]
+    sizes = [outcome(ChatPrompt(tuple(each))) for each in (talk, full)]
+    assert sizes[0] == sizes[1]
+
+
+def outcome(prompt: ChatPrompt) -> object:
+    try:
+        return request_size(UnifiedRequest(Operation.CHAT, "v/m", prompt, {}))
+    except TypeError as unwritable:
+        return str(unwritable)
 
 
 def test_more_text_is_never_fewer_tokens() -> None:

@@ -66,6 +66,18 @@ def chunk(thought: str) -> JsonObject:
     return {"type": "thinking", "thinking": [text(thought)], "closed": True}
 
 
+def test_ids_that_all_fit_leave_the_conversation_as_it_is() -> None:
+    talk: list[JsonObject] = [
+        {"role": "assistant", "content": "a", "tool_calls": [{"id": "c" * 40, "type": "function"}, {"id": 1}, None]},
+        {"role": "tool", "content": "b", "tool_call_id": "c" * 40},
+    ]
+    hook = HOOKS["forty_character_call_ids"]
+    assert hook(target("openai"), talk) is talk
+    for number, longer in enumerate([{"tool_calls": [{"id": "c" * 41}]}, {"tool_call_id": "c" * 41}]):
+        changed = hook(target("openai"), [{**each, **longer} if at == number else each for at, each in enumerate(talk)])
+        assert "c" * 41 not in str(changed)
+
+
 def test_every_name_that_a_row_may_use_is_a_hook() -> None:
     assert set(HOOKS) == set(get_args(HookName))
 

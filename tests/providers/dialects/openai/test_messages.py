@@ -1,10 +1,12 @@
 """Conversations as each profile wants them: members renamed, left out or refused."""
 
+import operator
 import sys
 from collections import Counter
 from contextlib import suppress
 from copy import deepcopy
 from types import FrameType
+from typing import cast
 
 import orjson
 import pytest
@@ -17,7 +19,9 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
 from tests.providers.dialects.openai.kit import ROWS, every_row, target
+from tests.support.examples import examples
 from tests.support.looped import looped
+from tests.support.usual_messages import USUAL_MESSAGES, of_subtypes
 
 SIGNED: JsonObject = {"role": "assistant", "content": "a", "extra_content": {"google": {"thought_signature": "c2ln"}}}
 UNSIGNED: JsonObject = {"role": "assistant", "content": "a"}
@@ -263,3 +267,26 @@ def outcome(row: str, prompt: ChatPrompt) -> object:
         return vendor_messages(target(row), load_profiles()[row], prompt, dropped), dropped
     except Refusal as refused:
         return refused.message
+
+
+@examples(500)
+@given(st.sampled_from(ROWS), st.lists(USUAL_MESSAGES, min_size=1, max_size=3))
+def test_messages_that_go_unchanged_at_once_are_those_in_which_nothing_has_to_change(
+    row: str, talk: list[JsonObject]
+) -> None:
+    talks = (talk, [cast(JsonObject, of_subtypes(message)) for message in talk])
+    at_once, fully = (outcome(row, ChatPrompt(tuple(each))) for each in talks)
+    assert at_once == fully
+
+
+def test_a_conversation_of_an_agent_goes_out_as_the_same_objects() -> None:
+    talk: list[JsonObject] = [
+        {"role": "user", "content": [{"type": "text", "text": "a"}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "content": "", "tool_call_id": "c1"},
+        {"role": "assistant", "content": "b", "tool_calls": [CALL]},
+        {"role": "tool", "content": "c", "tool_call_id": "c1"},
+    ]
+    made = messages("openai", *talk)
+    assert all(map(operator.is_, made, talk))
+    assert len(made) == len(talk)

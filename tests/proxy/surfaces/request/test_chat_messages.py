@@ -2,13 +2,17 @@
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.support.examples import examples
 from tests.support.looped import looped
+from tests.support.usual_messages import USUAL_MESSAGES, of_subtypes
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -173,3 +177,26 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
 def test_a_conversation_is_plain_where_each_message_is_text_of_a_common_role(message: JsonObject, plain: bool) -> None:
     assert messages([message]).plain is plain
     assert messages([{"role": "user", "content": "hi"}, message]).plain is plain
+
+
+@examples(1000)
+@given(st.lists(USUAL_MESSAGES, min_size=1, max_size=3))
+def test_messages_that_are_accepted_at_once_are_those_that_the_rules_accept(talk: list[JsonObject]) -> None:
+    assert outcome(list(talk)) == outcome([of_subtypes(message) for message in talk])
+
+
+def outcome(talk: list[JsonValue]) -> object:
+    try:
+        return messages(talk)
+    except Invalid as bad:
+        return bad.message, bad.loc, bad.code
+
+
+def test_arguments_of_calls_count_together_in_whatever_form_each_message_is() -> None:
+    half: JsonObject = {"name": "f", "arguments": "[" * (MAX_ELEMENTS // 2)}
+    usual: JsonObject = {"role": "assistant", "content": "", "tool_calls": [{**CALL, "function": half}]}
+    messages([usual])
+    for other in (usual, {**usual, "content": None}, {**usual, "name": "ann"}):
+        messages([other])
+        with pytest.raises(Invalid, match=f"at most {MAX_ELEMENTS} JSON elements"):
+            messages([usual, other, {"role": "assistant", "content": "", "tool_calls": [CALL]}])

@@ -1,8 +1,5 @@
 """Bodies to unified requests."""
 
-import operator
-from collections.abc import Callable
-
 import orjson
 import pytest
 from hypothesis import given
@@ -19,9 +16,8 @@ from providers.unified_request import (
 )
 from proxy.errors import GatewayError
 from proxy.surfaces.completion_surface import CompletionSurface
-from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.request.field_rules import FIELDS
-from proxy.surfaces.request.parse_request import SIMPLE, parse, parse_fields
+from proxy.surfaces.request.parse_request import parse
 from tests.proxy.surfaces.kit import ROWS, complete, converse, every_row, params_at_fault, refuse, refuse_bytes
 from tests.support.examples import examples
 from tests.support.looped import looped
@@ -203,52 +199,3 @@ def test_a_sound_request_with_any_further_fields_parses_or_is_refused(extra: dic
     except GatewayError as error:
         outcome = error
     assert isinstance(outcome, UnifiedRequest) or outcome.facts.problems
-
-
-VALUES: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [None, 0, 1, 1.0, 0.5, -1, 1000, True, False, "", "auto", "none", [], ["a"], {}, {"include_usage": True}]
-)
-TALKS: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [[{"role": "user", "content": "u"}], [{"role": "user", "content": [{"type": "text", "text": "t"}]}], [], "p", None]
-)
-
-
-@given(
-    st.sampled_from([*ROWS.values(), FIM]),
-    st.sampled_from(Operation),
-    st.builds(
-        operator.or_,
-        st.dictionaries(st.sampled_from([*sorted(SIMPLE), "stop", "top_logprobs", "tools", "odd"]), VALUES, max_size=5),
-        st.fixed_dictionaries({}, optional={"stream": VALUES, "stream_options": VALUES}),
-    ),
-    TALKS,
-    st.sampled_from([None, "", "m", 1]),
-    st.sampled_from([None, "default"]),
-)
-def test_a_body_of_fields_that_depend_on_no_other_is_read_at_once_as_any_other_is(
-    row: CompletionSurface,
-    operation: Operation,
-    fields: dict[str, JsonValue],
-    talk: JsonValue,
-    model: JsonValue,
-    default_model: str | None,
-) -> None:
-    operation = operation if operation in row.rules.fields else Operation.COMPLETIONS
-    holder = "messages" if operation is Operation.CHAT else "prompt"
-    data = {**fields, "model": model, holder: talk}
-
-    def outcome(read: Callable[[], UnifiedRequest]) -> object:
-        try:
-            made = read()
-        except GatewayError as error:
-            return error.facts
-        return made, [*made.params.items()], made.prompt
-
-    full = outcome(lambda: parse_fields(row.rules, operation, data, default_model))
-    assert outcome(lambda: parse(row.rules, operation, orjson.dumps(data), default_model)) == full
-
-
-def test_every_surface_has_the_fields_that_are_read_at_once() -> None:
-    for row in [*ROWS.values(), FIM]:
-        for fields in row.rules.fields.values():
-            assert fields.keys() >= SIMPLE

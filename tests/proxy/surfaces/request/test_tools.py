@@ -1,11 +1,14 @@
 """What tools and the choice among them must look like."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.request.tools import MAX_TOOLS, tool_choice, tools
 from tests.support.looped import looped
+from tests.support.usual_messages import of_subtypes
 
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
 
@@ -76,3 +79,28 @@ def test_another_choice_is_refused_at_its_place(choice: JsonValue, loc: tuple[st
     with pytest.raises(Invalid) as caught:
         tool_choice(choice)
     assert caught.value.loc == loc
+
+
+VALUES: st.SearchStrategy[JsonValue] = st.sampled_from([None, "", "f", 1, [], {}, {"type": "object"}])
+
+
+@given(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["function", "function", "custom", None, ""])},
+        optional={
+            "function": st.one_of(
+                st.fixed_dictionaries({}, optional=dict.fromkeys(("name", "description", "parameters"), VALUES)), VALUES
+            ),
+            "google_search": st.just({}),
+        },
+    )
+)
+def test_tools_that_are_accepted_at_once_are_those_that_the_rules_accept(tool: JsonObject) -> None:
+    assert outcome(tool) == outcome(of_subtypes(tool))
+
+
+def outcome(tool: JsonValue) -> object:
+    try:
+        return tools([tool])
+    except Invalid as bad:
+        return bad.message, bad.loc, bad.code
