@@ -20,7 +20,7 @@ from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
-from proxy.gateway.estimate_prompt import request_size
+from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
 from proxy.limits.limit import end_user
@@ -127,8 +127,8 @@ class TextGeneration:
     ) -> Awaitable[web.StreamResponse]:
         """Admit a planned request by the limits of its team, and respond to it."""
         record = call.record
-        measure = partial(_size, request, planned)
-        if heavy and self._limits.limits_anything:
+        measure = partial(_size, request, planned, call.prompt_tokens)
+        if heavy and self._limits.limits_anything and not (call.prompt_tokens and is_short_work(request)):
             return self._answer_heavy(call, planned, request, measure, waiting)
         later = self._limits.admit(call.key, planned, record, measure)
         if later is not None or self._turns.concerns(planned, request):
@@ -219,6 +219,8 @@ class TextGeneration:
             continued = await self._continued(call, body, heavy=heavy)
             heavy = heavy or continued.heavy
             parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
+        if heavy and self._limits.limits_anything and call.guards is None:  # a guard may change the request
+            parse = partial(_parsed_and_measured, parse, call)
         return call.for_path(await call.parsed(threads, parse, heavy=heavy)), heavy
 
     async def _shorter(
@@ -259,8 +261,14 @@ def keep_alive_of(planned: Plan, streams: bool) -> float | None:
     return min([each.keep_alive for each in set_for if each.keep_alive is not None], default=None)
 
 
-def _size(request: UnifiedRequest, planned: Plan) -> RequestSize:
-    return request_size(request, [*planned.every_target])
+def _size(request: UnifiedRequest, planned: Plan, prompt_tokens: int | None) -> RequestSize:
+    return request_size(request, [*planned.every_target], prompt_tokens)
+
+
+def _parsed_and_measured(parse: Callable[[], UnifiedRequest], call: ClientCall) -> UnifiedRequest:
+    request = parse()
+    call.prompt_tokens = estimate_prompt(request)
+    return request
 
 
 def _parse_in_context(

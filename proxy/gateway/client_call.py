@@ -128,7 +128,8 @@ T = TypeVar("T")
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
     key and guards that hold for it to its end. `size` are the bytes of its body and of what it continues, `continued`
-    is the conversation of the stored response that it continues."""
+    is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a prompt that
+    was measured off the event loop."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -141,6 +142,7 @@ class ClientCall:
     guards: GuardChain | None = None
     size: int = 0
     continued: int | None = None
+    prompt_tokens: int | None = None
 
     @property
     def surface(self) -> Surface:
