@@ -33,7 +33,7 @@ from proxy.loop_clock import loop_clock
 MAX_AHEAD: Final = 64 * 1024
 """Bytes of following requests that are kept while one is answered; then nothing more is read from the client."""
 
-MAX_COLLECTED: Final = 64 * 1024
+MAX_COLLECTED: Final = 512 * 1024
 """Bytes of a plain request that is waited for here."""
 
 COLLECT_WAIT: Final = 0.05
@@ -169,7 +169,7 @@ class EagerRequests(HalfClosable):
         collected += data
         if not missing:
             self._stop_collecting()
-            self._begin_plain(head, bytes(collected))
+            self._begin_plain(head, collected)
 
     def _leave_to_parser(self) -> None:
         """Give aiohttp's parser what has come of a request whose rest is missing."""
@@ -243,9 +243,9 @@ class EagerRequests(HalfClosable):
         self._eager.begin()
         return True
 
-    def _begin_plain(self, head: PlainHead, data: bytes) -> None:
+    def _begin_plain(self, head: PlainHead, data: bytes | bytearray) -> None:
         server: BodyLimit = self._manager  # type: ignore[assignment]  # no other makes these connections
-        http = PlainRequest(head, data[head.size :], self, server.max_body)
+        http = PlainRequest(head, bytes(memoryview(data)[head.size :]), self, server.max_body)
         self._eager = EagerTask(self._answer(http), self._loop, self._answered)
         self._eager.begin()
 
