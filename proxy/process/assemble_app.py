@@ -323,11 +323,10 @@ async def _limiting(
 async def _observing(
     stack: AsyncExitStack, metrics: Metrics, lines: LineWriter, table: LoadedTable, limits: LimitsAndLedger
 ) -> tuple[RequestWatch, RequestObserver, PayloadSink | None]:
-    """Return what keeps the last requests for the operator, what is told of every request that ends, and where there is
-    a payload log what gets the bodies."""
-    clock = asyncio.get_running_loop().time
-    watch = RequestWatch(RecentRequests(clock), HourCounter(clock, time.time), FailedRequests(time.time), lines)
-    observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger)
+    """Return the watch over the last requests, the observer of all, and the payload log's sink; `None` without one."""
+    loop = asyncio.get_running_loop()
+    watch = RequestWatch(RecentRequests(loop.time), HourCounter(loop.time, time.time), FailedRequests(time.time), lines)
+    observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, soon=loop.call_soon)
     observer.add("page", watch.recent.add)
     observer.add("page", watch.hour.add)
     observer.add("page", watch.failed.add)
@@ -337,6 +336,7 @@ async def _observing(
         metrics.watch_families(payloads.counts.families)
         received = payloads.received
         observer.add("payload_log", payloads.finished)
+    stack.callback(observer.report)
     return watch, observer, received
 
 

@@ -43,6 +43,24 @@ def test_every_end_is_one_line_and_counted() -> None:
     assert sorted(line.rpartition(" ")[2] for line in counted) == ["1.0", "2.0", "3.0"]
 
 
+def test_requests_that_end_together_are_reported_in_their_order_once_the_callback_has_ended() -> None:
+    lines, waiting = LineWriter(BytesIO(), print), list[Callable[[], None]]()
+    observer = RequestObserver(Metrics(), lines, LogSection(), soon=waiting.append)
+    seen: list[str] = []
+    observer.add("page", lambda record, cost: seen.append(record.request_id))
+    for name in ("a", "b"):
+        observer.finished(RequestRecord(name, 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    assert (seen, len(waiting)) == ([], 1)
+    waiting.pop()()
+    assert seen == ["a", "b"]
+    observer.finished(RequestRecord("c", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    assert len(waiting) == 1
+    observer.report()
+    waiting.pop()()
+    assert seen == ["a", "b", "c"]
+    lines.close()
+
+
 @pytest.mark.parametrize("form", sorted(LINE_WRITERS))
 def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     written, metrics = BytesIO(), Metrics()
