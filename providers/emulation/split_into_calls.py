@@ -27,10 +27,9 @@ from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.hosted_tools.native_hosted import encode_own_body
-from providers.request_fields import SEARCH, STOP_STRING, WINDOW, is_neutral, shown_names
+from providers.request_fields import STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
-    ChatPrompt,
     ContextBehavior,
     LogprobsWanted,
     Params,
@@ -48,11 +47,9 @@ MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
 
 MAX_SEED = 2**63 - 1
-_FULL_WAY: Final = frozenset({"tools", "images", SEARCH})
 
 _UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or constraint that the gateway sees to"
 _BAD: Final = "invalid_value"
-_ALL: Final = CallShare(0, 0, 1)
 
 
 @record
@@ -106,8 +103,6 @@ def plan_calls(
 
     `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is the team's.
     """
-    if on_unsupported == "error" and behavior is None and (simple := _simple_plan(request, target)) is not None:
-        return simple
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
     if request.prompts > 1 and request.choices > MAX_CHOICES:
@@ -124,29 +119,6 @@ def plan_calls(
     if plan.calls and (left_out := plan.calls[0].sent.dropped):
         dropped += shown_names(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped), refused=refused) if dropped else plan
-
-
-def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
-    """Return the plan of a conversation of texts alone in which the gateway has no part, as most are; None for any
-    other. What the full way asks of such a one, function by function, takes as long as to encode it. Raises Refusal as
-    that does."""
-    prompt, params = request.prompt, request.params
-    if not isinstance(prompt, ChatPrompt) or not prompt.plain or request.native is not None:
-        return None
-    if request.unknown or request.extra_params or request.extra_headers or not _FULL_WAY.isdisjoint(params):
-        return None
-    if target.profile.fetches_from_text or not (request.stream or target.stream_upstream == "off"):
-        return None
-    table = target.dialect.capabilities(request, target)
-    by_gateway = not table.watched.isdisjoint(params) or params.get(WINDOW) in table.counts
-    if by_gateway or fit_to_model(request, target) is not None:
-        return None
-    sent = target.dialect.encode(request, target)
-    if sent.unheld:
-        return None
-    call = PlannedCall(request, sent, CallShare(0, 0, params["n"]) if "n" in params else _ALL)
-    dropped = tuple(shown_names(sent.dropped, MAX_NAMED)) if sent.dropped else ()
-    return CallPlan(target, request, (call,), sent.emulated, dropped)
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:

@@ -11,14 +11,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-import orjson
-
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
-from providers.dialects.openai.fields import members_of_writers, put_own_fields, put_pairs, writers
+from providers.dialects.openai.fields import put_own_fields, put_pairs, writers
 from providers.dialects.openai.message_parts import NotInChats
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream
@@ -57,7 +55,7 @@ from providers.frozen_record import record
 from providers.json_types import JsonObject
 from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
-from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, WINDOW, is_neutral
+from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
 
@@ -76,9 +74,6 @@ class OpenAIDialect(OpenAIErrors):
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         endpoint = _endpoint(request, target)
-        if (body := _simple_body(request, endpoint)) is not None:
-            url, data, choices = endpoint.url, orjson.dumps(body), request.params.get("n", 1)
-            return UpstreamRequest(target, endpoint.operation, url, data, request.stream, choices=choices)
         try:
             return self._encoded(request, target, endpoint)
         except NotInChats:
@@ -220,9 +215,8 @@ _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, b
 class _CompiledEndpoint:
     """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
 
-    `members` are those of every body, `streaming` those of a streamed one besides. `simple` are the members that fields
-    become as they are, if a conversation of texts alone is sent unchanged; `None` if it is not. `because` is the reason
-    for the Responses API, empty for another.
+    `members` are those of every body, `streaming` those of a streamed one besides. `because` is the reason for the
+    Responses API, empty for another.
     """
 
     profile: Profile
@@ -233,7 +227,6 @@ class _CompiledEndpoint:
     url: str
     members: JsonObject
     streaming: JsonObject
-    simple: Mapping[str, str] | None
     because: str = ""
 
 
@@ -262,8 +255,6 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     ):
         return _compile_responses(request, target, because)
     profile = _for_target(target).profile
-    put = writers(profile, operation)
-    chat = operation is Operation.CHAT and not (profile.hooks or profile.streams_only)
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
         # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
@@ -272,12 +263,11 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
         profile,
         operation,
         capabilities(profile, request.operation, operation, _counted(profile, target)),
-        put,
+        writers(profile, operation),
         _PUT_PROMPT[operation],
         endpoint_url(target, profile, profile.wires[operation].path),
         {"model": target.upstream_model, **profile.body},
         streaming,
-        members_of_writers(put) if chat else None,
     )
 
 
@@ -293,7 +283,6 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         target.base_url + profile.wires[Operation.CHAT].path,
         responses_members(profile, target),
         {"stream": True},
-        None,
         because,
     )
 
@@ -301,25 +290,6 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
 def _responses_writers(profile: Profile) -> Mapping[str, FieldWriter]:
     put = {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images)}
     return {**put, "metadata": put_pairs} if "metadata" in profile.wires[Operation.CHAT].accepts else put
-
-
-def _simple_body(request: UnifiedRequest, endpoint: _CompiledEndpoint) -> JsonObject | None:
-    """Return the body of a conversation of texts alone with fields that are sent as they are, as most have no others;
-    None for any other. The same as the fields' writers make, for a third of what encoding costs with them."""
-    prompt, params, simple = request.prompt, request.params, endpoint.simple
-    if simple is None or not isinstance(prompt, ChatPrompt) or not prompt.plain or not simple.keys() >= params.keys():
-        return None
-    if request.unknown or request.extra_params or request.extra_headers:
-        return None
-    if params.get("max_tokens") == 0 or WINDOW not in request.injected:
-        return None
-    body: JsonObject = {**endpoint.members, "messages": prompt.messages}  # type: ignore[dict-item]  # written as a list
-    for name, value in params.items():
-        if member := simple[name]:
-            body[member] = value  # type: ignore[assignment]  # JSON, under fields that are written as they are
-    if request.stream:
-        body.update(endpoint.streaming)
-    return body
 
 
 def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:

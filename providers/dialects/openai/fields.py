@@ -24,7 +24,6 @@ from providers.dialects.shared.request_body import (
     RequestBody,
     check_limited_window,
     check_window,
-    member_of,
     plain,
     put_constraint,
     put_unknown,
@@ -57,19 +56,6 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
     if profile.with_forced_tool:
         made |= {name: _unless_forced(name, made[name]) for name in _EFFORTS if name in made}
     return made
-
-
-def members_of_writers(writers: Mapping[str, FieldWriter]) -> Mapping[str, str]:
-    """Return the members of the body that fields become as they are, whatever they hold, by field: "" for the behaviour
-    at the window's end where nothing is written of it. A limit of no tokens at all is left to its writer."""
-    members: dict[str, str] = {}
-    for name, put in writers.items():
-        if isinstance(put, partial) and put.func is _above_zero:
-            put = put.args[1]
-        member = "" if put in (_nothing, check_window, check_limited_window) and name == WINDOW else member_of(put)
-        if member is not None:
-            members[name] = member
-    return members
 
 
 def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:

@@ -55,7 +55,8 @@ def _name(tool: JsonObject) -> str:
 def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
     if (kind := tool.get("type")) != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
-    tool = without_markers(tool, profile, draft.dropped)
+    if kind != "function" or len(tool) != 2 or "function" not in tool:
+        tool = without_markers(tool, profile, draft.dropped)
     if not profile.bare_parameters and isinstance(function := tool.get("function"), dict):
         typed = with_properties(function)
         tool = tool if typed is function else {**tool, "function": typed}

@@ -128,11 +128,6 @@ def _write_member(path: str, draft: RequestBody, value: object) -> None:
     draft.body[path] = cast(JsonValue, value)
 
 
-def member_of(put: FieldWriter) -> str | None:
-    """Return the member of the body that a writer sets to any value as it is; None for a writer that does more."""
-    return put.args[0] if isinstance(put, partial) and put.func is _write_member else None
-
-
 def unless_neutral(name: str, put: FieldWriter) -> FieldWriter:
     """Leave out a value that asks for nothing."""
 

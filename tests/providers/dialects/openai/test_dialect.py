@@ -7,20 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 import orjson
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from providers.dialect import UpstreamRequest
-from providers.dialects.openai.dialect import _endpoint, _simple_body
 from providers.failure import Refusal
 from providers.json_types import JsonObject
-from providers.request_fields import WINDOW
-from providers.target import Target
-from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, Prompt, TextPrompt, UnifiedRequest
+from providers.unified_request import LogprobsWanted, Operation, Params
 from tests.providers.dialects.openai.kit import (
     DIALECT,
-    ROWS,
     body_of,
     chat,
     completion,
@@ -173,63 +165,3 @@ def test_requests_do_not_change_what_is_compiled() -> None:
     changed = replace(chat(stream=True), extra_params={"usage": {"include": False}, "provider": {"sort": "price"}})
     DIALECT.encode(replace(changed, unknown={"reasoning": {"exclude": True}}), to)
     assert DIALECT.encode(chat(stream=True), to).body == first.body
-
-
-MEMBERS: dict[str, st.SearchStrategy[object]] = {
-    "max_tokens": st.sampled_from([0, 1, 9]),
-    "temperature": st.sampled_from([0, 0.5, 1.9]),
-    "top_p": st.sampled_from([0.0, 0.9, 1.0]),
-    "top_k": st.sampled_from([-1, 5]),
-    "n": st.sampled_from([1, 2]),
-    "seed": st.just(7),
-    "stop": st.just(("a",)),
-    "presence_penalty": st.sampled_from([0, 1.5]),
-    "user": st.sampled_from(["u", "u" * 80]),
-    "store": st.booleans(),
-    "reasoning_effort": st.sampled_from(["low", "none"]),
-    "service_tier": st.sampled_from(["auto", "flex"]),
-    "suffix": st.just("s"),
-    "images": st.just((("data:image/png;base64,AAAA",),)),
-    "tools": st.just([TOOL]),
-    "tool_choice": st.sampled_from(["none", "required"]),
-    "response_format": st.just({"type": "json_object"}),
-    "context_length_exceeded_behavior": st.sampled_from(["error", "truncate"]),
-}
-PROMPTS: st.SearchStrategy[Prompt] = st.sampled_from(
-    [
-        ChatPrompt(({"role": "system", "content": "s"}, {"role": "user", "content": "u"}), plain=True),
-        ChatPrompt(({"role": "developer", "content": "d"}, {"role": "user", "content": "u"})),
-        TextPrompt(("p",)),
-    ]
-)
-
-
-def outcome(request: UnifiedRequest, to: Target) -> UpstreamRequest | str:
-    """The call of a request, or why there is none."""
-    try:
-        return DIALECT.encode(request, to)
-    except Refusal as refusal:
-        return f"{refusal.param} {refusal.code} {refusal.message}"
-
-
-@given(st.data(), st.sampled_from(ROWS), PROMPTS, st.fixed_dictionaries({}, optional=MEMBERS), st.booleans())
-def test_a_body_made_at_once_is_that_of_the_fields_writers(
-    data: st.DataObject, row: str, prompt: Prompt, params: Params, stream: bool
-) -> None:
-    injected = data.draw(st.sampled_from([frozenset(), frozenset(params), frozenset({WINDOW})]))
-    unknown = data.draw(st.sampled_from([None, {"top_a": 1}]))
-    operation = Operation.CHAT if isinstance(prompt, ChatPrompt) else Operation.COMPLETIONS
-    request = UnifiedRequest(operation, "v/m", prompt, params, stream, injected=injected, unknown=unknown)
-    to = target(row)
-    quick = outcome(request, to)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("providers.dialects.openai.dialect._simple_body", lambda request, endpoint: None)
-        assert quick == outcome(request, to)
-
-
-def test_most_vendors_take_the_usual_fields_as_they_are() -> None:
-    params: Params = {"temperature": 0.5, "max_tokens": 9, WINDOW: "error"}
-    made = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt((), plain=True), params, injected=frozenset({WINDOW}))
-    quick = [row for row in ROWS if _simple_body(made, _endpoint(made, target(row))) is not None]
-    assert len(quick) > len(ROWS) / 3
-    assert {"openai_compatible", "vllm"} <= {*quick}
