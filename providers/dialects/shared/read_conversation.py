@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from providers.adaptation.file_data import with_data_url
+from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
     CITED,
     CONTINUING,
@@ -26,6 +26,7 @@ from providers.conversation import (
     Media,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
     Role,
     Text,
@@ -45,9 +46,6 @@ MAX_DEPTH = 64
 CACHE = "cache_control"
 """The advisory field of messages and parts, as it is named in `x-dragoman-dropped`."""
 
-_TYPE_NAMES = ("mime_type", "media_type", "mimeType", "format")
-"""Members in which clients name the type of media at an address; `format` is LiteLLM's."""
-
 _BAD = "invalid_value"
 
 _ROLES: Mapping[JsonValue, Role] = {
@@ -62,29 +60,17 @@ _ROLES: Mapping[JsonValue, Role] = {
 # Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
 # whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
 _KNOWN = frozenset(
-    {
-        "role",
-        "content",
-        "refusal",
-        "tool_calls",
-        "function_call",
-        "tool_call_id",
-        "name",
-        "is_error",
-        "reasoning",
-        "reasoning_content",
-        "reasoning_details",
-        "reasoning_signature",
-        "thinking_blocks",
-        "extra_content",
-        "cache_control",
-        "images",
-    }
+    {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
+    | {"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"}
+    | {"extra_content", "cache_control"}
     | DESCRIBING
     | CITED
 )
 _SILENT = _KNOWN - CITED
 """Fields of a turn of the model that are read, or left out in silence."""
+
+_PLAIN = frozenset({"role", "content", "tool_calls"})
+_BESIDE_CALL = frozenset({"custom", "extra_content", CACHE})
 
 
 def read_conversation(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[Turn]:
@@ -92,15 +78,71 @@ def read_conversation(messages: Iterable[JsonValue], param: str = "messages") ->
 
     Raises Refusal for a message that makes no sense, and for a member that no vendor takes.
     """
+    for position, read in enumerate(read_messages(messages, param)):
+        yield read.turn(param, position) if isinstance(read, PlainMessage) else read
+
+
+def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[PlainMessage | Turn]:
+    """Yield each message as it is, if it is a plain one, and as the turn that `read_conversation` yields otherwise.
+    Raises Refusal as that does."""
     for position, message in enumerate(messages):
-        if isinstance(message, dict) and len(message) == 2:
-            # A role and a text, as nearly every message.
-            given, content = message.get("role"), message.get("content")
-            role = _ROLES.get(given) if isinstance(given, str) else None
-            if role is not None and role != "tool" and isinstance(content, str):
-                yield Turn(role, (Text(content),) if content else (), None, None, param, position)
-                continue
-        yield _MessageReader(Turn("user", (), param=param, position=position)).read(message)
+        plain = _plain(message) if isinstance(message, dict) else None
+        if plain is None:
+            yield _MessageReader(Turn("user", (), None, None, param, position)).read(message)
+        else:
+            yield plain
+
+
+def _plain(message: JsonObject) -> PlainMessage | None:
+    """Return a message that the fields of `PlainMessage` hold completely; `None` for any other message."""
+    given, text = message.get("role"), message.get("content")
+    role = _ROLES.get(given) if isinstance(given, str) else None
+    if role == "assistant":
+        return _plain_turn(message)
+    if role is None or not isinstance(text, str):
+        return None
+    if role != "tool":
+        return PlainMessage(role, text) if len(message) == 2 else None
+    call_id = message.get("tool_call_id")
+    if len(message) == 3 and isinstance(call_id, str) and given == "tool":
+        return PlainMessage(role, text, (), call_id)
+    return None
+
+
+def _plain_turn(message: JsonObject) -> PlainMessage | None:
+    """Return a message of the model that is a text and calls of functions; `None` for any other message."""
+    text, listed = message.get("content"), message.get("tool_calls")
+    if len(message) > 1 + ("content" in message) + ("tool_calls" in message) and _says_more(message):
+        return None
+    if text is None:
+        text = ""
+    if not isinstance(text, str) or not (listed is None or isinstance(listed, list)):
+        return None
+    calls: list[ToolUse] = []
+    for given in listed or ():
+        call = _plain_call(given)
+        if call is None:
+            return None
+        calls.append(call)
+    return PlainMessage("assistant", text, calls)
+
+
+def _says_more(message: JsonObject) -> bool:
+    """Return whether a message of the model has a value in a further field. OpenAI's clients repeat a response with the
+    fields that it left empty."""
+    return any([value is not None and value != [] for name, value in message.items() if name not in _PLAIN])
+
+
+def _plain_call(call: JsonValue) -> ToolUse | None:
+    """Return a call of a function without anything besides; `None` for any other call."""
+    if not isinstance(call, dict) or not _BESIDE_CALL.isdisjoint(call):
+        return None
+    function, identity = call.get("function"), call.get("id")
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(identity, str) or not isinstance(name, str):
+        return None
+    arguments = _arguments(function)
+    return None if arguments is None else ToolUse(identity, name, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +280,7 @@ class _MessageReader:
         scheme, found, _ = url.partition("://")
         if not found or scheme.lower() not in ("https", "http", "gs", "s3"):
             raise self.turn.refusal(f"has {what} that is neither an address nor a data URI in base64")
-        return Address(url, _media_type(holders))
+        return Address(url, named_type(holders))
 
     def _refusal(self, message: JsonObject) -> list[Part]:
         refusal = message.get("refusal")
@@ -297,7 +339,10 @@ def _arguments(function: JsonObject) -> JsonObject | None:
     elif given is None:
         value = {}
     arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
-    return None if nests_deeper(arguments, MAX_DEPTH) else arguments
+    for argument in arguments.values():
+        if isinstance(argument, dict | list):
+            return None if nests_deeper(arguments, MAX_DEPTH) else arguments
+    return arguments
 
 
 def _marker(part: JsonObject) -> JsonObject | None:
@@ -312,19 +357,10 @@ def _object(value: JsonValue) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _media_type(holders: Iterable[JsonValue]) -> str | None:
-    """Return the media type that a client names beside an address."""
-    for holder in holders:
-        for name in _TYPE_NAMES if isinstance(holder, dict) else ():
-            said = holder.get(name) if isinstance(holder, dict) else None
-            if isinstance(said, str) and "/" in said:
-                said = said.lower()
-                return "image/jpeg" if said == "image/jpg" else said
-    return None
-
-
 def _thinking_first(parts: list[Part]) -> list[Part]:
     """Return the parts in the order that vendors demand."""
+    if len(parts) < 2:
+        return parts
     thinking = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
     others = [part for part in parts if not isinstance(part, Thinking | RedactedThinking)]
     return [*thinking, *others]
@@ -340,15 +376,6 @@ def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
             marked = part if part.cache is not None else replace(part, cache=marker)
             return [*parts[:place], marked, *parts[place + 1 :]]
     return parts
-
-
-def data_uri(url: str) -> tuple[str, str]:
-    """Return media type and base64 data of a data URI; two empty strings for anything else."""
-    head, _, data = url.partition(",")
-    scheme, _, rest = head.partition(":")
-    media, *parameters = rest.split(";")
-    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
-    return (media.lower(), data) if good else ("", "")
 
 
 _PARTS: Mapping[str, Callable[[_MessageReader, JsonObject], Part]] = {

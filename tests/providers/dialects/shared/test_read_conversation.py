@@ -29,7 +29,7 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_conversation import data_uri, read_conversation
+from providers.dialects.shared.read_conversation import read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.support.cpu_growth import growth
@@ -326,22 +326,6 @@ def test_a_hundred_thousand_parts_are_read_in_linear_time() -> None:
     assert isinstance(second.parts[0], Thinking)
     assert len(second.parts[0].text) == 1_000_000
     assert len(third.parts) == 105_000
-
-
-@looped(
-    ("url", "found"),
-    [
-        ("data:image/PNG;base64,AA==", ("image/png", "AA==")),
-        ("DATA:application/pdf;name=a.pdf;base64,AA==", ("application/pdf", "AA==")),
-        ("data:image/png,AA", ("", "")),
-        ("data:image/png;base64,", ("", "")),
-        ("data:image/png;base64;charset=x,AA==", ("", "")),
-        ("https://example.org/a,b", ("", "")),
-        ("", ("", "")),
-    ],
-)
-def test_a_data_uri_is_its_type_and_its_data(url: str, found: tuple[str, str]) -> None:
-    assert data_uri(url) == found
 
 
 @looped("given", ["{bad", "[1]", '"x"', "null", 7])
