@@ -51,15 +51,28 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
     match part:
         case Text(text, cache):
             return _marked({"type": "text", "text": text}, cache) if text and not text.isspace() else None
-        case ToolUse(identity, name, given):
-            made: JsonObject = {"type": "tool_use", "id": fit_call_id(identity, CALL_ID)}
-            return _marked({**made, "name": names.used(name), "input": given}, part.cache)
+        case ToolUse():
+            return _marked(call_block(part, names), part.cache)
         case ToolResult():
             return _result(turn, part, names)
         case Thinking() | RedactedThinking():
             return _thought(part)
         case _:
             return _media(turn, part)
+
+
+def call_block(call: ToolUse, names: ToolNames) -> JsonObject:
+    """Return the block of a call, without its cache marker."""
+    identity, name = fit_call_id(call.id, CALL_ID), names.used(call.name)
+    return {"type": "tool_use", "id": identity, "name": name, "input": call.arguments}
+
+
+def text_result(call_id: str, text: str | None) -> JsonObject:
+    """Return the block of a result that is a text, or nothing."""
+    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(call_id, CALL_ID)}
+    if text is not None:
+        block["content"] = text
+    return block
 
 
 def _thought(part: Thinking | RedactedThinking) -> JsonObject | None:
@@ -195,7 +208,7 @@ def _decoded(turn: Turn, data: str) -> str:
 
 def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
     """Return the result of a call; a marker on a part inside stands for one behind the whole result."""
-    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(part.call_id, CALL_ID)}
+    block = text_result(part.call_id, None)
     made = [inner for each in part.parts if (inner := block_of(turn, each, names)) is not None]
     inner_marks = [mark for inner in made if isinstance(mark := inner.get("cache_control"), dict)]
     content = [{name: value for name, value in inner.items() if name != "cache_control"} for inner in made]
