@@ -8,8 +8,9 @@ pages of the Gemini API; pydantic-ai 2.68.0 `models/google` on media in results 
 back, November 2026.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import cast
 
 from providers.conversation import (
@@ -19,7 +20,9 @@ from providers.conversation import (
     Image,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
+    Role,
     Text,
     Thinking,
     ToolResult,
@@ -37,8 +40,9 @@ from providers.dialects.gemini.media import (
     sound_part,
 )
 from providers.dialects.gemini.tools import GeminiToolNames
-from providers.dialects.shared.read_conversation import CACHE, read_conversation
+from providers.dialects.shared.read_conversation import CACHE, read_messages
 from providers.dialects.shared.thought_signatures import (
+    MARKS,
     SKIPPED,
     Service,
     SignedId,
@@ -47,6 +51,7 @@ from providers.dialects.shared.thought_signatures import (
     unpack_call_id,
 )
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 _RESOLUTIONS: Mapping[str, str] = {
@@ -54,6 +59,7 @@ _RESOLUTIONS: Mapping[str, str] = {
     "high": "MEDIA_RESOLUTION_HIGH",
     "original": "MEDIA_RESOLUTION_HIGH",
 }
+_ROLES: Mapping[Role, str] = {"user": "user", "assistant": "model"}
 _THINKING = "thinking"
 _BAD = "invalid_value"
 
@@ -68,7 +74,7 @@ class GeminiWire:
     files: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _MadeCall:
     """A call of the conversation: its name and id on the wire, and its position among all calls."""
 
@@ -129,25 +135,53 @@ class GeminiConversation:
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         listed = [*messages]
-        for message, turn in zip(listed, read_conversation(listed, self._param), strict=True):
-            self.dropped |= dict.fromkeys(turn.unsent)
-            if turn.role != "tool":
+        for position, (message, read) in enumerate(zip(listed, read_messages(listed, self._param), strict=True)):
+            role = read.role
+            if self._results and role != "tool":
                 self._give_results()
-            match turn.role:
-                case "system":
-                    self._instruction(turn)
-                case "user":
-                    self._add("user", self._parts(turn))
-                case "assistant":
-                    self._assistant(turn, parts_to_send_back(message))
-                case "tool":
-                    self._tool(turn)
+            if isinstance(read, PlainMessage):
+                self._plain(read, position)
+            else:
+                self._read(read, message)
         self._give_results()
         if not self.contents and self._instructions:
             # The vendor requires a turn to answer, so instructions without any become one.
             self.contents, self._instructions, self.folded = [_content("user", self._instructions)], [], True
         if not self.contents:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", _BAD)
+
+    def _read(self, turn: Turn, message: JsonValue) -> None:
+        """Translate a message that is not a plain one."""
+        self.dropped |= dict.fromkeys(turn.unsent)
+        match turn.role:
+            case "system":
+                self._instruction(turn)
+            case "user":
+                self._add("user", self._parts(turn))
+            case "assistant":
+                self._assistant(turn, parts_to_send_back(message))
+            case "tool":
+                self._tool(turn)
+
+    def _plain(self, message: PlainMessage, position: int) -> None:
+        """Translate a plain message, without its text if that is blank, which the vendor refuses."""
+        calls = message.calls
+        if message.role == "tool":
+            call = self._call_of(message.call_id, position)
+            self._put_result(call, {"output": message.text}, [])
+        elif calls and any([MARKS in call.id for call in calls]):
+            self._assistant(message.turn(self._param, position), [])
+        else:
+            parts: list[JsonValue] = [{"text": message.text}] if message.text.strip() else []
+            if calls:
+                made = [self._unsigned_call(call, call.id) for call in calls]
+                if self._wire.modern:
+                    made[0]["thoughtSignature"] = SKIPPED
+                parts += made
+            if message.role == "system":
+                self._instruct(parts)
+            else:
+                self._add(_ROLES[message.role], parts)
 
     @property
     def system(self) -> list[JsonValue]:
@@ -158,6 +192,9 @@ class GeminiConversation:
         parts = self._parts(turn)
         if any("text" not in part for part in parts):
             raise turn.refusal("is an instruction and may only hold text")
+        self._instruct(parts)
+
+    def _instruct(self, parts: Sequence[JsonValue]) -> None:
         self.folded = self.folded or bool(parts and self.contents)
         self._instructions += parts
 
@@ -216,20 +253,24 @@ class GeminiConversation:
         return found
 
     def _call(self, call: ToolUse, ids: SignedId, signatures: _Signatures) -> JsonObject:
-        name = self._names.used(call.name)
-        function: JsonObject = {"name": name, "args": call.arguments}
-        if self._wire.modern:
-            function["id"] = ids.id
-        part: JsonObject = {"functionCall": function}
+        part = self._unsigned_call(call, ids.id)
         given = signatures.of_calls.get(call.id) or signatures.of_calls.get(ids.id)
         # An id that carries a signature of the text before says that the call itself has none.
         signature = ids.signature or given or (None if ids.text_signature else fit_signature(call.signature))
         if signature and self._signed_here(ids):
             part["thoughtSignature"] = signature
         self._mark(call.cache)
-        self._count += 1
-        self._called[call.id] = _MadeCall(name, ids.id, self._count)
         return part
+
+    def _unsigned_call(self, call: ToolUse, identity: str) -> JsonObject:
+        """Return a call under the vendor's own id, without a signature, and note it for its result."""
+        name = self._names.used(call.name)
+        function: JsonObject = {"name": name, "args": call.arguments}
+        if self._wire.modern:
+            function["id"] = identity
+        self._count += 1
+        self._called[call.id] = _MadeCall(name, identity, self._count)
+        return {"functionCall": function}
 
     # Results ----------------------------------------------------------------------------------------------------------
 
@@ -238,11 +279,16 @@ class GeminiConversation:
             if isinstance(result, ToolResult):
                 self._result(turn, result)
 
-    def _result(self, turn: Turn, result: ToolResult) -> None:
-        call = self._called.get(result.call_id)
+    def _call_of(self, call_id: str, position: int) -> _MadeCall:
+        """Return the call that a result answers. Raises Refusal naming the message of the result."""
+        call = self._called.get(call_id)
         if call is None:
-            shown = result.call_id[:64]
-            raise turn.refusal(f"answers the call '{shown}', which no message before it makes", _BAD)
+            turn = Turn("tool", (), None, None, self._param, position)
+            raise turn.refusal(f"answers the call '{call_id[:64]}', which no message before it makes", _BAD)
+        return call
+
+    def _result(self, turn: Turn, result: ToolResult) -> None:
+        call = self._call_of(result.call_id, turn.position)
         self._mark(result.cache)
         texts = [part.text for part in result.parts if isinstance(part, Text)]
         media = [self._part(turn, part) for part in result.parts if not isinstance(part, Text)]
@@ -250,18 +296,19 @@ class GeminiConversation:
             self._mark(None if isinstance(part, OtherPart) else part.cache)
         within = [part for part in media if self._wire.modern and fits_result(part)]
         beside = [part for part in media if not (self._wire.modern and fits_result(part))]
-        response: JsonObject = {
-            "name": call.name,
-            "response": {"error" if result.failed else "output": "\n".join(texts)},
-        }
-        if within:
-            response["parts"] = cast(JsonValue, within)
-        if self._wire.modern:
-            response["id"] = call.id
-        self._results.append((call.number, {"functionResponse": response}))
+        self._put_result(call, {"error" if result.failed else "output": "\n".join(texts)}, within)
         if beside:
             self._after += [{"text": f"Files that '{call.name}' returned:"}, *beside]
             self.folded = True
+
+    def _put_result(self, call: _MadeCall, output: JsonObject, media: list[JsonObject]) -> None:
+        """Note a result for the next content with results."""
+        response: JsonObject = {"name": call.name, "response": output}
+        if media:
+            response["parts"] = cast(JsonValue, media)
+        if self._wire.modern:
+            response["id"] = call.id
+        self._results.append((call.number, {"functionResponse": response}))
 
     def _give_results(self) -> None:
         """Add one content with the results of the turn before, in the order of its calls: some models match by order.
@@ -270,7 +317,7 @@ class GeminiConversation:
         """
         if not self._results:
             return
-        self._results.sort(key=lambda result: result[0])
+        self._results.sort(key=itemgetter(0))
         self.contents.append(_content("user", [part for _, part in self._results]))
         self._results, self._open = [], None
         after, self._after = self._after, []
@@ -280,16 +327,15 @@ class GeminiConversation:
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
-    def _add(self, role: str, parts: Iterable[JsonObject]) -> None:
+    def _add(self, role: str, parts: Sequence[JsonValue]) -> None:
         """Add to the last content of the same role, or begin one; results have a content of their own."""
-        added: list[JsonValue] = [*parts]
-        if not added:
+        if not parts:
             return
         held = self._open["parts"] if self._open is not None and self._open["role"] == role else None
         if isinstance(held, list):
-            held += added
+            held += parts
         else:
-            self._open = _content(role, added)
+            self._open = _content(role, [*parts])
             self.contents.append(self._open)
 
     def _parts(self, turn: Turn) -> list[JsonObject]:

@@ -20,6 +20,9 @@ MARK = "__thought__"
 TEXT_MARK = "__said__"
 """Separates an id from the signature of the text before its call, where older models put it."""
 
+MARKS = "__"
+"""The beginning of both marks. An id without it carries nothing."""
+
 SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The signature that the vendor documents for calls that its model did not make."""
 
@@ -65,6 +68,8 @@ def pack_call_id(
 
 def unpack_call_id(given: str) -> SignedId:
     """Return what an id carries; other vendors' ids have no signatures."""
+    if MARKS not in given:
+        return SignedId(given)
     for mark in (MARK, TEXT_MARK):
         own, found, rest = given.partition(mark)
         if found and _SIGNATURE.fullmatch(rest) and (signature := fit_signature(rest)):
