@@ -26,9 +26,7 @@ def read_parameters(function: JsonObject) -> JsonObject:
     Vendors refuse alternatives and references at its root: the properties of all of them are then the function's.
     """
     parameters = object_parameters(function)
-    if "$ref" in parameters or any(word in parameters for word in _COMBINED):
-        return _one_object(parameters)
-    return parameters
+    return parameters if _AT_ROOT.isdisjoint(parameters) else _one_object(parameters)
 
 
 def with_properties(function: JsonObject) -> JsonObject:
