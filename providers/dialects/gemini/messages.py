@@ -206,9 +206,9 @@ class GeminiConversation:
             # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
             self._add("model", content)
             return
-        signatures = self._signatures(turn)
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
         signed = [unpack_call_id(call.id) for call in calls]
+        signatures = self._signatures(turn, {*[call.id for call in calls], *[ids.id for ids in signed]})
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
         if parts and self._wire.modern and "thoughtSignature" not in parts[0]:
             # The vendor demands one on the first call of a turn, whoever made it.
@@ -233,9 +233,9 @@ class GeminiConversation:
         """Return whether the service at hand made an id's signature, as far as the id says."""
         return ids.service in (None, self._wire.service)
 
-    def _signatures(self, turn: Turn) -> _Signatures:
+    def _signatures(self, turn: Turn, ids: set[str]) -> _Signatures:
+        """Return the signatures of a turn whose calls have these ids, those that carry a signature without it too."""
         found = _Signatures(of_text=text_signature_for(self._wire.service, turn.text_signature))
-        ids = {own for part in turn.parts if isinstance(part, ToolUse) for own in (part.id, unpack_call_id(part.id).id)}
         for part in turn.parts:
             match part:
                 case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:

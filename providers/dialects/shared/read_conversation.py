@@ -95,11 +95,12 @@ def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Ite
 
 def _plain(message: JsonObject) -> PlainMessage | None:
     """Return a message that the fields of `PlainMessage` hold completely; `None` for any other message."""
-    given, text = message.get("role"), message.get("content")
+    given = message.get("role")
     role = _ROLES.get(given) if isinstance(given, str) else None
     if role == "assistant":
         return _plain_turn(message)
-    if role is None or not isinstance(text, str):
+    text = _only_text(message.get("content"))
+    if role is None or text is None:
         return None
     if role != "tool":
         return PlainMessage(role, text) if len(message) == 2 else None
@@ -111,12 +112,11 @@ def _plain(message: JsonObject) -> PlainMessage | None:
 
 def _plain_turn(message: JsonObject) -> PlainMessage | None:
     """Return a message of the model that is a text and calls of functions; `None` for any other message."""
-    text, listed = message.get("content"), message.get("tool_calls")
+    content, listed = message.get("content"), message.get("tool_calls")
     if len(message) > 1 + ("content" in message) + ("tool_calls" in message) and _says_more(message):
         return None
-    if text is None:
-        text = ""
-    if not isinstance(text, str) or not (listed is None or isinstance(listed, list)):
+    text = "" if content is None else _only_text(content)
+    if text is None or not (listed is None or isinstance(listed, list)):
         return None
     calls: list[ToolUse] = []
     for given in listed or ():
@@ -125,6 +125,13 @@ def _plain_turn(message: JsonObject) -> PlainMessage | None:
             return None
         calls.append(call)
     return PlainMessage("assistant", text, calls)
+
+
+def _only_text(content: JsonValue) -> str | None:
+    """Return a content that is one text; `None` for any other content."""
+    if isinstance(content, list) and len(content) == 1 and isinstance(part := content[0], dict):
+        content = part.get("text") or None if len(part) == 2 and part.get("type") == "text" else None
+    return content if isinstance(content, str) else None
 
 
 def _says_more(message: JsonObject) -> bool:
@@ -304,6 +311,8 @@ class _MessageReader:
         return made
 
     def _call(self, call: JsonValue) -> ToolUse:
+        if (plain := _plain_call(call)) is not None:
+            return plain
         if isinstance(call, dict) and isinstance(custom := call.get("custom"), dict):
             text = custom.get("input")
             given = text if isinstance(text, str) else ""

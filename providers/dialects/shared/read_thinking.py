@@ -61,6 +61,8 @@ def thinking_block(block: JsonObject) -> Part:
 def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[Part]:
     """Return the parts of a turn in the order in which they came, as far as the thoughts tell: the texts are cut where
     a thought came between."""
+    if not thoughts:
+        return [*said, *calls]
     parts: list[Part] = []
     place = offset = told = called = 0
     for thought in thoughts:
