@@ -216,12 +216,14 @@ class Turn:
 @record
 class PlainMessage:
     """A message that holds a text, calls of functions or a result that is a text, and nothing else, as nearly every
-    message of an agent's conversation. `call_id` is the id of the call that a result answers."""
+    message of an agent's conversation. `call_id` is the id of the call that a result answers. `thinking` is Thinking
+    and RedactedThinking that came before the text and the calls."""
 
     role: Role
     text: str
     calls: Sequence[ToolUse] = ()
     call_id: str = ""
+    thinking: Sequence["Part"] = ()
 
     def turn(self, param: str, position: int) -> Turn:
         """Return the message as a turn; `param` and `position` name it in errors."""
@@ -229,6 +231,6 @@ class PlainMessage:
         if self.role == "tool":
             texts = (Text(self.text),) if self.text else ()
             parts = (ToolResult(self.call_id, texts),)
-        elif self.calls:
-            parts = (*parts, *self.calls)
+        elif self.calls or self.thinking:
+            parts = (*self.thinking, *parts, *self.calls)
         return Turn(self.role, parts, None, None, param, position)

@@ -56,7 +56,7 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
         case ToolResult():
             return _result(turn, part, names)
         case Thinking() | RedactedThinking():
-            return _thought(part)
+            return thinking_block(part)
         case _:
             return _media(turn, part)
 
@@ -75,7 +75,8 @@ def text_result(call_id: str, text: str | None) -> JsonObject:
     return block
 
 
-def _thought(part: Thinking | RedactedThinking) -> JsonObject | None:
+def thinking_block(part: Part) -> JsonObject | None:
+    """Return the block of thinking; `None` if it is not signed by Claude."""
     match part:
         case Thinking(text, str(signature), form) if form == CLAUDE_FORMAT:
             return {"type": "thinking", "thinking": text, "signature": signature}
@@ -115,9 +116,9 @@ def is_lost_thinking(part: Part) -> bool:
     """Return whether a part is thinking without Claude's signature, which is lost here."""
     match part:
         case Thinking(text, signature):
-            return bool(text or signature) and _thought(part) is None
+            return bool(text or signature) and thinking_block(part) is None
         case RedactedThinking():
-            return _thought(part) is None
+            return thinking_block(part) is None
         case _:
             return False
 

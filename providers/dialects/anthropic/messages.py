@@ -17,6 +17,7 @@ from providers.dialects.anthropic.blocks import (
     is_thinking,
     repeated_blocks,
     text_result,
+    thinking_block,
 )
 from providers.dialects.anthropic.cache_markers import MARKER
 from providers.dialects.anthropic.tools import ToolNames
@@ -65,10 +66,8 @@ class Conversation:
         blank = not text or text.isspace()
         if message.role == "tool":
             self._turn("user", [text_result(message.call_id, None if blank else text)])
-        elif message.calls:
-            blocks: list[JsonValue] = [] if blank else [{"type": "text", "text": text}]
-            blocks += [call_block(call, self._names) for call in message.calls]
-            self._turn("assistant", blocks)
+        elif message.calls or message.thinking:
+            self._turn("assistant", self._plain_blocks(message, "" if blank else text))
         elif blank:
             return
         elif message.role == "system":
@@ -76,6 +75,20 @@ class Conversation:
             self._instructions.append([{"type": "text", "text": text}])
         else:
             self._turn(message.role, text)
+
+    def _plain_blocks(self, message: PlainMessage, text: str) -> Content:
+        blocks: list[JsonObject] = []
+        for thought in message.thinking:
+            block = thinking_block(thought)
+            if block is not None:
+                blocks.append(block)
+                self.thinks = True
+            elif is_lost_thinking(thought):
+                self.dropped.append("thinking")
+        if text:
+            blocks.append({"type": "text", "text": text})
+        blocks += [call_block(call, self._names) for call in message.calls]
+        return as_text_or_blocks(blocks)
 
     def _read(self, turn: Turn, message: JsonValue) -> None:
         """Translate a message of any other form."""

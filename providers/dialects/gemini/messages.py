@@ -9,12 +9,11 @@ back, November 2026.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import cast
 
 from providers.conversation import (
-    GEMINI_FORMAT,
     Audio,
     Document,
     Image,
@@ -46,8 +45,9 @@ from providers.dialects.shared.thought_signatures import (
     SKIPPED,
     Service,
     SignedId,
+    TurnSignatures,
     fit_signature,
-    text_signature_for,
+    turn_signatures,
     unpack_call_id,
 )
 from providers.failure import Refusal
@@ -81,17 +81,6 @@ class _MadeCall:
     name: str
     id: str
     number: int
-
-
-@dataclass(slots=True)
-class _Signatures:
-    """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
-    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
-
-    of_calls: dict[str, str] = field(default_factory=dict)
-    of_text: str | None = None
-    loose: list[str] = field(default_factory=list)
-    left_out: bool = False
 
 
 class GeminiConversation:
@@ -169,16 +158,11 @@ class GeminiConversation:
         if message.role == "tool":
             call = self._call_of(message.call_id, position)
             self._put_result(call, {"output": message.text}, [])
-        elif calls and any([MARKS in call.id for call in calls]):
-            self._assistant(message.turn(self._param, position), [])
         else:
-            parts: list[JsonValue] = [{"text": message.text}] if message.text.strip() else []
-            if calls:
-                made = [self._unsigned_call(call, call.id) for call in calls]
-                if self._wire.modern:
-                    made[0]["thoughtSignature"] = SKIPPED
-                parts += made
-            if message.role == "system":
+            parts: list[JsonObject] = [{"text": message.text}] if message.text.strip() else []
+            if calls or message.thinking:
+                self._say(parts, calls, turn_signatures(self._wire.service, message.thinking, calls), [])
+            elif message.role == "system":
                 self._instruct(parts)
             else:
                 self._add(_ROLES[message.role], parts)
@@ -201,27 +185,32 @@ class GeminiConversation:
     # Turns of the model -----------------------------------------------------------------------------------------------
 
     def _assistant(self, turn: Turn, own: list[JsonObject]) -> None:
-        content = self._parts(turn)
-        if not own and turn.text_signature is None and len(content) == len(turn.parts):
-            # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
-            self._add("model", content)
-            return
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
+        signatures = turn_signatures(self._wire.service, turn.parts, calls, turn.text_signature)
+        self._say(self._parts(turn), calls, signatures, own)
+
+    def _say(
+        self, content: list[JsonObject], calls: Sequence[ToolUse], signatures: TurnSignatures, own: list[JsonObject]
+    ) -> None:
+        """Add a turn of the model, with its calls and what it signed."""
+        if not own and signatures.none and all([MARKS not in call.id and call.signature is None for call in calls]):
+            # As nearly every turn.
+            if signatures.left_out:
+                self.dropped[_THINKING] = None
+            self._add("model", [*content, *self._unsigned_calls(calls)])
+            return
         signed = [unpack_call_id(call.id) for call in calls]
-        signatures = self._signatures(turn, {*[call.id for call in calls], *[ids.id for ids in signed]})
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
+        loose = signatures.loose
         if parts and self._wire.modern and "thoughtSignature" not in parts[0]:
-            # The vendor demands one on the first call of a turn, whoever made it.
-            loose = signatures.loose.pop(0) if signatures.loose else None
-            parts[0]["thoughtSignature"] = loose or SKIPPED
+            parts[0]["thoughtSignature"] = loose[0] if loose else SKIPPED
+            loose = loose[1:]
         before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
         signed_here = all(map(self._signed_here, signed))
-        if not signed_here:
-            signatures.of_text = None
         if own and not (calls and signed_here):
             # The vendor needs them between calls only, and they may be the other service's.
             self.dropped[GOOGLE_PARTS], own = None, []
-        text_signature = before or signatures.of_text or next(iter(signatures.loose), None)
+        text_signature = before or (signed_here and signatures.of_text) or next(iter(loose), None)
         last = next((part for part in reversed(content) if "text" in part), None)
         if text_signature and last is not None:
             last["thoughtSignature"] = text_signature
@@ -230,40 +219,28 @@ class GeminiConversation:
         self._add("model", [*own, *content, *parts])
 
     def _signed_here(self, ids: SignedId) -> bool:
-        """Return whether the service at hand made an id's signature, as far as the id says."""
         return ids.service in (None, self._wire.service)
 
-    def _signatures(self, turn: Turn, ids: set[str]) -> _Signatures:
-        """Return the signatures of a turn whose calls have these ids, those that carry a signature without it too."""
-        found = _Signatures(of_text=text_signature_for(self._wire.service, turn.text_signature))
-        for part in turn.parts:
-            match part:
-                case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:
-                    if call_id in ids and (signature := fit_signature(data)):
-                        found.of_calls[str(call_id)] = signature
-                    elif signature := text_signature_for(self._wire.service, data):
-                        found.loose.append(signature)
-                case Thinking(_, given, whose) if whose == GEMINI_FORMAT and given:
-                    if signature := text_signature_for(self._wire.service, given):
-                        found.loose.append(signature)
-                case Thinking() | RedactedThinking():
-                    found.left_out = True
-                case _:
-                    pass
-        return found
-
-    def _call(self, call: ToolUse, ids: SignedId, signatures: _Signatures) -> JsonObject:
+    def _call(self, call: ToolUse, ids: SignedId, signatures: TurnSignatures) -> JsonObject:
         part = self._unsigned_call(call, ids.id)
         given = signatures.of_calls.get(call.id) or signatures.of_calls.get(ids.id)
         # An id that carries a signature of the text before says that the call itself has none.
         signature = ids.signature or given or (None if ids.text_signature else fit_signature(call.signature))
         if signature and self._signed_here(ids):
             part["thoughtSignature"] = signature
-        self._mark(call.cache)
         return part
+
+    def _unsigned_calls(self, calls: Sequence[ToolUse]) -> list[JsonObject]:
+        """Return the calls of a turn that brought no signatures."""
+        parts = [self._unsigned_call(call, call.id) for call in calls]
+        if parts and self._wire.modern:
+            # The vendor demands one on the first call of a turn, whoever made it.
+            parts[0]["thoughtSignature"] = SKIPPED
+        return parts
 
     def _unsigned_call(self, call: ToolUse, identity: str) -> JsonObject:
         """Return a call under the vendor's own id, without a signature, and note it for its result."""
+        self._mark(call.cache)
         name = self._names.used(call.name)
         function: JsonObject = {"name": name, "args": call.arguments}
         if self._wire.modern:

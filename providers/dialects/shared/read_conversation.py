@@ -9,9 +9,7 @@ November 2026.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-
-import orjson
+from dataclasses import replace
 
 from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
@@ -37,11 +35,10 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_thinking import google_signature, in_order, thinking_block, thinking_of
-from providers.json_types import JsonObject, JsonValue, nests_deeper
-
-MAX_DEPTH = 64
-"""Levels of a call's arguments, as many as a client's whole request may have."""
+from providers.dialects.shared.read_thinking import came_after, google_signature, in_order, thinking_block, thinking_of
+from providers.dialects.shared.tool_definitions import read_arguments
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
 
 CACHE = "cache_control"
 """The advisory field of messages and parts, as it is named in `x-dragoman-dropped`."""
@@ -57,19 +54,22 @@ _ROLES: Mapping[JsonValue, Role] = {
     "function": "tool",
 }
 
+_THINKING = frozenset({"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"})
+"""Fields of a turn of the model that hold its thinking."""
+
 # Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
 # whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
 _KNOWN = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
-    | {"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"}
     | {"extra_content", "cache_control"}
+    | _THINKING
     | DESCRIBING
     | CITED
 )
 _SILENT = _KNOWN - CITED
 """Fields of a turn of the model that are read, or left out in silence."""
 
-_PLAIN = frozenset({"role", "content", "tool_calls"})
+_PLAIN = _THINKING | {"role", "content", "tool_calls"}
 _BESIDE_CALL = frozenset({"custom", "extra_content", CACHE})
 
 
@@ -111,10 +111,15 @@ def _plain(message: JsonObject) -> PlainMessage | None:
 
 
 def _plain_turn(message: JsonObject) -> PlainMessage | None:
-    """Return a message of the model that is a text and calls of functions; `None` for any other message."""
+    """Return a message of the model that is thinking, a text and calls of functions; `None` for any other message."""
     content, listed = message.get("content"), message.get("tool_calls")
-    if len(message) > 1 + ("content" in message) + ("tool_calls" in message) and _says_more(message):
-        return None
+    thinking: list[Part] = []
+    if len(message) > 1 + ("content" in message) + ("tool_calls" in message):
+        if _says_more(message):
+            return None
+        thinking = thinking_of(message)
+        if any([came_after(thought) != (0, 0) for thought in thinking]):
+            return None
     text = "" if content is None else _only_text(content)
     if text is None or not (listed is None or isinstance(listed, list)):
         return None
@@ -124,7 +129,7 @@ def _plain_turn(message: JsonObject) -> PlainMessage | None:
         if call is None:
             return None
         calls.append(call)
-    return PlainMessage("assistant", text, calls)
+    return PlainMessage("assistant", text, calls, thinking=thinking)
 
 
 def _only_text(content: JsonValue) -> str | None:
@@ -148,11 +153,11 @@ def _plain_call(call: JsonValue) -> ToolUse | None:
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(function, dict) or not isinstance(identity, str) or not isinstance(name, str):
         return None
-    arguments = _arguments(function)
+    arguments = read_arguments(function)
     return None if arguments is None else ToolUse(identity, name, arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _MessageReader:
     """Reads one message; `turn` is a turn without parts, for errors."""
 
@@ -176,6 +181,9 @@ class _MessageReader:
                 said = [*_thinking_first(parts), *self._refusal(message)] or self._transcript(message)
                 parts = in_order(thinking_of(message), said, self._calls(message))
         name = message.get("name")
+        records: tuple[str, ...] = ()
+        if role == "assistant" and not _SILENT.issuperset(message):
+            records = tuple([each for each in message if each not in _SILENT and message[each]])
         return Turn(
             role,
             tuple(_marked(parts, _object(message.get(CACHE)))),
@@ -183,13 +191,13 @@ class _MessageReader:
             google_signature(message),
             self.turn.param,
             self.turn.position,
-            tuple([each for each in message if each not in _SILENT and message[each]]) if role == "assistant" else (),
+            records,
         )
 
     def _check_members(self, message: JsonObject) -> None:
-        if len(message) <= 2 and "content" in message:
-            return
         free = message.get("role") == "assistant"
+        if free and CONTINUING.isdisjoint(message):
+            return
         for name, member in message.items():
             if member and name not in _KNOWN and not (free and name not in CONTINUING):
                 raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
@@ -320,7 +328,7 @@ class _MessageReader:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict):
             raise self.turn.refusal("has a tool call that is not a function's")
-        arguments = _arguments(function)
+        arguments = read_arguments(function)
         if arguments is None:
             raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _BAD)
         return ToolUse(
@@ -330,28 +338,6 @@ class _MessageReader:
             google_signature(call),
             cache=_object(call.get(CACHE)),
         )
-
-
-def _arguments(function: JsonObject) -> JsonObject | None:
-    """Return a call's arguments; None where they have more than MAX_DEPTH levels.
-
-    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
-    with the result that says so, and vendors take objects only.
-    """
-    given = function.get("arguments")
-    value = given
-    if isinstance(given, str):
-        try:
-            value = orjson.loads(given) if given.strip() else {}
-        except orjson.JSONDecodeError:
-            value = None
-    elif given is None:
-        value = {}
-    arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
-    for argument in arguments.values():
-        if isinstance(argument, dict | list):
-            return None if nests_deeper(arguments, MAX_DEPTH) else arguments
-    return arguments
 
 
 def _marker(part: JsonObject) -> JsonObject | None:
@@ -368,11 +354,7 @@ def _object(value: JsonValue) -> JsonObject | None:
 
 def _thinking_first(parts: list[Part]) -> list[Part]:
     """Return the parts in the order that vendors demand."""
-    if len(parts) < 2:
-        return parts
-    thinking = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
-    others = [part for part in parts if not isinstance(part, Thinking | RedactedThinking)]
-    return [*thinking, *others]
+    return sorted(parts, key=lambda part: not isinstance(part, Thinking | RedactedThinking))
 
 
 def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
