@@ -195,9 +195,9 @@ class GeminiConversation:
         """Add a turn of the model, with its calls and what it signed."""
         if not own and signatures.none and all([MARKS not in call.id and call.signature is None for call in calls]):
             # As nearly every turn.
+            self._add("model", [*content, *self._unsigned_calls(calls)])
             if signatures.left_out:
                 self.dropped[_THINKING] = None
-            self._add("model", [*content, *self._unsigned_calls(calls)])
             return
         signed = [unpack_call_id(call.id) for call in calls]
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]

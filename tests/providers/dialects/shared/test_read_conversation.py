@@ -20,6 +20,7 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
     Text,
     Thinking,
@@ -29,9 +30,11 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_conversation import read_conversation
+from providers.dialects.shared.read_conversation import read_conversation, read_messages
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.random_messages import complete_reader
+from tests.providers.dialects.random_messages import messages as random_messages
 from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 
@@ -303,6 +306,58 @@ def test_any_messages_are_read_or_refused(messages: list[object]) -> None:
         turns = list(read_conversation(given))
         assert [each.position for each in turns] == list(range(len(given)))
     assert orjson.dumps(given) == before
+
+
+@given(random_messages)
+def test_a_plain_message_is_read_as_the_complete_reader_reads_it(message: JsonObject) -> None:
+    quickly = read_or_refused(message)
+    with complete_reader():
+        assert read_or_refused(message) == quickly
+
+
+def read_or_refused(message: JsonObject) -> object:
+    """The turn of a message, or the words of its refusal."""
+    try:
+        return turn(message)
+    except Refusal as refusal:
+        return refusal.message
+
+
+PLAIN: JsonObject = {"role": "assistant", "content": "Hi.", "tool_calls": [CALL]}
+
+
+@looped(
+    "message",
+    [
+        {"role": "user", "content": "Hi."},
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}]},
+        {"role": "tool", "tool_call_id": "c1", "content": ""},
+        PLAIN,
+        {**PLAIN, "content": None},
+        {**PLAIN, "refusal": None, "annotations": [], "audio": None, "function_call": None},
+        {**PLAIN, "reasoning_content": "Hm."},
+    ],
+)
+def test_messages_of_agents_are_plain(message: JsonObject) -> None:
+    (read,) = read_messages([message])
+    assert isinstance(read, PlainMessage)
+
+
+@looped(
+    "message",
+    [
+        {"role": "user", "content": "Hi.", "name": "Anna"},
+        {"role": "user", "content": [{"type": "text", "text": ""}]},
+        {"role": "user", "content": [{"type": "text", "text": "Hi.", "cache_control": CACHE}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "", "is_error": True},
+        {**PLAIN, "cache_control": CACHE},
+        {**PLAIN, "tool_calls": [{**CALL, "cache_control": CACHE}]},
+        {**PLAIN, "reasoning_details": [{"type": "reasoning.text", "format": CLAUDE_FORMAT, "after": [1, 0]}]},
+    ],
+)
+def test_a_message_that_says_more_is_not_plain(message: JsonObject) -> None:
+    (read,) = read_messages([message])
+    assert isinstance(read, Turn)
 
 
 def many(count: int) -> list[JsonValue]:
