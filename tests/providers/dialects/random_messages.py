@@ -50,32 +50,32 @@ details = _together(
     st.sampled_from(["anthropic-claude-v1", "anthropic-claude-v1", "google-gemini-v1", "unknown", None]).map(
         lambda form: {"format": form}
     ),
-    fields(signature=[None, "QUJD"], id=["a", "b"], index=[0, 1], after=[[0, 0], [2, 0], [0, 1], "x"]),
+    st.sampled_from([None, [0, 0], [2, 0], [0, 1]]).map(lambda after: {"after": after}),
+    fields(signature=[None, "QUJD"], id=["a", "b"], index=[0, 1]),
 )
-of_model = _together(
-    fields(
-        refusal=[None, "", "no"],
-        annotations=[None, [], [{"type": "url_citation"}]],
-        audio=[None, {"transcript": "Hi."}],
-        function_call=[None, {"name": "f", "arguments": "{}"}],
-        name=[None, "", "Anna"],
-        reasoning_content=[None, "", "Hm."],
-        reasoning=[None, "Hm.", {"a": 1}],
-        reasoning_signature=["QUJD"],
-        thinking_blocks=[None, [], [{"type": "thinking", "thinking": "Hm.", "signature": "QUJD"}]],
-        content_blocks=[[], [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}]],
-        google_parts=[[], [{"executableCode": {"code": "1"}}]],
-        cache_control=[None, CACHE],
-        prefix=[False, True],
-        unheard_of=[None, [], 0, 1],
-    ),
-    st.one_of(st.just({}), st.just({}), st.builds(lambda listed: {"reasoning_details": listed}, st.lists(details))),
+thinking = st.one_of(
+    st.builds(lambda listed: {"reasoning_details": listed}, st.lists(details, min_size=1, max_size=3)),
+    fields(reasoning_content=[None, "", "Hm."], reasoning=[None, "Hm.", {"a": 1}], reasoning_signature=["QUJD"]),
+    st.just({"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "QUJD"}]}),
+)
+empty = fields(refusal=[None], annotations=[None, []], audio=[None], function_call=[None], name=[None])
+repeated = fields(
+    refusal=["", "no"],
+    annotations=[[{"type": "url_citation"}]],
+    audio=[{"transcript": "Hi."}],
+    function_call=[{"name": "f", "arguments": "{}"}],
+    name=["", "Anna"],
+    content_blocks=[[], [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}]],
+    google_parts=[[], [{"executableCode": {"code": "1"}}]],
+    cache_control=[None, CACHE],
+    prefix=[False, True],
+    unheard_of=[None, [], 0, 1],
 )
 turns = _together(
     st.just({"role": "assistant"}),
     st.one_of(st.just({}), st.builds(lambda content: {"content": content}, contents)),
     st.one_of(st.just({}), st.builds(lambda made: {"tool_calls": made}, st.lists(calls, max_size=3))),
-    st.one_of(st.just({}), st.just({}), of_model),
+    st.one_of(st.just({}), thinking, thinking, empty, _together(thinking, repeated)),
 )
 results = _together(
     st.builds(lambda given: {"role": "tool", "tool_call_id": given}, st.sampled_from(IDS)),
@@ -93,6 +93,9 @@ messages = st.one_of(turns, turns, results, others)
 @contextmanager
 def complete_reader() -> Iterator[None]:
     """Let no message be a plain one, so that the complete reader reads each."""
-    names = dict.fromkeys(("_plain", "_plain_call"), lambda message: None)
-    with mock.patch.multiple(read_conversation, **names):
+    none = mock.Mock(return_value=None)
+    with (
+        mock.patch.object(read_conversation, "_plain", none),
+        mock.patch.object(read_conversation, "_plain_call", none),
+    ):
         yield

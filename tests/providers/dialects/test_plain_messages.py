@@ -9,12 +9,14 @@ from providers.dialect import Dialect
 from providers.dialects.anthropic.dialect import AnthropicDialect
 from providers.dialects.gemini.dialect import GeminiDialect
 from providers.failure import Refusal
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.anthropic import kit as anthropic
 from tests.providers.dialects.gemini import kit as gemini
 from tests.providers.dialects.kit import chat_request
 from tests.providers.dialects.random_messages import complete_reader, messages
+from tests.support.cpu_growth import TIMES, growth
+from tests.support.looped import looped
 
 CLAUDE = AnthropicDialect()
 GEMINI = GeminiDialect()
@@ -45,3 +47,22 @@ def test_a_conversation_is_sent_as_the_complete_reader_reads_it(name: str, conve
     quickly = sent(dialect, target, params, conversation)
     with complete_reader():
         assert sent(dialect, target, params, conversation) == quickly
+
+
+def conversation_of(turns: int) -> list[JsonObject]:
+    """A conversation with calls of tools, many of them in one turn, and with their results."""
+    listed: list[JsonObject] = []
+    for number in range(turns):
+        called = [f"{number}_{each}" for each in range(turns if number == 0 else 1)]
+        function: JsonObject = {"name": "f", "arguments": '{"a": "words"}'}
+        calls: list[JsonValue] = [{"id": each, "type": "function", "function": function} for each in called]
+        listed.append({"role": "assistant", "content": "words", "tool_calls": calls, "reasoning_content": "Hm."})
+        listed += [{"role": "tool", "tool_call_id": each, "content": "words"} for each in called]
+    return listed
+
+
+@looped("name", TARGETS)
+def test_the_time_of_a_conversation_grows_with_its_length_alone(name: str) -> None:
+    dialect, target, params = TARGETS[name]
+    small, large = chat_request(*conversation_of(200), **params), chat_request(*conversation_of(200 * TIMES), **params)
+    assert not growth(lambda: dialect.encode(small, target), lambda: dialect.encode(large, target))

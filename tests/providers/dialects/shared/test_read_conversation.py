@@ -323,6 +323,7 @@ def read_or_refused(message: JsonObject) -> object:
         return refusal.message
 
 
+PLACED: JsonObject = {"type": "reasoning.text", "format": CLAUDE_FORMAT, "after": [1, 0]}
 PLAIN: JsonObject = {"role": "assistant", "content": "Hi.", "tool_calls": [CALL]}
 
 
@@ -352,7 +353,7 @@ def test_messages_of_agents_are_plain(message: JsonObject) -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "", "is_error": True},
         {**PLAIN, "cache_control": CACHE},
         {**PLAIN, "tool_calls": [{**CALL, "cache_control": CACHE}]},
-        {**PLAIN, "reasoning_details": [{"type": "reasoning.text", "format": CLAUDE_FORMAT, "after": [1, 0]}]},
+        {**PLAIN, "reasoning_details": [PLACED]},
     ],
 )
 def test_a_message_that_says_more_is_not_plain(message: JsonObject) -> None:
