@@ -7,6 +7,7 @@ Sources: request types of `openai` 3.54.0, `anthropic` 2.12.0, `google-genai` 3.
 OpenRouter's `reasoning_details` from @openrouter/sdk 1.3.19, November 2026.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from providers.failure import Refusal
@@ -210,3 +211,26 @@ class Turn:
     def no_part(self, kind: str) -> Refusal:
         """Return the refusal of a part of a kind."""
         return self.refusal(f"has a part of type '{kind}', which cannot be translated")
+
+
+@record
+class PlainMessage:
+    """A message that holds a text, calls of functions or a result that is a text, and nothing else, as nearly every
+    message of an agent's conversation. `call_id` is the id of the call that a result answers. `thinking` is Thinking
+    and RedactedThinking that came before the text and the calls."""
+
+    role: Role
+    text: str
+    calls: Sequence[ToolUse] = ()
+    call_id: str = ""
+    thinking: Sequence["Part"] = ()
+
+    def turn(self, param: str, position: int) -> Turn:
+        """Return the message as a turn; `param` and `position` name it in errors."""
+        parts: tuple[Part, ...] = (Text(self.text),) if self.text else ()
+        if self.role == "tool":
+            texts = (Text(self.text),) if self.text else ()
+            parts = (ToolResult(self.call_id, texts),)
+        elif self.calls or self.thinking:
+            parts = (*self.thinking, *parts, *self.calls)
+        return Turn(self.role, parts, None, None, param, position)

@@ -9,10 +9,13 @@ Sources: OpenAI's "File inputs" page; openai/openai-agents-python pull request 1
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
+
+_TYPE_NAMES: Final = ("mime_type", "media_type", "mimeType", "format")
+"""Fields in which clients name the type of media at an address; `format` is LiteLLM's."""
 
 PDF: Final = "application/pdf"
 _ADDRESS: Final = re.compile(r"(?i)(?:https?|gs|s3)://")
@@ -93,3 +96,23 @@ def _data_url(data: str, name: str) -> str:
         return data
     form = found[2] if found is not None else ";base64"
     return f"data:{kind or 'application/octet-stream'}{form},{content}"
+
+
+def data_uri(url: str) -> tuple[str, str]:
+    """Return media type and base64 data of a data URI; two empty strings for anything else."""
+    head, _, data = url.partition(",")
+    scheme, _, rest = head.partition(":")
+    media, *parameters = rest.split(";")
+    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
+    return (media.lower(), data) if good else ("", "")
+
+
+def named_type(holders: Iterable[JsonValue]) -> str | None:
+    """Return the media type that a client names beside an address."""
+    for holder in holders:
+        for name in _TYPE_NAMES if isinstance(holder, dict) else ():
+            said = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(said, str) and "/" in said:
+                said = said.lower()
+                return "image/jpeg" if said == "image/jpg" else said
+    return None

@@ -17,13 +17,15 @@ _DIRECT: Final[JsonValue] = ["direct"]
 def other_members(tools: Iterable[JsonObject], taken: Collection[str] = ()) -> list[str]:
     """Return the names of members of functions, each once, that are neither a part of every definition nor `taken`.
     Members that ask for nothing are not named."""
-    return list(dict.fromkeys(name for tool in tools for name in _others(tool, taken)))
+    names: dict[str, None] = {}
+    for tool in tools:
+        function = tool.get("function")
+        if isinstance(function, dict) and not (_READ.issuperset(tool) and _READ.issuperset(function)):
+            names |= dict.fromkeys(_others(tool, function, taken))
+    return [*names]
 
 
-def _others(tool: JsonObject, taken: Collection[str]) -> Iterator[str]:
-    function = tool.get("function")
-    if not isinstance(function, dict):
-        return
+def _others(tool: JsonObject, function: JsonObject, taken: Collection[str]) -> Iterator[str]:
     for holder in (tool, function):
         for name, value in holder.items():
             if name not in _READ and value and value != _DIRECT and name not in taken:

@@ -1,6 +1,6 @@
 """Parts of a conversation: how a turn names itself in errors."""
 
-from providers.conversation import Text, Turn
+from providers.conversation import PlainMessage, Text, Thinking, ToolResult, ToolUse, Turn
 
 
 def test_a_turn_names_its_message_in_a_refusal() -> None:
@@ -16,3 +16,11 @@ def test_a_turn_names_its_message_in_a_refusal() -> None:
 def test_a_part_that_cannot_be_translated_is_named_by_its_type() -> None:
     message = "messages[0] has a part of type 'video', which cannot be translated."
     assert Turn("user", ()).no_part("video").message == message
+
+
+def test_a_plain_message_is_a_turn_of_its_parts() -> None:
+    call, thought, said = ToolUse("c", "f", {}), Thinking("Hm."), Text("x")
+    turn = PlainMessage("assistant", "x", (call,), thinking=(thought,)).turn("messages", 2)
+    assert turn == Turn("assistant", (thought, said, call), position=2)
+    assert PlainMessage("user", "").turn("prompt", 0) == Turn("user", (), param="prompt")
+    assert PlainMessage("tool", "x", call_id="c").turn("messages", 0) == Turn("tool", (ToolResult("c", (said,)),))

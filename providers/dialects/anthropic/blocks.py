@@ -51,18 +51,32 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
     match part:
         case Text(text, cache):
             return _marked({"type": "text", "text": text}, cache) if text and not text.isspace() else None
-        case ToolUse(identity, name, given):
-            made: JsonObject = {"type": "tool_use", "id": fit_call_id(identity, CALL_ID)}
-            return _marked({**made, "name": names.used(name), "input": given}, part.cache)
+        case ToolUse():
+            return _marked(call_block(part, names), part.cache)
         case ToolResult():
             return _result(turn, part, names)
         case Thinking() | RedactedThinking():
-            return _thought(part)
+            return thinking_block(part)
         case _:
             return _media(turn, part)
 
 
-def _thought(part: Thinking | RedactedThinking) -> JsonObject | None:
+def call_block(call: ToolUse, names: ToolNames) -> JsonObject:
+    """Return the block of a call, without its cache marker."""
+    identity, name = fit_call_id(call.id, CALL_ID), names.used(call.name)
+    return {"type": "tool_use", "id": identity, "name": name, "input": call.arguments}
+
+
+def text_result(call_id: str, text: str | None) -> JsonObject:
+    """Return the block of a result that is a text, or nothing."""
+    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(call_id, CALL_ID)}
+    if text is not None:
+        block["content"] = text
+    return block
+
+
+def thinking_block(part: Part) -> JsonObject | None:
+    """Return the block of thinking; `None` if it is not signed by Claude."""
     match part:
         case Thinking(text, str(signature), form) if form == CLAUDE_FORMAT:
             return {"type": "thinking", "thinking": text, "signature": signature}
@@ -102,9 +116,9 @@ def is_lost_thinking(part: Part) -> bool:
     """Return whether a part is thinking without Claude's signature, which is lost here."""
     match part:
         case Thinking(text, signature):
-            return bool(text or signature) and _thought(part) is None
+            return bool(text or signature) and thinking_block(part) is None
         case RedactedThinking():
-            return _thought(part) is None
+            return thinking_block(part) is None
         case _:
             return False
 
@@ -195,7 +209,7 @@ def _decoded(turn: Turn, data: str) -> str:
 
 def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
     """Return the result of a call; a marker on a part inside stands for one behind the whole result."""
-    block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(part.call_id, CALL_ID)}
+    block = text_result(part.call_id, None)
     made = [inner for each in part.parts if (inner := block_of(turn, each, names)) is not None]
     inner_marks = [mark for inner in made if isinstance(mark := inner.get("cache_control"), dict)]
     content = [{name: value for name, value in inner.items() if name != "cache_control"} for inner in made]

@@ -10,7 +10,7 @@ from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
-from providers.dialects.anthropic.cache_markers import limit_markers
+from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
@@ -143,11 +143,18 @@ def request_body(
     draft.body["messages"] = [*conversation.turns]
     sampled = version < NO_SAMPLING and model.sampling
     put_fields(draft, FIELDS if sampled else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
-    if limit_markers(draft.body):
+    if (conversation.marked or _has_marker(draft.body)) and limit_markers(draft.body):
         draft.dropped.append("cache_control")
     if request.stream:
         draft.body["stream"] = True
     return draft, names
+
+
+def _has_marker(body: JsonObject) -> bool:
+    """Return whether there is a cache marker in a body outside its conversation."""
+    tools = body.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    return MARKER in body or any([isinstance(tool, dict) and MARKER in tool for tool in listed])
 
 
 def model_of(target: Target) -> ClaudeModel:

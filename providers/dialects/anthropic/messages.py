@@ -7,18 +7,22 @@ November 2026.
 from collections.abc import Iterable
 
 from providers.adaptation.merged_messages import BETWEEN
-from providers.conversation import Image, Text, Turn
+from providers.conversation import Image, PlainMessage, Text, Turn
 from providers.dialects.anthropic.answer_parts import BLOCKS
 from providers.dialects.anthropic.blocks import (
     as_text_or_blocks,
     block_of,
+    call_block,
     is_lost_thinking,
     is_thinking,
     repeated_blocks,
+    text_result,
+    thinking_block,
 )
+from providers.dialects.anthropic.cache_markers import MARKER
 from providers.dialects.anthropic.tools import ToolNames
 from providers.dialects.shared.prompt import joined_texts
-from providers.dialects.shared.read_conversation import read_conversation
+from providers.dialects.shared.read_conversation import read_messages
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
@@ -29,10 +33,10 @@ class Conversation:
     """Translation of one conversation into native turns.
 
     `folded` says that an instruction from the middle moved to the system text; `dropped` names members of messages that
-    promise nothing and are left out.
+    promise nothing and are left out. `marked` says that a block may have a cache marker, `thinks` that one is thinking.
     """
 
-    __slots__ = ("_instructions", "_names", "_param", "dropped", "folded", "turns")
+    __slots__ = ("_instructions", "_names", "_param", "dropped", "folded", "marked", "thinks", "turns")
 
     def __init__(self, names: ToolNames, param: str) -> None:
         self._names = names
@@ -40,24 +44,63 @@ class Conversation:
         self._instructions: list[list[JsonObject]] = []
         self.turns: list[JsonObject] = []
         self.folded = False
+        self.marked = False
+        self.thinks = False
         self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         given = tuple(messages)
-        for turn in read_conversation(given, self._param):
-            # Without the tools the vendor refuses what they gave.
-            again = repeated_blocks(given[turn.position]) if turn.role == "assistant" and self._names.own else []
-            self.dropped += [name for name in turn.unsent if not (again and name == BLOCKS)]
-            if turn.role == "system":
-                self._instruction(turn)
-            elif turn.role == "assistant":
-                self._turn("assistant", self._content(turn, again))
+        for message, read in zip(given, read_messages(given, self._param), strict=True):
+            if isinstance(read, PlainMessage):
+                self._plain(read)
             else:
-                self._turn("user", self._content(turn, []))
+                self._read(read, message)
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
         self._trim()
+
+    def _plain(self, message: PlainMessage) -> None:
+        """Translate a plain message. Blank texts are left out, since the vendor refuses them."""
+        text = message.text
+        blank = not text or text.isspace()
+        if message.role == "tool":
+            self._turn("user", [text_result(message.call_id, None if blank else text)])
+        elif message.calls or message.thinking:
+            self._turn("assistant", self._plain_blocks(message, "" if blank else text))
+        elif blank:
+            return
+        elif message.role == "system":
+            self.folded = self.folded or bool(self.turns)
+            self._instructions.append([{"type": "text", "text": text}])
+        else:
+            self._turn(message.role, text)
+
+    def _plain_blocks(self, message: PlainMessage, text: str) -> Content:
+        blocks: list[JsonObject] = []
+        for thought in message.thinking:
+            block = thinking_block(thought)
+            if block is not None:
+                blocks.append(block)
+                self.thinks = True
+            elif is_lost_thinking(thought):
+                self.dropped.append("thinking")
+        if text:
+            blocks.append({"type": "text", "text": text})
+        blocks += [call_block(call, self._names) for call in message.calls]
+        return as_text_or_blocks(blocks)
+
+    def _read(self, turn: Turn, message: JsonValue) -> None:
+        """Translate a message of any other form."""
+        # Without the tools the vendor refuses what they gave.
+        again = repeated_blocks(message) if turn.role == "assistant" and self._names.own else []
+        self.dropped += [name for name in turn.unsent if not (again and name == BLOCKS)]
+        if turn.role == "system":
+            self._instruction(turn)
+        elif turn.role == "assistant":
+            self._turn("assistant", self._content(turn, again))
+        else:
+            self._turn("user", self._content(turn, []))
 
     @property
     def system(self) -> Content:
@@ -69,6 +112,8 @@ class Conversation:
 
     def without_thinking(self) -> bool:
         """Leave out all thinking and the turns that held nothing else, and return whether there was any."""
+        if not self.thinks:
+            return False
         found = False
         for turn in self.turns:
             content = turn["content"]
@@ -90,6 +135,7 @@ class Conversation:
         if blocks:
             self.folded = self.folded or bool(self.turns)
             self._instructions.append(blocks)
+            self._note(blocks)
 
     def _content(self, turn: Turn, again: list[JsonObject]) -> Content:
         """Return the blocks of a turn, with those of server tools that came `again` behind its thinking."""
@@ -105,7 +151,14 @@ class Conversation:
         if again:
             thoughts = next((at for at, block in enumerate(blocks) if not is_thinking(block)), len(blocks))
             blocks[thoughts:thoughts] = again
+        self._note(blocks)
         return as_text_or_blocks(blocks)
+
+    def _note(self, blocks: list[JsonObject]) -> None:
+        """Note which steps behind this one have to look at the blocks. Nearly all conversations need none of them."""
+        for block in blocks:
+            self.marked = self.marked or MARKER in block
+            self.thinks = self.thinks or is_thinking(block)
 
     def _turn(self, role: str, content: Content) -> None:
         """Add to the last turn of the same role, or begin one."""

@@ -6,7 +6,7 @@ clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from providers.adaptation.tool_members import other_members
@@ -29,6 +29,8 @@ _OWN_TOOL = re.compile(
 _MEMBERS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples")
 """Members of a tool's definition that the vendor takes beside the function's own."""
 
+_ANY_MEMBER = frozenset(_MEMBERS)
+
 
 class ToolNames(FittedNames):
     """Names of tools as the vendor's pattern allows them; `own` are the names of its own tools among them, `custom`
@@ -49,11 +51,16 @@ class ToolNames(FittedNames):
 def tool_names(params: Params) -> ToolNames:
     """Return the names of the request's tools. Raises Refusal for a kind of tool that the vendor does not have."""
     params, custom = as_functions(params)
-    given = params.get("tools", [])
-    functions = [tool for tool in given if not _is_own(tool)]
-    if unfit := [str(tool.get("type")) for tool in functions if tool.get("type") != "function"]:
-        raise Refusal("tools", f"The vendor has no tools of type '{unfit[0][:64]}'.")
-    own = [str(tool.get("name", tool["type"])) for tool in given if _is_own(tool)]
+    functions: list[JsonObject] = []
+    own: list[str] = []
+    for tool in params.get("tools", ()):
+        kind = tool.get("type")
+        if kind == "function":
+            functions.append(tool)
+        elif _is_own(tool):
+            own.append(str(tool.get("name", kind)))
+        else:
+            raise Refusal("tools", f"The vendor has no tools of type '{str(kind)[:64]}'.")
     return ToolNames(offered_names(cast(Params, {"tools": functions})), own, custom)
 
 
@@ -97,7 +104,7 @@ def refuse_tools(target: Target, tools: Iterable[JsonObject], absent: re.Pattern
 
 def _is_own(tool: JsonObject) -> bool:
     kind = tool.get("type")
-    return isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None
+    return kind != "function" and isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None
 
 
 def _definition(tool: JsonObject, names: ToolNames) -> JsonObject:
@@ -110,10 +117,15 @@ def _definition(tool: JsonObject, names: ToolNames) -> JsonObject:
         definition["description"] = function["description"]
     if function.get("strict"):
         definition["strict"] = True
+    if not (_ANY_MEMBER.isdisjoint(tool) and _ANY_MEMBER.isdisjoint(function)):
+        definition.update(_members(tool, function))
+    return definition
+
+
+def _members(tool: JsonObject, function: JsonObject) -> Iterator[tuple[str, JsonValue]]:
     for member in _MEMBERS:
         if value := tool.get(member) or function.get(member):
-            definition[member] = value
-    return definition
+            yield member, value
 
 
 def _schema(parameters: JsonObject) -> JsonObject:

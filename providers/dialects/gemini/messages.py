@@ -8,18 +8,20 @@ pages of the Gemini API; pydantic-ai 2.68.0 `models/google` on media in results 
 back, November 2026.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import cast
 
 from providers.conversation import (
-    GEMINI_FORMAT,
     Audio,
     Document,
     Image,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
+    Role,
     Text,
     Thinking,
     ToolResult,
@@ -37,16 +39,19 @@ from providers.dialects.gemini.media import (
     sound_part,
 )
 from providers.dialects.gemini.tools import GeminiToolNames
-from providers.dialects.shared.read_conversation import CACHE, read_conversation
+from providers.dialects.shared.read_conversation import CACHE, read_messages
 from providers.dialects.shared.thought_signatures import (
+    MARKS,
     SKIPPED,
     Service,
     SignedId,
+    TurnSignatures,
     fit_signature,
-    text_signature_for,
+    turn_signatures,
     unpack_call_id,
 )
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 _RESOLUTIONS: Mapping[str, str] = {
@@ -54,6 +59,7 @@ _RESOLUTIONS: Mapping[str, str] = {
     "high": "MEDIA_RESOLUTION_HIGH",
     "original": "MEDIA_RESOLUTION_HIGH",
 }
+_ROLES: Mapping[Role, str] = {"user": "user", "assistant": "model"}
 _THINKING = "thinking"
 _BAD = "invalid_value"
 
@@ -68,24 +74,13 @@ class GeminiWire:
     files: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _MadeCall:
     """A call of the conversation: its name and id on the wire, and its position among all calls."""
 
     name: str
     id: str
     number: int
-
-
-@dataclass(slots=True)
-class _Signatures:
-    """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
-    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
-
-    of_calls: dict[str, str] = field(default_factory=dict)
-    of_text: str | None = None
-    loose: list[str] = field(default_factory=list)
-    left_out: bool = False
 
 
 class GeminiConversation:
@@ -129,25 +124,48 @@ class GeminiConversation:
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         listed = [*messages]
-        for message, turn in zip(listed, read_conversation(listed, self._param), strict=True):
-            self.dropped |= dict.fromkeys(turn.unsent)
-            if turn.role != "tool":
+        for position, (message, read) in enumerate(zip(listed, read_messages(listed, self._param), strict=True)):
+            role = read.role
+            if self._results and role != "tool":
                 self._give_results()
-            match turn.role:
-                case "system":
-                    self._instruction(turn)
-                case "user":
-                    self._add("user", self._parts(turn))
-                case "assistant":
-                    self._assistant(turn, parts_to_send_back(message))
-                case "tool":
-                    self._tool(turn)
+            if isinstance(read, PlainMessage):
+                self._plain(read, position)
+            else:
+                self._read(read, message)
         self._give_results()
         if not self.contents and self._instructions:
             # The vendor requires a turn to answer, so instructions without any become one.
             self.contents, self._instructions, self.folded = [_content("user", self._instructions)], [], True
         if not self.contents:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", _BAD)
+
+    def _read(self, turn: Turn, message: JsonValue) -> None:
+        """Translate a message that is not a plain one."""
+        self.dropped |= dict.fromkeys(turn.unsent)
+        match turn.role:
+            case "system":
+                self._instruction(turn)
+            case "user":
+                self._add("user", self._parts(turn))
+            case "assistant":
+                self._assistant(turn, parts_to_send_back(message))
+            case "tool":
+                self._tool(turn)
+
+    def _plain(self, message: PlainMessage, position: int) -> None:
+        """Translate a plain message, without its text if that is blank, which the vendor refuses."""
+        calls = message.calls
+        if message.role == "tool":
+            call = self._call_of(message.call_id, position)
+            self._put_result(call, {"output": message.text}, [])
+        else:
+            parts: list[JsonObject] = [{"text": message.text}] if message.text.strip() else []
+            if calls or message.thinking:
+                self._say(parts, calls, turn_signatures(self._wire.service, message.thinking, calls), [])
+            elif message.role == "system":
+                self._instruct(parts)
+            else:
+                self._add(_ROLES[message.role], parts)
 
     @property
     def system(self) -> list[JsonValue]:
@@ -158,33 +176,41 @@ class GeminiConversation:
         parts = self._parts(turn)
         if any("text" not in part for part in parts):
             raise turn.refusal("is an instruction and may only hold text")
+        self._instruct(parts)
+
+    def _instruct(self, parts: Sequence[JsonValue]) -> None:
         self.folded = self.folded or bool(parts and self.contents)
         self._instructions += parts
 
     # Turns of the model -----------------------------------------------------------------------------------------------
 
     def _assistant(self, turn: Turn, own: list[JsonObject]) -> None:
-        content = self._parts(turn)
-        if not own and turn.text_signature is None and len(content) == len(turn.parts):
-            # Texts and media alone, as nearly every turn: nothing to sign and nothing to leave out.
-            self._add("model", content)
-            return
-        signatures = self._signatures(turn)
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
+        signatures = turn_signatures(self._wire.service, turn.parts, calls, turn.text_signature)
+        self._say(self._parts(turn), calls, signatures, own)
+
+    def _say(
+        self, content: list[JsonObject], calls: Sequence[ToolUse], signatures: TurnSignatures, own: list[JsonObject]
+    ) -> None:
+        """Add a turn of the model, with its calls and what it signed."""
+        if not own and signatures.none and all([MARKS not in call.id and call.signature is None for call in calls]):
+            # As nearly every turn.
+            self._add("model", [*content, *self._unsigned_calls(calls)])
+            if signatures.left_out:
+                self.dropped[_THINKING] = None
+            return
         signed = [unpack_call_id(call.id) for call in calls]
         parts = [self._call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
+        loose = signatures.loose
         if parts and self._wire.modern and "thoughtSignature" not in parts[0]:
-            # The vendor demands one on the first call of a turn, whoever made it.
-            loose = signatures.loose.pop(0) if signatures.loose else None
-            parts[0]["thoughtSignature"] = loose or SKIPPED
+            parts[0]["thoughtSignature"] = loose[0] if loose else SKIPPED
+            loose = loose[1:]
         before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
         signed_here = all(map(self._signed_here, signed))
-        if not signed_here:
-            signatures.of_text = None
         if own and not (calls and signed_here):
             # The vendor needs them between calls only, and they may be the other service's.
             self.dropped[GOOGLE_PARTS], own = None, []
-        text_signature = before or signatures.of_text or next(iter(signatures.loose), None)
+        text_signature = before or (signed_here and signatures.of_text) or next(iter(loose), None)
         last = next((part for part in reversed(content) if "text" in part), None)
         if text_signature and last is not None:
             last["thoughtSignature"] = text_signature
@@ -193,43 +219,35 @@ class GeminiConversation:
         self._add("model", [*own, *content, *parts])
 
     def _signed_here(self, ids: SignedId) -> bool:
-        """Return whether the service at hand made an id's signature, as far as the id says."""
         return ids.service in (None, self._wire.service)
 
-    def _signatures(self, turn: Turn) -> _Signatures:
-        found = _Signatures(of_text=text_signature_for(self._wire.service, turn.text_signature))
-        ids = {own for part in turn.parts if isinstance(part, ToolUse) for own in (part.id, unpack_call_id(part.id).id)}
-        for part in turn.parts:
-            match part:
-                case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:
-                    if call_id in ids and (signature := fit_signature(data)):
-                        found.of_calls[str(call_id)] = signature
-                    elif signature := text_signature_for(self._wire.service, data):
-                        found.loose.append(signature)
-                case Thinking(_, given, whose) if whose == GEMINI_FORMAT and given:
-                    if signature := text_signature_for(self._wire.service, given):
-                        found.loose.append(signature)
-                case Thinking() | RedactedThinking():
-                    found.left_out = True
-                case _:
-                    pass
-        return found
-
-    def _call(self, call: ToolUse, ids: SignedId, signatures: _Signatures) -> JsonObject:
-        name = self._names.used(call.name)
-        function: JsonObject = {"name": name, "args": call.arguments}
-        if self._wire.modern:
-            function["id"] = ids.id
-        part: JsonObject = {"functionCall": function}
+    def _call(self, call: ToolUse, ids: SignedId, signatures: TurnSignatures) -> JsonObject:
+        part = self._unsigned_call(call, ids.id)
         given = signatures.of_calls.get(call.id) or signatures.of_calls.get(ids.id)
         # An id that carries a signature of the text before says that the call itself has none.
         signature = ids.signature or given or (None if ids.text_signature else fit_signature(call.signature))
         if signature and self._signed_here(ids):
             part["thoughtSignature"] = signature
-        self._mark(call.cache)
-        self._count += 1
-        self._called[call.id] = _MadeCall(name, ids.id, self._count)
         return part
+
+    def _unsigned_calls(self, calls: Sequence[ToolUse]) -> list[JsonObject]:
+        """Return the calls of a turn that brought no signatures."""
+        parts = [self._unsigned_call(call, call.id) for call in calls]
+        if parts and self._wire.modern:
+            # The vendor demands one on the first call of a turn, whoever made it.
+            parts[0]["thoughtSignature"] = SKIPPED
+        return parts
+
+    def _unsigned_call(self, call: ToolUse, identity: str) -> JsonObject:
+        """Return a call under the vendor's own id, without a signature, and note it for its result."""
+        self._mark(call.cache)
+        name = self._names.used(call.name)
+        function: JsonObject = {"name": name, "args": call.arguments}
+        if self._wire.modern:
+            function["id"] = identity
+        self._count += 1
+        self._called[call.id] = _MadeCall(name, identity, self._count)
+        return {"functionCall": function}
 
     # Results ----------------------------------------------------------------------------------------------------------
 
@@ -238,11 +256,16 @@ class GeminiConversation:
             if isinstance(result, ToolResult):
                 self._result(turn, result)
 
-    def _result(self, turn: Turn, result: ToolResult) -> None:
-        call = self._called.get(result.call_id)
+    def _call_of(self, call_id: str, position: int) -> _MadeCall:
+        """Return the call that a result answers. Raises Refusal naming the message of the result."""
+        call = self._called.get(call_id)
         if call is None:
-            shown = result.call_id[:64]
-            raise turn.refusal(f"answers the call '{shown}', which no message before it makes", _BAD)
+            turn = Turn("tool", (), None, None, self._param, position)
+            raise turn.refusal(f"answers the call '{call_id[:64]}', which no message before it makes", _BAD)
+        return call
+
+    def _result(self, turn: Turn, result: ToolResult) -> None:
+        call = self._call_of(result.call_id, turn.position)
         self._mark(result.cache)
         texts = [part.text for part in result.parts if isinstance(part, Text)]
         media = [self._part(turn, part) for part in result.parts if not isinstance(part, Text)]
@@ -250,18 +273,19 @@ class GeminiConversation:
             self._mark(None if isinstance(part, OtherPart) else part.cache)
         within = [part for part in media if self._wire.modern and fits_result(part)]
         beside = [part for part in media if not (self._wire.modern and fits_result(part))]
-        response: JsonObject = {
-            "name": call.name,
-            "response": {"error" if result.failed else "output": "\n".join(texts)},
-        }
-        if within:
-            response["parts"] = cast(JsonValue, within)
-        if self._wire.modern:
-            response["id"] = call.id
-        self._results.append((call.number, {"functionResponse": response}))
+        self._put_result(call, {"error" if result.failed else "output": "\n".join(texts)}, within)
         if beside:
             self._after += [{"text": f"Files that '{call.name}' returned:"}, *beside]
             self.folded = True
+
+    def _put_result(self, call: _MadeCall, output: JsonObject, media: list[JsonObject]) -> None:
+        """Note a result for the next content with results."""
+        response: JsonObject = {"name": call.name, "response": output}
+        if media:
+            response["parts"] = cast(JsonValue, media)
+        if self._wire.modern:
+            response["id"] = call.id
+        self._results.append((call.number, {"functionResponse": response}))
 
     def _give_results(self) -> None:
         """Add one content with the results of the turn before, in the order of its calls: some models match by order.
@@ -270,7 +294,7 @@ class GeminiConversation:
         """
         if not self._results:
             return
-        self._results.sort(key=lambda result: result[0])
+        self._results.sort(key=itemgetter(0))
         self.contents.append(_content("user", [part for _, part in self._results]))
         self._results, self._open = [], None
         after, self._after = self._after, []
@@ -280,16 +304,15 @@ class GeminiConversation:
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
-    def _add(self, role: str, parts: Iterable[JsonObject]) -> None:
+    def _add(self, role: str, parts: Sequence[JsonValue]) -> None:
         """Add to the last content of the same role, or begin one; results have a content of their own."""
-        added: list[JsonValue] = [*parts]
-        if not added:
+        if not parts:
             return
         held = self._open["parts"] if self._open is not None and self._open["role"] == role else None
         if isinstance(held, list):
-            held += added
+            held += parts
         else:
-            self._open = _content(role, added)
+            self._open = _content(role, [*parts])
             self.contents.append(self._open)
 
     def _parts(self, turn: Turn) -> list[JsonObject]:

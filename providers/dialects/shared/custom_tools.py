@@ -45,7 +45,7 @@ def as_functions(params: Params) -> tuple[Params, frozenset[str]]:
     """Return the parameters with functions in place of custom tools, and the names of those. Raises Refusal for a tool
     whose input must follow a grammar."""
     tools, choice = params.get("tools") or [], params.get("tool_choice")
-    if not any(tool.get("type") == "custom" for tool in tools):
+    if not any([tool.get("type") == "custom" for tool in tools]):
         return params, frozenset()
     names = frozenset(_custom_name(tool) for tool in tools if tool.get("type") == "custom")
     changed = params.copy()

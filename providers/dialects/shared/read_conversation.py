@@ -9,11 +9,9 @@ November 2026.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import orjson
-
-from providers.adaptation.file_data import with_data_url
+from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
     CITED,
     CONTINUING,
@@ -26,6 +24,7 @@ from providers.conversation import (
     Media,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
     Role,
     Text,
@@ -36,17 +35,13 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_thinking import google_signature, in_order, thinking_block, thinking_of
-from providers.json_types import JsonObject, JsonValue, nests_deeper
-
-MAX_DEPTH = 64
-"""Levels of a call's arguments, as many as a client's whole request may have."""
+from providers.dialects.shared.read_thinking import came_after, google_signature, in_order, thinking_block, thinking_of
+from providers.dialects.shared.tool_definitions import read_arguments
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
 
 CACHE = "cache_control"
 """The advisory field of messages and parts, as it is named in `x-dragoman-dropped`."""
-
-_TYPE_NAMES = ("mime_type", "media_type", "mimeType", "format")
-"""Members in which clients name the type of media at an address; `format` is LiteLLM's."""
 
 _BAD = "invalid_value"
 
@@ -59,32 +54,23 @@ _ROLES: Mapping[JsonValue, Role] = {
     "function": "tool",
 }
 
+_THINKING = frozenset({"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"})
+"""Fields of a turn of the model that hold its thinking."""
+
 # Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
 # whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
 _KNOWN = frozenset(
-    {
-        "role",
-        "content",
-        "refusal",
-        "tool_calls",
-        "function_call",
-        "tool_call_id",
-        "name",
-        "is_error",
-        "reasoning",
-        "reasoning_content",
-        "reasoning_details",
-        "reasoning_signature",
-        "thinking_blocks",
-        "extra_content",
-        "cache_control",
-        "images",
-    }
+    {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
+    | {"extra_content", "cache_control"}
+    | _THINKING
     | DESCRIBING
     | CITED
 )
 _SILENT = _KNOWN - CITED
 """Fields of a turn of the model that are read, or left out in silence."""
+
+_PLAIN = _THINKING | {"role", "content", "tool_calls"}
+_BESIDE_CALL = frozenset({"custom", "extra_content", CACHE})
 
 
 def read_conversation(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[Turn]:
@@ -92,18 +78,86 @@ def read_conversation(messages: Iterable[JsonValue], param: str = "messages") ->
 
     Raises Refusal for a message that makes no sense, and for a member that no vendor takes.
     """
+    for position, read in enumerate(read_messages(messages, param)):
+        yield read.turn(param, position) if isinstance(read, PlainMessage) else read
+
+
+def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[PlainMessage | Turn]:
+    """Yield each message as it is, if it is a plain one, and as the turn that `read_conversation` yields otherwise.
+    Raises Refusal as that does."""
     for position, message in enumerate(messages):
-        if isinstance(message, dict) and len(message) == 2:
-            # A role and a text, as nearly every message.
-            given, content = message.get("role"), message.get("content")
-            role = _ROLES.get(given) if isinstance(given, str) else None
-            if role is not None and role != "tool" and isinstance(content, str):
-                yield Turn(role, (Text(content),) if content else (), None, None, param, position)
-                continue
-        yield _MessageReader(Turn("user", (), param=param, position=position)).read(message)
+        plain = _plain(message) if isinstance(message, dict) else None
+        if plain is None:
+            yield _MessageReader(Turn("user", (), None, None, param, position)).read(message)
+        else:
+            yield plain
 
 
-@dataclass(frozen=True, slots=True)
+def _plain(message: JsonObject) -> PlainMessage | None:
+    """Return a message that the fields of `PlainMessage` hold completely; `None` for any other message."""
+    given = message.get("role")
+    role = _ROLES.get(given) if isinstance(given, str) else None
+    if role == "assistant":
+        return _plain_turn(message)
+    text = _only_text(message.get("content"))
+    if role is None or text is None:
+        return None
+    if role != "tool":
+        return PlainMessage(role, text) if len(message) == 2 else None
+    call_id = message.get("tool_call_id")
+    if len(message) == 3 and isinstance(call_id, str) and given == "tool":
+        return PlainMessage(role, text, (), call_id)
+    return None
+
+
+def _plain_turn(message: JsonObject) -> PlainMessage | None:
+    """Return a message of the model that is thinking, a text and calls of functions; `None` for any other message."""
+    content, listed = message.get("content"), message.get("tool_calls")
+    thinking: list[Part] = []
+    if len(message) > 1 + ("content" in message) + ("tool_calls" in message):
+        if _says_more(message):
+            return None
+        thinking = thinking_of(message)
+        if any([came_after(thought) != (0, 0) for thought in thinking]):
+            return None
+    text = "" if content is None else _only_text(content)
+    if text is None or not (listed is None or isinstance(listed, list)):
+        return None
+    calls: list[ToolUse] = []
+    for given in listed or ():
+        call = _plain_call(given)
+        if call is None:
+            return None
+        calls.append(call)
+    return PlainMessage("assistant", text, calls, thinking=thinking)
+
+
+def _only_text(content: JsonValue) -> str | None:
+    """Return a content that is one text; `None` for any other content."""
+    if isinstance(content, list) and len(content) == 1 and isinstance(part := content[0], dict):
+        content = part.get("text") or None if len(part) == 2 and part.get("type") == "text" else None
+    return content if isinstance(content, str) else None
+
+
+def _says_more(message: JsonObject) -> bool:
+    """Return whether a message of the model has a value in a further field. OpenAI's clients repeat a response with the
+    fields that it left empty."""
+    return any([value is not None and value != [] for name, value in message.items() if name not in _PLAIN])
+
+
+def _plain_call(call: JsonValue) -> ToolUse | None:
+    """Return a call of a function without anything besides; `None` for any other call."""
+    if not isinstance(call, dict) or not _BESIDE_CALL.isdisjoint(call):
+        return None
+    function, identity = call.get("function"), call.get("id")
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(identity, str) or not isinstance(name, str):
+        return None
+    arguments = read_arguments(function)
+    return None if arguments is None else ToolUse(identity, name, arguments)
+
+
+@record
 class _MessageReader:
     """Reads one message; `turn` is a turn without parts, for errors."""
 
@@ -127,6 +181,9 @@ class _MessageReader:
                 said = [*_thinking_first(parts), *self._refusal(message)] or self._transcript(message)
                 parts = in_order(thinking_of(message), said, self._calls(message))
         name = message.get("name")
+        records: tuple[str, ...] = ()
+        if role == "assistant" and not _SILENT.issuperset(message):
+            records = tuple([each for each in message if each not in _SILENT and message[each]])
         return Turn(
             role,
             tuple(_marked(parts, _object(message.get(CACHE)))),
@@ -134,13 +191,13 @@ class _MessageReader:
             google_signature(message),
             self.turn.param,
             self.turn.position,
-            tuple([each for each in message if each not in _SILENT and message[each]]) if role == "assistant" else (),
+            records,
         )
 
     def _check_members(self, message: JsonObject) -> None:
-        if len(message) <= 2 and "content" in message:
-            return
         free = message.get("role") == "assistant"
+        if free and CONTINUING.isdisjoint(message):
+            return
         for name, member in message.items():
             if member and name not in _KNOWN and not (free and name not in CONTINUING):
                 raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
@@ -238,7 +295,7 @@ class _MessageReader:
         scheme, found, _ = url.partition("://")
         if not found or scheme.lower() not in ("https", "http", "gs", "s3"):
             raise self.turn.refusal(f"has {what} that is neither an address nor a data URI in base64")
-        return Address(url, _media_type(holders))
+        return Address(url, named_type(holders))
 
     def _refusal(self, message: JsonObject) -> list[Part]:
         refusal = message.get("refusal")
@@ -262,6 +319,8 @@ class _MessageReader:
         return made
 
     def _call(self, call: JsonValue) -> ToolUse:
+        if (plain := _plain_call(call)) is not None:
+            return plain
         if isinstance(call, dict) and isinstance(custom := call.get("custom"), dict):
             text = custom.get("input")
             given = text if isinstance(text, str) else ""
@@ -269,7 +328,7 @@ class _MessageReader:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict):
             raise self.turn.refusal("has a tool call that is not a function's")
-        arguments = _arguments(function)
+        arguments = read_arguments(function)
         if arguments is None:
             raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _BAD)
         return ToolUse(
@@ -279,25 +338,6 @@ class _MessageReader:
             google_signature(call),
             cache=_object(call.get(CACHE)),
         )
-
-
-def _arguments(function: JsonObject) -> JsonObject | None:
-    """Return a call's arguments; None where they have more than MAX_DEPTH levels.
-
-    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
-    with the result that says so, and vendors take objects only.
-    """
-    given = function.get("arguments")
-    value = given
-    if isinstance(given, str):
-        try:
-            value = orjson.loads(given) if given.strip() else {}
-        except orjson.JSONDecodeError:
-            value = None
-    elif given is None:
-        value = {}
-    arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
-    return None if nests_deeper(arguments, MAX_DEPTH) else arguments
 
 
 def _marker(part: JsonObject) -> JsonObject | None:
@@ -312,22 +352,9 @@ def _object(value: JsonValue) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _media_type(holders: Iterable[JsonValue]) -> str | None:
-    """Return the media type that a client names beside an address."""
-    for holder in holders:
-        for name in _TYPE_NAMES if isinstance(holder, dict) else ():
-            said = holder.get(name) if isinstance(holder, dict) else None
-            if isinstance(said, str) and "/" in said:
-                said = said.lower()
-                return "image/jpeg" if said == "image/jpg" else said
-    return None
-
-
 def _thinking_first(parts: list[Part]) -> list[Part]:
     """Return the parts in the order that vendors demand."""
-    thinking = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
-    others = [part for part in parts if not isinstance(part, Thinking | RedactedThinking)]
-    return [*thinking, *others]
+    return sorted(parts, key=lambda part: not isinstance(part, Thinking | RedactedThinking))
 
 
 def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
@@ -340,15 +367,6 @@ def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
             marked = part if part.cache is not None else replace(part, cache=marker)
             return [*parts[:place], marked, *parts[place + 1 :]]
     return parts
-
-
-def data_uri(url: str) -> tuple[str, str]:
-    """Return media type and base64 data of a data URI; two empty strings for anything else."""
-    head, _, data = url.partition(",")
-    scheme, _, rest = head.partition(":")
-    media, *parameters = rest.split(";")
-    good = scheme.lower() == "data" and data and parameters[-1:] == ["base64"]
-    return (media.lower(), data) if good else ("", "")
 
 
 _PARTS: Mapping[str, Callable[[_MessageReader, JsonObject], Part]] = {

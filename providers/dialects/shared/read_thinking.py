@@ -61,12 +61,14 @@ def thinking_block(block: JsonObject) -> Part:
 def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[Part]:
     """Return the parts of a turn in the order in which they came, as far as the thoughts tell: the texts are cut where
     a thought came between."""
+    if not thoughts:
+        return [*said, *calls]
     parts: list[Part] = []
-    place = offset = told = called = 0
+    at = offset = told = called = 0
     for thought in thoughts:
-        text_before, calls_before = _place(thought)
-        while place < len(said) and told < text_before:
-            part = said[place]
+        text_before, calls_before = came_after(thought)
+        while at < len(said) and told < text_before:
+            part = said[at]
             text = part.text if isinstance(part, Text) else ""
             if isinstance(part, Text) and len(text) - offset > text_before - told:
                 cut = offset + text_before - told
@@ -75,16 +77,17 @@ def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[
                 continue
             parts.append(_from(part, offset))
             told += len(text) - offset
-            place, offset = place + 1, 0
+            at, offset = at + 1, 0
         parts += calls[called : max(called, calls_before)]
         called = max(called, calls_before)
         parts.append(thought)
-    if place < len(said):
-        parts += [_from(said[place], offset), *said[place + 1 :]]
+    if at < len(said):
+        parts += [_from(said[at], offset), *said[at + 1 :]]
     return [*parts, *calls[called:]]
 
 
-def _place(thought: Part) -> tuple[int, int]:
+def came_after(thought: Part) -> tuple[int, int]:
+    """Return what of its turn came before a thought, as `Thinking.after` has it."""
     return thought.after if isinstance(thought, Thinking | RedactedThinking) else (0, 0)
 
 

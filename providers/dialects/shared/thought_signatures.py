@@ -1,4 +1,4 @@
-"""Ids of Gemini's function calls, and the thought signatures that travel in them.
+"""Ids of Gemini's function calls, the thought signatures that travel in them, and those that a turn brings besides.
 
 OpenAI's clients keep a call's id but no unknown members, and the vendor refuses a conversation whose calls lost their
 signatures; so the id carries them. The characters are those that other vendors allow in ids, and the mark is the one
@@ -12,13 +12,21 @@ service, November 2026.
 import base64
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import field
 from typing import Literal, NamedTuple
+
+from providers.conversation import GEMINI_FORMAT, Part, RedactedThinking, Thinking, ToolUse
+from providers.frozen_record import record
 
 MARK = "__thought__"
 """Separates an id from the signature of its call."""
 
 TEXT_MARK = "__said__"
 """Separates an id from the signature of the text before its call, where older models put it."""
+
+MARKS = "__"
+"""The beginning of both marks. An id without it carries nothing."""
 
 SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The signature that the vendor documents for calls that its model did not make."""
@@ -65,6 +73,8 @@ def pack_call_id(
 
 def unpack_call_id(given: str) -> SignedId:
     """Return what an id carries; other vendors' ids have no signatures."""
+    if MARKS not in given:
+        return SignedId(given)
     for mark in (MARK, TEXT_MARK):
         own, found, rest = given.partition(mark)
         if found and _SIGNATURE.fullmatch(rest) and (signature := fit_signature(rest)):
@@ -99,3 +109,48 @@ def make_call_id(answer: str, candidate: int, number: int, name: str, arguments:
     """Return an id for a call that has none; the same answer gives the same ids, whole or streamed."""
     parts = b"\0".join([answer.encode(), b"%d" % candidate, b"%d" % number, name.encode(), arguments])
     return f"call_{hashlib.sha256(parts).hexdigest()[:24]}"
+
+
+@record
+class TurnSignatures:
+    """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
+    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
+
+    of_calls: dict[str, str] = field(default_factory=dict)
+    of_text: str | None = None
+    loose: Sequence[str] = ()
+    left_out: bool = False
+
+    @property
+    def none(self) -> bool:
+        """Whether there are none."""
+        return not (self.of_calls or self.of_text or self.loose)
+
+
+NO_SIGNATURES = TurnSignatures()
+
+
+def turn_signatures(
+    service: Service, parts: Iterable[Part], calls: Iterable[ToolUse], text_signature: str | None = None
+) -> TurnSignatures:
+    """Return the signatures that a service takes of a turn with this thinking among its `parts`, and these calls."""
+    thoughts = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
+    if not thoughts and text_signature is None:
+        return NO_SIGNATURES
+    of_calls: dict[str, str] = {}
+    loose: list[str] = []
+    left_out = False
+    ids = {own for call in calls for own in (call.id, unpack_call_id(call.id).id)}
+    for thought in thoughts:
+        match thought:
+            case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:
+                if call_id in ids and (signature := fit_signature(data)):
+                    of_calls[str(call_id)] = signature
+                elif signature := text_signature_for(service, data):
+                    loose.append(signature)
+            case Thinking(_, given, whose) if whose == GEMINI_FORMAT and given:
+                if signature := text_signature_for(service, given):
+                    loose.append(signature)
+            case _:
+                left_out = True
+    return TurnSignatures(of_calls, text_signature_for(service, text_signature), loose, left_out)

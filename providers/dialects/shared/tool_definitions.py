@@ -1,11 +1,17 @@
-"""Checks of a request's tools, and the schemas of their parameters, common to all vendors' own APIs."""
+"""Checks of a request's tools, the schemas of their parameters and the arguments of their calls, common to all vendors'
+own APIs."""
+
+import orjson
 
 from providers.adaptation.forced_calls import object_parameters
 from providers.constraints.fit_references import Unfittable, follow
 from providers.constraints.json_schema import References, required_names
 from providers.failure import Refusal
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.unified_request import Params
+
+MAX_DEPTH = 64
+"""Levels of a call's arguments, as many as a client's whole request may have."""
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _AT_ROOT = frozenset({*_COMBINED, "$ref"})
@@ -26,9 +32,7 @@ def read_parameters(function: JsonObject) -> JsonObject:
     Vendors refuse alternatives and references at its root: the properties of all of them are then the function's.
     """
     parameters = object_parameters(function)
-    if "$ref" in parameters or any(word in parameters for word in _COMBINED):
-        return _one_object(parameters)
-    return parameters
+    return parameters if _AT_ROOT.isdisjoint(parameters) else _one_object(parameters)
 
 
 def with_properties(function: JsonObject) -> JsonObject:
@@ -86,3 +90,25 @@ def _part(references: References, part: JsonValue) -> JsonObject:
     except Unfittable as problem:
         message = f"The schema of a function's parameters {problem.reason}."
         raise Refusal("tools", message, "invalid_value") from None
+
+
+def read_arguments(function: JsonObject) -> JsonObject | None:
+    """Return the arguments of a call; `None` if they have more than MAX_DEPTH levels.
+
+    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
+    with the result that says so, and vendors take objects only.
+    """
+    given = function.get("arguments")
+    value = given
+    if isinstance(given, str):
+        try:
+            value = orjson.loads(given) if given.strip() else {}
+        except orjson.JSONDecodeError:
+            value = None
+    elif given is None:
+        value = {}
+    arguments: JsonObject = value if isinstance(value, dict) else {"arguments": given}
+    for argument in arguments.values():
+        if isinstance(argument, dict | list):
+            return None if nests_deeper(arguments, MAX_DEPTH) else arguments
+    return arguments

@@ -65,7 +65,8 @@ class FittedNames:
         self._distinct = DistinctNames(self._wire, self.most)
         self.history: list[str] = []
         for name in names:
-            self._fit(name)
+            if name not in self._wire:
+                self._fit(name)
 
     def __getitem__(self, name: str) -> str:
         """Return the wire name of an offered tool."""

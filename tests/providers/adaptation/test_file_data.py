@@ -1,7 +1,7 @@
 """Names and data URLs of files, as clients leave them out."""
 
-from providers.adaptation.file_data import default_name, fitting_file, media_type, with_data_url
-from providers.json_types import JsonObject
+from providers.adaptation.file_data import data_uri, default_name, fitting_file, media_type, named_type, with_data_url
+from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
 
 PDF = "data:application/pdf;base64,JVBERi0="
@@ -50,3 +50,31 @@ def test_a_file_without_a_name_gets_a_data_url_alone_where_none_is_needed() -> N
 def test_a_name_and_a_media_type_belong_together() -> None:
     assert (default_name("text/plain"), default_name("x/y")) == ("document.txt", "document")
     assert (media_type("data:Text/Plain;base64,AA"), media_type("AA")) == ("text/plain", "")
+
+
+@looped(
+    ("url", "found"),
+    [
+        ("data:image/PNG;base64,AA==", ("image/png", "AA==")),
+        ("DATA:application/pdf;name=a.pdf;base64,AA==", ("application/pdf", "AA==")),
+        ("data:image/png,AA", ("", "")),
+        ("data:image/png;base64,", ("", "")),
+        ("data:image/png;base64;charset=x,AA==", ("", "")),
+        ("https://example.org/a,b", ("", "")),
+        ("", ("", "")),
+    ],
+)
+def test_a_data_uri_is_its_type_and_its_data(url: str, found: tuple[str, str]) -> None:
+    assert data_uri(url) == found
+
+
+@looped(
+    ("holders", "found"),
+    [
+        ([{"format": "image/PNG"}], "image/png"),
+        ([{"format": "png"}, {"mime_type": "image/jpg"}], "image/jpeg"),
+        (["image/png", {}], None),
+    ],
+)
+def test_the_type_beside_an_address_is_in_any_field_of_a_client(holders: list[JsonValue], found: str | None) -> None:
+    assert named_type(holders) == found

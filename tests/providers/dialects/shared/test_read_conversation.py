@@ -20,6 +20,7 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
+    PlainMessage,
     RedactedThinking,
     Text,
     Thinking,
@@ -29,9 +30,11 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_conversation import data_uri, read_conversation
+from providers.dialects.shared.read_conversation import read_conversation, read_messages
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.random_messages import complete_reader
+from tests.providers.dialects.random_messages import messages as random_messages
 from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 
@@ -305,6 +308,59 @@ def test_any_messages_are_read_or_refused(messages: list[object]) -> None:
     assert orjson.dumps(given) == before
 
 
+@given(random_messages)
+def test_a_plain_message_is_read_as_the_complete_reader_reads_it(message: JsonObject) -> None:
+    quickly = read_or_refused(message)
+    with complete_reader():
+        assert read_or_refused(message) == quickly
+
+
+def read_or_refused(message: JsonObject) -> object:
+    """The turn of a message, or the words of its refusal."""
+    try:
+        return turn(message)
+    except Refusal as refusal:
+        return refusal.message
+
+
+PLACED: JsonObject = {"type": "reasoning.text", "format": CLAUDE_FORMAT, "after": [1, 0]}
+PLAIN: JsonObject = {"role": "assistant", "content": "Hi.", "tool_calls": [CALL]}
+
+
+@looped(
+    "message",
+    [
+        {"role": "user", "content": "Hi."},
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}]},
+        {"role": "tool", "tool_call_id": "c1", "content": ""},
+        PLAIN,
+        {**PLAIN, "content": None},
+        {**PLAIN, "refusal": None, "annotations": [], "audio": None, "function_call": None},
+        {**PLAIN, "reasoning_content": "Hm."},
+    ],
+)
+def test_messages_of_agents_are_plain(message: JsonObject) -> None:
+    (read,) = read_messages([message])
+    assert isinstance(read, PlainMessage)
+
+
+@looped(
+    "message",
+    [
+        {"role": "user", "content": "Hi.", "name": "Anna"},
+        {"role": "user", "content": [{"type": "text", "text": ""}]},
+        {"role": "user", "content": [{"type": "text", "text": "Hi.", "cache_control": CACHE}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "", "is_error": True},
+        {**PLAIN, "cache_control": CACHE},
+        {**PLAIN, "tool_calls": [{**CALL, "cache_control": CACHE}]},
+        {**PLAIN, "reasoning_details": [PLACED]},
+    ],
+)
+def test_a_message_that_says_more_is_not_plain(message: JsonObject) -> None:
+    (read,) = read_messages([message])
+    assert isinstance(read, Turn)
+
+
 def many(count: int) -> list[JsonValue]:
     """A message each with many parts, many reasoning details of one block, and many calls."""
     parts: JsonValue = [{"type": "text", "text": "x", "cache_control": CACHE}] * count
@@ -326,22 +382,6 @@ def test_a_hundred_thousand_parts_are_read_in_linear_time() -> None:
     assert isinstance(second.parts[0], Thinking)
     assert len(second.parts[0].text) == 1_000_000
     assert len(third.parts) == 105_000
-
-
-@looped(
-    ("url", "found"),
-    [
-        ("data:image/PNG;base64,AA==", ("image/png", "AA==")),
-        ("DATA:application/pdf;name=a.pdf;base64,AA==", ("application/pdf", "AA==")),
-        ("data:image/png,AA", ("", "")),
-        ("data:image/png;base64,", ("", "")),
-        ("data:image/png;base64;charset=x,AA==", ("", "")),
-        ("https://example.org/a,b", ("", "")),
-        ("", ("", "")),
-    ],
-)
-def test_a_data_uri_is_its_type_and_its_data(url: str, found: tuple[str, str]) -> None:
-    assert data_uri(url) == found
 
 
 @looped("given", ["{bad", "[1]", '"x"', "null", 7])
