@@ -4,7 +4,7 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1), read in November 2026.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Literal, TypedDict, cast
@@ -68,18 +68,64 @@ class ChatPrompt:
 
     `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content` that is not empty, and
     nothing else, so that there is nothing to look for in them. `tokens` is their estimated number once the messages
-    have been let go.
+    have been let go. `without_parts` says that each is known not to have a list of parts as its `content`.
     """
 
     messages: tuple[JsonObject, ...]
     plain: bool = field(default=False, compare=False)
     tokens: int | None = field(default=None, compare=False)
+    without_parts: bool = field(default=False, compare=False)
 
     def let_go(self, tokens: int) -> None:
         """Free the memory of the messages, once an answer's content has begun to come: nothing is sent again then, and
         a stream may last for minutes. Only the estimate of a usage that the vendor does not report would read them."""
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "messages", ())
+
+
+class _DeferredPrompt(ChatPrompt):
+    """A conversation whose messages are made when they are first read, and stay the same from then on. The field
+    `messages` is unset until then, so that a conversation that is complete costs nothing more than before."""
+
+    __slots__ = ("_made", "_make")
+
+    _make: Callable[[], tuple[JsonObject, ...]]
+    _made: dict[str, tuple[JsonObject, ...]]
+
+    def __getattr__(self, name: str) -> tuple[JsonObject, ...]:
+        """Make the messages: Python calls this for a field that is unset."""
+        if name != "messages":
+            raise AttributeError(name)
+        # Calls may be planned in several threads. Two may make the messages, but both see those that were put first.
+        made = self._made.setdefault(name, self._make())
+        object.__setattr__(self, "messages", made)
+        object.__setattr__(self, "_make", tuple)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as ChatPrompt does."""
+        return isinstance(other, ChatPrompt) and self.messages == other.messages
+
+    __hash__ = ChatPrompt.__hash__
+
+    def let_go(self, tokens: int) -> None:
+        """See ChatPrompt."""
+        super().let_go(tokens)
+        object.__setattr__(self, "_make", tuple)
+        self._made.clear()
+
+
+def deferred_prompt(
+    make: Callable[[], tuple[JsonObject, ...]], plain: bool = False, without_parts: bool = False
+) -> ChatPrompt:
+    """Return a conversation whose messages `make` returns when they are first read. It may be called in any thread,
+    and in several at once; it must not raise or have effects, and depend on nothing that changes. `plain` and
+    `without_parts` are as in ChatPrompt."""
+    prompt = object.__new__(_DeferredPrompt)
+    fields = {"_make": make, "_made": {}, "plain": plain, "tokens": None, "without_parts": without_parts}
+    for name, value in fields.items():
+        object.__setattr__(prompt, name, value)
+    return prompt
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt

@@ -47,7 +47,8 @@ def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
     prompt, params = request.prompt, request.params
     if isinstance(prompt, ChatPrompt):
         from_text = target.profile.fetches_from_text
-        for message in () if prompt.plain and not from_text else prompt.messages:
+        harmless = (prompt.plain or prompt.without_parts) and not from_text
+        for message in () if harmless else prompt.messages:
             if from_text or type(message.get("content")) is list:
                 _Screen(target, media, "messages").messages(prompt.messages)
                 break

@@ -1,7 +1,8 @@
 """The items of a Responses request: checked, references resolved, with those of the responses that it continues.
 
-Sources: OpenAI OpenAPI 2.3.0 `InputItem`, `EasyInputMessage`; openai 3.54.0 `types/responses`; bodies of the AI SDK's
-tool loop and of Codex CLI 0.169.0, measured in November 2026.
+Sources: OpenAI OpenAPI 2.3.0 `InputItem`, `EasyInputMessage`, `CreateResponse.previous_response_id`,
+`ItemReferenceParam`; openai 3.54.0 `types/responses`; bodies of the AI SDK's tool loop and of Codex CLI 0.169.0,
+measured in November 2026.
 """
 
 import re
@@ -11,13 +12,21 @@ from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, invalid_request
+from proxy.surfaces.request.parse_json import InvalidJson, decode
 from proxy.surfaces.request.rule_kinds import Check, Invalid, check_at, json_object, string, text
-from proxy.surfaces.responses.referred_ids import REFERENCE
 from proxy.surfaces.responses.request_draft import ResponsesDraft
-from proxy.surfaces.surface import RequestContext
+from proxy.surfaces.surface import ReferredIds, RequestContext
 
 MAX_ITEMS: Final = 8192
 """Items of a whole conversation, those of stored responses included; each turn with a call has three."""
+
+MAX_ID_LENGTH: Final = 128
+"""Characters; ours have 56 at most, OpenAI's 64. A longer one was never given out."""
+
+MAX_REFERENCES: Final = 1024
+"""Items of one body that are looked up; the AI SDK sends one for each item of the answers so far."""
+
+REFERENCE: Final = "item_reference"
 
 REASONING: Final = "reasoning"
 
@@ -187,3 +196,30 @@ def _item_not_found(name: str) -> GatewayError:
     """Return the error for a reference to an item that is not stored, or is another team's."""
     message = f"Item with id '{name[:128]}' not found; send the item itself."
     return GatewayError(ErrorFacts(404, "invalid_request_error", "item_not_found", message, "input"))
+
+
+# References -----------------------------------------------------------------------------------------------------------
+
+_NONE: Final = ReferredIds()
+
+
+def referred_ids(body: bytes) -> ReferredIds:
+    """Return the ids that a body refers to, each once, in order; none for a body that is no JSON object."""
+    if b"previous_response_id" not in body and b"item_reference" not in body:
+        return _NONE
+    try:
+        data = decode(body)
+    except InvalidJson:
+        return _NONE
+    previous, items = data.get("previous_response_id"), data.get("input")
+    listed = items if isinstance(items, list) else ()
+    named = [item.get("id") for item in listed if isinstance(item, dict) and item.get("type") == REFERENCE]
+    known = dict.fromkeys(name for name in named if isinstance(name, str) and is_id(name))
+    return ReferredIds(
+        previous if isinstance(previous, str) and is_id(previous) else None, tuple(known)[:MAX_REFERENCES]
+    )
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text can be the id of anything that is stored."""
+    return 0 < len(text) <= MAX_ID_LENGTH and text.isascii() and text.isprintable()

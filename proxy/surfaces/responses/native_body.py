@@ -6,7 +6,7 @@ written out, and ids of this gateway's items are left out. And it holds no field
 Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `ResponseStreamOptions`, November 2026.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
@@ -31,11 +31,12 @@ _RESPONSES_OWN: Final = frozenset({"created_by", "parsed", "parsed_arguments"})
 
 
 def native_request(
-    draft: ResponsesDraft, whole: tuple[JsonObject, ...], own: frozenset[str], unified: Mapping[str, Check]
+    draft: ResponsesDraft, items: Iterable[JsonValue], own: frozenset[str], unified: Mapping[str, Check]
 ) -> NativeRequest | None:
-    """Return the request in OpenAI's form; None where it says something that only the unified request can.
+    """Return the request in OpenAI's form; `None` if it says something that only the unified request can.
 
-    `whole` are the items of the whole conversation, `own` the fields of the API, `unified` those that it does not have.
+    `items` are those of the whole conversation as OpenAI takes them, `own` the fields of the API, `unified` those that
+    it does not have.
     """
     body: JsonObject = {}
     for name, value in draft.data.items():
@@ -45,7 +46,7 @@ def native_request(
         elif not (value is None or is_neutral(name, value) or (name, value) == (_WINDOW, "error")):
             return None
     if not isinstance(draft.data.get("input"), str) or draft.data.get("previous_response_id") is not None:
-        body["input"] = [*_items(draft, whole)]
+        body["input"] = items if isinstance(items, list) else [*items]
     if draft.data.get("stream") is True:
         options = draft.data.get("stream_options")
         wanted = isinstance(options, dict) and options.get("include_obfuscation") is True
@@ -55,8 +56,8 @@ def native_request(
     return NativeRequest(NativeApi.RESPONSES, body)
 
 
-def _items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterable[JsonValue]:
-    """Yield the items as OpenAI takes them. What another vendor thought says nothing to it: it is left out."""
+def native_items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterator[JsonValue]:
+    """Yield items as OpenAI takes them. What another vendor thought says nothing to it: it is left out."""
     for item in whole:
         ours = is_own_id(item.get("id"))
         if item.get("type") == REASONING:

@@ -8,11 +8,13 @@ Sources: OpenAI OpenAPI 2.3.0 `InputItem`; openai 3.54.0 `types/responses`, Nove
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from providers.adaptation.merged_messages import apart
 from providers.conversation import AFTER
 from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Operation
+from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.responses.input_items import REASONING
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.thinking_envelope import EnvelopeOpener
@@ -20,6 +22,8 @@ from proxy.surfaces.tool_items.typed_tools import CALLS, OUTPUTS, RAN
 
 _LEFT_OUT: Final = frozenset({"web_search_call", "image_generation_call", "mcp_list_tools", "compaction"})
 """Items of the past that a conversation makes sense without, or that OpenAI alone can read."""
+
+_TEXTS: Final = ("input_text", "output_text", "text", "summary_text")
 
 _GIVEN: Final = frozenset({"image_url", "file_data", "file_url"})
 """Members of a part that hold what it is, beside which an id says nothing more."""
@@ -60,6 +64,16 @@ class _ModelTurn:
         return message
 
 
+def read_common(instructions: str | None, items: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+    """Return the messages of items that `common_input` has taken, which need no check: nothing of them is left out, and
+    no other request is affected."""
+    draft = ResponsesDraft({}, ParsedFields(_NO_RULES, Operation.CHAT))
+    return cast(tuple[JsonObject, ...], tuple(ConversationReader(draft).read(instructions, items)))
+
+
+_NO_RULES: Final = SurfaceRules({}, {})
+
+
 class ConversationReader:
     """Reads the items of one request; `messages` are those so far."""
 
@@ -88,22 +102,30 @@ class ConversationReader:
         return self.messages
 
     def _message(self, item: JsonObject) -> None:
-        parts = self._parts(item.get("content"))
-        if item.get("role") != "assistant":
+        role, content = item.get("role"), item.get("content")
+        if role != "assistant":
             self._end_turn()
-            self.messages.append({"role": item.get("role"), "content": _content(parts)})
+            self.messages.append({"role": role, "content": self._content(content)})
             return
-        if _cites(item.get("content")):
-            self._draft.left_out["annotations"] = None
         turn = self._begin_turn()
-        # An empty text says nothing, and several vendors refuse it.
-        said = [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
-        said = apart(turn.parts, said)
-        turn.parts += said
-        turn.said += _length(said)
+        if not turn.parts and (text := _only_text(content)):
+            turn.parts.append({"type": "text", "text": text})
+            turn.said += len(text)
+        else:
+            self._say(turn, content)
         turn.extra = item.get("extra_content") or turn.extra
         if isinstance(sealed := item.get("encrypted_content"), str) and sealed:
             self._open(turn, sealed)
+
+    def _say(self, turn: _ModelTurn, content: JsonValue) -> None:
+        """Add what the model said to its turn."""
+        if _cites(content):
+            self._draft.left_out["annotations"] = None
+        # An empty text says nothing, and several vendors refuse it.
+        said = [part for part in self._parts(content) if not isinstance(part, dict) or part.get("text") != ""]
+        said = apart(turn.parts, said)
+        turn.parts += said
+        turn.said += _length(said)
 
     def _reasoning(self, item: JsonObject) -> None:
         turn, sealed = self._begin_turn(), item.get("encrypted_content")
@@ -176,8 +198,12 @@ class ConversationReader:
 
     def _output(self, item: JsonObject) -> None:
         self._end_turn()
-        content = _content(self._parts(item.get("output")))
+        content = self._content(item.get("output"))
         self.messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": content})
+
+    def _content(self, content: JsonValue) -> JsonValue:
+        text = _only_text(content)
+        return _content(self._parts(content)) if text is None else text
 
     def _parts(self, content: JsonValue) -> list[JsonValue]:
         parts = _parts(content)
@@ -208,6 +234,18 @@ _HANDLERS: Mapping[str, Callable[[ConversationReader, JsonObject], None]] = {
     **dict.fromkeys(OUTPUTS, ConversationReader._typed_output),
     **dict.fromkeys(RAN, ConversationReader._ran),
 }
+
+
+def _only_text(content: JsonValue) -> str | None:
+    """Return the text of a content that holds one and nothing besides, as most do; `None` for any other."""
+    if type(content) is str:
+        return content
+    if type(content) is not list or len(content) != 1 or type(part := content[0]) is not dict:
+        return None
+    text, kind = part.get("text"), part.get("type")
+    if type(text) is not str or (len(part) > 2 and (kind == "input_text" or part.get("annotations"))):
+        return None
+    return text if kind in _TEXTS else None
 
 
 def _content(parts: list[JsonValue]) -> JsonValue:

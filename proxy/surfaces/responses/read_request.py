@@ -3,12 +3,14 @@
 Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `Response`; openai 3.54.0 `types/responses`, November 2026.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from providers.client_extras.proxy_instructions import is_instruction
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses
+from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses, deferred_prompt
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
 from proxy.surfaces.request.field_conflicts import resolve
@@ -16,10 +18,11 @@ from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_request import make_request
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.surfaces.responses.input_items import ResolvedInput, resolve_input
-from proxy.surfaces.responses.native_body import native_request
+from proxy.surfaces.responses.common_items import common_input
+from proxy.surfaces.responses.input_items import REASONING, ResolvedInput, resolve_input
+from proxy.surfaces.responses.native_body import native_items, native_request
 from proxy.surfaces.responses.own_fields import OWN, READERS, SOURCES, UNIFIED
-from proxy.surfaces.responses.read_conversation import ConversationReader
+from proxy.surfaces.responses.read_conversation import ConversationReader, read_common
 from proxy.surfaces.responses.read_tools import read_tools
 from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
 from proxy.surfaces.surface import RequestContext
@@ -68,12 +71,9 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
     _read_fields(draft)
     if data.get("store") is True and not context.stores:
         draft.left_out["store"] = draft.native_left_out["store"] = None
-    resolved = _resolve(draft, context)
-    read_tools(draft, [tool for item in resolved.whole if item["type"] in _LOADING for tool in tools_of(item)])
-    if not parsed.refused("input"):
-        _read_conversation(draft, resolved)
+    read = _read_common_input(draft) or _read_input(draft, context)
     resolve(parsed)
-    native = None if parsed.problems else native_request(draft, resolved.whole, OWN, UNIFIED)
+    native = None if parsed.problems else native_request(draft, read.native, OWN, UNIFIED)
     if native is None:
         for name, why in draft.only.items():
             parsed.refuse(name, Invalid(f"cannot be translated: {why} has no other form", code="unsupported_parameter"))
@@ -93,7 +93,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         native=native,
         losses=_losses(draft),
         shortens=draft.shortens,
-        terms=_terms(draft, resolved, context),
+        terms=_terms(draft, read.own, context),
     )
 
 
@@ -121,6 +121,41 @@ def _read_fields(draft: ResponsesDraft) -> None:
             read(draft, value)
         except Invalid as bad:
             parsed.refuse(name, bad)
+
+
+@record
+class _ReadInput:
+    """The request's own items, and those of the whole conversation as OpenAI takes them."""
+
+    own: tuple[JsonObject, ...]
+    native: Iterable[JsonValue]
+
+
+def _read_common_input(draft: ResponsesDraft) -> _ReadInput | None:
+    """Set the tools and the conversation of a request that has none but the commonest items, `None` for any other.
+    The conversation is made when it is first read: a vendor with this API does not get it."""
+    said = draft.data.get("instructions")
+    instructions = said if isinstance(said, str) else None
+    if draft.data.get("previous_response_id") is not None:
+        return None
+    common = common_input(draft.data.get("input"), bool(instructions))
+    if common is None:
+        return None
+    read_tools(draft)
+    if common.reasons:
+        draft.left_out[REASONING] = None
+    make = partial(read_common, instructions, common.items)
+    draft.parsed.values["messages"] = deferred_prompt(make, common.plain, common.without_parts)
+    return _ReadInput(common.items, common.native)
+
+
+def _read_input(draft: ResponsesDraft, context: RequestContext) -> _ReadInput:
+    """Set the tools and the conversation, and note every problem."""
+    resolved = _resolve(draft, context)
+    read_tools(draft, [tool for item in resolved.whole if item["type"] in _LOADING for tool in tools_of(item)])
+    if not draft.parsed.refused("input"):
+        _read_conversation(draft, resolved)
+    return _ReadInput(resolved.own, native_items(draft, resolved.whole))
 
 
 def _resolve(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
@@ -163,7 +198,7 @@ def _losses(draft: ResponsesDraft) -> TranslationLosses:
     )
 
 
-def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestContext) -> ResponseTerms:
+def _terms(draft: ResponsesDraft, own: tuple[JsonObject, ...], context: RequestContext) -> ResponseTerms:
     data = draft.data
     echoes: dict[str, JsonValue] = {
         name: absent if (given := data.get(name)) is None else given for name, absent in _ECHOED.items()
@@ -178,7 +213,7 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
         summary=shown is not None,
         origins=draft.names.origins(),
         typed=draft.typed,
-        input=resolved.own,
+        input=own,
         ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
         store=store,
         sources=isinstance(included, list) and SOURCES in included,

@@ -25,6 +25,8 @@ _HOSTED: Final = frozenset(
 )
 """Types of tools that only this API has, or has in this form."""
 
+_SCHEMA: Final = (dict, type(None))
+_SWITCH: Final = (bool, type(None))
 _CALLED: Final = ("function", "custom")
 """Types of tools that clients run."""
 
@@ -37,7 +39,12 @@ def read_tools(draft: ResponsesDraft, loaded: Sequence[JsonObject] = ()) -> None
         offered = [*_listed(given), *loaded]
         draft.names = NamespaceNames(frozenset(_own_names(offered)))
         reader = _Reader(draft)
-        tools = [tool for index, item in enumerate(offered) for tool in reader.at(item, index)]
+        # Nearly all are functions; checks that know the path of a problem would cost more than all else here.
+        read = [
+            [simple] if (simple := _function(item)) is not None else reader.at(item, index)
+            for index, item in enumerate(offered)
+        ]
+        tools = [tool for entry in read for tool in entry]
         tools = _distinct(tools) if loaded else tools
         if len(tools) > MAX_TOOLS:
             raise Invalid(f"may hold at most {MAX_TOOLS} tools, those of namespaces included")
@@ -56,7 +63,25 @@ def _listed(given: JsonValue) -> list[JsonObject]:
         return []
     if not isinstance(given, list):
         raise Invalid("must be a list of tools")
-    return [check_at(json_object, item, index) for index, item in enumerate(given)]
+    return [item if type(item) is dict else check_at(json_object, item, index) for index, item in enumerate(given)]
+
+
+def _function(tool: JsonObject) -> JsonObject | None:
+    """Return a valid function as `_Reader` does; `None` for any other tool."""
+    if tool.get("type") != "function" or "systemTool" in tool:
+        return None
+    name, about = tool.get("name"), tool.get("description")
+    parameters, strict = tool.get("parameters"), tool.get("strict")
+    function: JsonObject = {"name": name}
+    if about:
+        function["description"] = about
+    if parameters is not None:
+        function["parameters"] = parameters
+    if strict:
+        function["strict"] = True
+    if type(name) is str and name and (about is None or type(about) is str) and type(parameters) in _SCHEMA:
+        return {"type": "function", "function": function} if type(strict) in _SWITCH else None
+    return None
 
 
 def _distinct(tools: list[JsonObject]) -> list[JsonObject]:

@@ -14,9 +14,9 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.response.error_body import openai_body
 from proxy.surfaces.response.models_list import model_body, models_body
 from proxy.surfaces.response.write_sse import ascii_json
+from proxy.surfaces.responses.input_items import referred_ids
 from proxy.surfaces.responses.own_fields import CHATS_FIELD
 from proxy.surfaces.responses.read_request import read_request
-from proxy.surfaces.responses.referred_ids import referred_ids
 from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.responses.request_draft import ResponsesRequest
 from proxy.surfaces.surface import (

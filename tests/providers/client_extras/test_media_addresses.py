@@ -155,8 +155,8 @@ def test_a_plain_conversation_is_searched_where_the_engine_fetches_what_a_text_n
         engine = replace(to, permits=Permits(reach=reach))
         found = {
             refused and refused.message
-            for plain in (True, False)
-            for refused in [refusal(chat(prompt=ChatPrompt(({"role": "user", "content": text},), plain=plain)), engine)]
+            for known in ({"plain": True}, {"without_parts": True}, {})
+            for refused in [refusal(chat(prompt=ChatPrompt(({"role": "user", "content": text},), **known)), engine)]
         }
         assert len(found) == 1
         assert (None in found) is (to is HOSTED)

@@ -1,13 +1,22 @@
 """Items of a request: what is checked, what references stand for, what comes before them."""
 
+import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
-from proxy.surfaces.responses.input_items import MAX_ITEMS, is_own_id, with_ids
+from proxy.surfaces.responses.input_items import (
+    MAX_ID_LENGTH,
+    MAX_ITEMS,
+    MAX_REFERENCES,
+    is_id,
+    is_own_id,
+    referred_ids,
+    with_ids,
+)
 from proxy.surfaces.responses.responses_surface import RESPONSES
-from proxy.surfaces.surface import RequestContext, StoredResponse
+from proxy.surfaces.surface import ReferredIds, RequestContext, StoredResponse
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, stored, typed
 from tests.support.looped import looped
 
@@ -144,3 +153,43 @@ def test_stored_items_keep_their_ids_or_get_one_of_their_place() -> None:
 )
 def test_ids_of_this_gateway_are_known(name: JsonValue, own: bool) -> None:
     assert is_own_id(name) is own
+
+
+# References -----------------------------------------------------------------------------------------------------------
+
+
+def refer(**members: object) -> ReferredIds:
+    return referred_ids(orjson.dumps({"model": "m", "input": "hi", **members}))
+
+
+def test_a_body_refers_to_the_response_before_it_and_to_items_by_id() -> None:
+    items = [{"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "hi"}]
+    again = [*items, {"type": "item_reference", "id": "rs_1"}, {"type": "item_reference", "id": "msg_2"}]
+    assert refer(previous_response_id="resp_1", input=again) == ReferredIds("resp_1", ("rs_1", "msg_2"))
+
+
+@looped(
+    "body",
+    [
+        b'{"model":"m","input":"hi"}',
+        b'{"input":"previous_response_id and item_reference"}',
+        b'{"previous_response_id":null,"input":[]}',
+        b'["previous_response_id"]',
+        b'{"previous_response_id":',
+        b'{"previous_response_id":' + b"[" * 100_000,
+        b'{"previous_response_id":7,"input":[{"type":"item_reference"},{"type":"item_reference","id":[1]},3]}',
+    ],
+)
+def test_other_bodies_refer_to_nothing(body: bytes) -> None:
+    assert referred_ids(body) == ReferredIds()
+
+
+@looped("name", ["", "x" * (MAX_ID_LENGTH + 1), "resp_\n", "resp_é", "resp_\x00"])
+def test_what_was_never_given_out_is_not_looked_up(name: str) -> None:
+    assert not is_id(name)
+    assert refer(previous_response_id=name, input=[{"type": "item_reference", "id": name}]) == ReferredIds()
+
+
+def test_a_bounded_number_of_items_is_looked_up() -> None:
+    items = [{"type": "item_reference", "id": f"rs_{number}"} for number in range(10_000)]
+    assert len(refer(input=items).items) == MAX_REFERENCES

@@ -1,0 +1,210 @@
+"""Reads an input that holds nothing but the commonest items in one pass: texts, calls of functions and of custom tools,
+their results as texts, and reasoning that OpenAI encrypted.
+
+Such an input needs no correction, and its conversation can be made later or never: a vendor with the same API gets the
+items themselves. For any other input there is the full way, `resolve_input`, `ConversationReader` and `native_items`,
+which finds every problem and its path. Both ways agree on each input that this one takes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import PLAIN_ROLES
+from proxy.surfaces.request.chat_messages import MAX_MESSAGES
+from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_elements
+from proxy.surfaces.responses.input_items import REASONING, ROLES, is_own_id
+from proxy.surfaces.thinking_envelope import is_sealed
+
+_MESSAGE: Final = "message"
+_HELD: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The fields that hold the arguments of calls, by the types of their items."""
+
+_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+_EMPTY_FIELDS: Final = frozenset({"annotations", "logprobs"})
+"""Fields of a text of the model that say nothing if they are empty lists."""
+
+_READ: Final = frozenset(
+    {"extra_content", "namespace", "created_by", "parsed", "parsed_arguments", "role", "encrypted_content"}
+)
+"""Fields beyond the least of an item that the full way reads or leaves out."""
+
+
+@record
+class CommonInput:
+    """The items of an input, each with its type, and `native`, the list of them as OpenAI takes them.
+
+    `plain` and `without_parts` are as in ChatPrompt. `reasons` says that some are reasoning.
+    """
+
+    items: tuple[JsonObject, ...]
+    native: list[JsonValue]
+    plain: bool
+    without_parts: bool
+    reasons: bool
+
+
+def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
+    """Return an input of the commonest items, `None` at the first that is none of them. `instructed` says that the
+    request has instructions besides."""
+    if type(given) is not list or not 0 < len(given) < MAX_MESSAGES:
+        return None
+    typed: dict[int, JsonValue] = {}
+    fitted: dict[int, JsonValue] = {}
+    said, without_parts = 0, True
+    for index, item in enumerate(given):
+        if type(item) is not dict:
+            return None
+        kind = item.get("type")
+        if kind is None and "type" not in item:
+            kind = _MESSAGE
+            typed[index] = item = {**item, "type": kind}
+        rule = _RULES.get(kind) if type(kind) is str else None
+        if kind == _MESSAGE and item.get("role") == "assistant":
+            rule = _OF_MODEL
+        if rule is None or (texts := rule.texts(item)) < 0:
+            return None
+        # All that the model says before somebody else does is one message.
+        said = said + texts if rule.of_model else 0
+        if said > 1 or texts > 1:
+            without_parts = False
+        if len(item) != rule.fields and (fit := _fitted(item, rule)) is not item:
+            if fit is None:
+                return None
+            fitted[index] = fit
+    items = _replaced(given, typed)
+    return _judged(cast(list[JsonObject], items), _replaced(items, fitted), without_parts, instructed)
+
+
+def _judged(
+    items: list[JsonObject], native: list[JsonValue], without_parts: bool, instructed: bool
+) -> CommonInput | None:
+    """Return the input; `None` if its calls have too many arguments, or nobody says anything in it."""
+    kinds = [item["type"] for item in items]
+    reasoning = kinds.count(REASONING)
+    if reasoning == len(items) and not instructed:
+        return None
+    arguments = [str(item[_HELD[item["type"]]]) for item in items if item["type"] in _HELD]
+    if sum(map(len, arguments)) > MAX_ELEMENTS and has_too_many_elements("".join(arguments).encode(errors="replace")):
+        return None
+    plain = without_parts and _are_plain(items)
+    return CommonInput(tuple(items), native, plain, without_parts, reasoning > 0)
+
+
+def _are_plain(items: list[JsonObject]) -> bool:
+    """Return whether items whose messages hold one text each are a conversation of such alone."""
+    for item in items:
+        kind = item["type"]
+        if kind == _MESSAGE:
+            if item["role"] not in PLAIN_ROLES:
+                return False
+        elif kind != REASONING:
+            return False
+    return True
+
+
+def _replaced(items: list[JsonValue], others: Mapping[int, JsonValue]) -> list[JsonValue]:
+    """Return the items with others at some indexes; the same list if there are none."""
+    if not others:
+        return items
+    copy = [*items]
+    for index, item in others.items():
+        copy[index] = item
+    return copy
+
+
+def _fitted(item: JsonObject, rule: "_Rule") -> JsonObject | None:
+    """Return an item of more fields than its least as OpenAI takes it; `None` if one of them is for the full way."""
+    if None in item.values():
+        item = {name: value for name, value in item.items() if value is not None}
+    if not item.keys().isdisjoint(rule.read):
+        return None
+    if "id" in item and is_own_id(item["id"]):
+        return {name: value for name, value in item.items() if name != "id"}
+    return item
+
+
+# Kinds of items -------------------------------------------------------------------------------------------------------
+
+
+@record
+class _Rule:
+    """A kind of items. `texts` returns the number of texts in one, less than 0 if it is not common; `fields` is the
+    number of fields that it checks, and `read` are further ones that the full way reads. `of_model` says that the model
+    makes such items."""
+
+    texts: Callable[[JsonObject], int]
+    fields: int
+    read: frozenset[str]
+    of_model: bool
+
+
+def _message(item: JsonObject) -> int:
+    return _texts(item.get("content")) if item.get("role") in ROLES else -1
+
+
+def _texts(content: JsonValue) -> int:
+    """Return the number of texts of a content, less than 0 if it holds anything else, or an empty text."""
+    if type(content) is str:
+        return 1 if content else -1
+    if type(content) is not list or not content:
+        return -1
+    for part in content:
+        if type(part) is not dict or type(text := part.get("text")) is not str or not text:
+            return -1
+        if part.get("type") not in _TEXTS or (len(part) > 2 and not _is_bare(part)):
+            return -1
+    return len(content)
+
+
+def _is_bare(part: JsonObject) -> bool:
+    """Return whether a text is of the model and has nothing besides."""
+    rest = [value == [] for name, value in part.items() if name in _EMPTY_FIELDS]
+    return part["type"] == "output_text" and len(rest) == len(part) - 2 and all(rest)
+
+
+def _function_call(item: JsonObject) -> int:
+    return 0 if type(item.get("arguments")) is str and _is_called(item) else -1
+
+
+def _custom_call(item: JsonObject) -> int:
+    return 0 if type(item.get("input")) is str and _is_called(item) else -1
+
+
+def _is_called(item: JsonObject) -> bool:
+    identity, name = item.get("call_id"), item.get("name")
+    return type(identity) is str and identity != "" and type(name) is str and name != ""
+
+
+def _result(item: JsonObject) -> int:
+    identity, output = item.get("call_id"), item.get("output")
+    if type(identity) is not str or not identity:
+        return -1
+    return 1 if type(output) is str else _texts(output)
+
+
+def _reasoning(item: JsonObject) -> int:
+    sealed = item.get("encrypted_content")
+    if type(sealed) is not str or not sealed or is_sealed(sealed):
+        return -1
+    return 0 if _are_parts(item.get("summary")) and _are_parts(item.get("content")) else -1
+
+
+def _are_parts(value: JsonValue) -> bool:
+    """Return whether a value is absent or a list of parts."""
+    if type(value) is not list:
+        return value is None
+    return all([type(part) is dict and type(kind := part.get("type")) is str and kind != "" for part in value])
+
+
+_RULES: Final[Mapping[str, _Rule]] = {
+    _MESSAGE: _Rule(_message, 3, _READ - {"role"}, False),
+    "function_call": _Rule(_function_call, 4, _READ, True),
+    "custom_tool_call": _Rule(_custom_call, 4, _READ, True),
+    "function_call_output": _Rule(_result, 3, _READ, False),
+    "custom_tool_call_output": _Rule(_result, 3, _READ, False),
+    REASONING: _Rule(_reasoning, 0, _READ - {"encrypted_content"}, True),
+}
+_OF_MODEL: Final = _Rule(_message, 3, _READ - {"role"}, True)
+"""The rule of messages of the model."""
