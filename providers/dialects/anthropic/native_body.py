@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from providers.adaptation.unique_call_ids import CallMark, unique_ids
+from providers.adaptation.unique_call_ids import CallMark, bare_id, unique_ids
 from providers.conversation import FOREIGN_SEARCH
 from providers.dialects.anthropic.blocks import CALL_ID, is_thinking
-from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
+from providers.dialects.anthropic.cache_markers import MARKER, limit_markers_with
 from providers.dialects.shared.prompt import EMPTY_RESULT
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
@@ -52,15 +52,16 @@ def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
     """Return a client's body as Claude takes it, without the members that are null at its top."""
     mended = MendedBody({name: value for name, value in given.items() if value is not None})
     body = mended.body
+    turns: list[JsonValue] = []
     if isinstance(messages := body.get("messages"), list):
-        body["messages"] = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
+        body["messages"], turns = _mended_turns(messages, mended)
     if isinstance(system := body.get("system"), list):
         body["system"] = _without_blanks(system, mended)
         if not body["system"]:
             del body["system"]
     if isinstance(tools := body.get("tools"), list):
         body["tools"] = [*tools]
-    if limit_markers(body):
+    if limit_markers_with(body, turns):
         mended.dropped.append(MARKER)
     return mended
 
@@ -136,6 +137,80 @@ def _all_unscoped(held: JsonValue) -> JsonValue:
     if not isinstance(held, list):
         return held
     return [_unscoped(block) if isinstance(block, dict) else block for block in held]
+
+
+# Turns ----------------------------------------------------------------------------------------------------------------
+
+
+def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Return the turns as the vendor takes them, and those of them that may have cache markers.
+
+    Nearly all turns have nothing to mend. They are read once and stay the same objects.
+    """
+    calls: list[str] = []
+    results: list[str] = []
+    odd: list[int] = []
+    for place, turn in enumerate(messages):
+        known = len(calls)
+        if not _is_sound(turn, calls, results):
+            odd.append(place)
+            calls[known:] = _called_ids(turn)
+    if not CALL_ID.fullmatch("".join(("_", *calls, *results))) or len({*map(bare_id, calls)}) < len(calls):
+        turns = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
+        return turns, turns
+    if not odd:
+        return messages, []
+    turns = []
+    marked: list[JsonValue] = []
+    before = 0
+    for place in odd:
+        made = _turn(messages[place], mended)
+        turns += messages[before:place]
+        turns += made
+        marked += made
+        before = place + 1
+    return turns + messages[before:], marked
+
+
+def _called_ids(turn: JsonValue) -> list[str]:
+    blocks = objects_in(turn.get("content") if isinstance(turn, dict) else None)
+    return [made for each in blocks if each.get("type") == "tool_use" and isinstance(made := each.get("id"), str)]
+
+
+def _is_sound(turn: JsonValue, calls: list[str], results: list[str]) -> bool:
+    """Return whether a turn has nothing to mend but ids of calls, and no cache markers. The ids in its calls and its
+    results are added to these lists."""
+    content = turn.get("content") if isinstance(turn, dict) else None
+    if isinstance(content, str):
+        return content != "" and not content.isspace()
+    if not isinstance(content, list):
+        return False
+    for block in content:
+        if not isinstance(block, dict) or not _is_sound_block(block, calls, results):
+            return False
+    return bool(content)
+
+
+def _is_sound_block(block: JsonObject, calls: list[str], results: list[str]) -> bool:
+    kind, size = block.get("type"), len(block)
+    if kind == "text":
+        text = block.get("text")
+        return size == 2 and isinstance(text, str) and text != "" and not text.isspace()
+    if kind == "tool_use":
+        identity = block.get("id")
+        if size != 4 or "name" not in block or "input" not in block or not isinstance(identity, str) or not identity:
+            return False
+        calls.append(identity)
+        return True
+    if kind == "tool_result":
+        identity, content = block.get("tool_use_id"), block.get("content")
+        if not isinstance(identity, str) or not identity or "content" not in block:
+            return False
+        results.append(identity)
+        # An empty error gets a text.
+        plain = size == 3 or (size == 4 and "is_error" in block and bool(content))
+        return plain and not (isinstance(content, list) and any(map(_is_blank_text, content)))
+    return kind == "thinking" and size == 3 and "thinking" in block and _is_signed(block.get("signature"))
 
 
 def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
@@ -259,10 +334,17 @@ def _without_blanks(blocks: list[JsonValue], mended: MendedBody) -> list[JsonVal
     return [block for block in blocks if not (isinstance(block, dict) and _is_blank(block, mended))]
 
 
+def _is_blank_text(block: JsonValue) -> bool:
+    """Return whether a value is a block of a text without a character to read."""
+    if not isinstance(block, dict) or block.get("type") != "text":
+        return False
+    text = block.get("text")
+    return isinstance(text, str) and (not text or text.isspace())
+
+
 def _is_blank(block: JsonObject, mended: MendedBody) -> bool:
     """Return whether a block is a text without a character to read; a marker that is lost with it is noted."""
-    text = block.get("text")
-    if block.get("type") != "text" or not isinstance(text, str) or (text and not text.isspace()):
+    if not _is_blank_text(block):
         return False
     if block.get(MARKER):
         mended.dropped.append(MARKER)
