@@ -29,6 +29,9 @@ _FOUND = "web_search_tool_result"
 _RESPONSES_OWN: Final = frozenset({"parsed_output", "caller"})
 """Fields of blocks that Anthropic's client has in responses: `ParsedTextBlock`, `ToolUseBlock`."""
 
+_OF_IDS: Final = bytes([byte for byte in range(128) if CALL_ID.fullmatch(chr(byte))])
+"""The characters that an id of a call may have, for a search that is many times faster than the pattern's."""
+
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
 
@@ -155,7 +158,9 @@ def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> tuple[list[J
         if not _is_sound(turn, calls, results):
             odd.append(place)
             calls[known:] = _called_ids(turn)
-    if not CALL_ID.fullmatch("".join(("_", *calls, *results))) or len({*map(bare_id, calls)}) < len(calls):
+    ids = "".join((*calls, *results))
+    bare = {*map(bare_id, calls)} if "__" in ids else {*calls}
+    if ids.encode(errors="replace").translate(None, _OF_IDS) or len(bare) < len(calls):
         turns = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
         return turns, turns
     if not odd:
@@ -181,36 +186,41 @@ def _is_sound(turn: JsonValue, calls: list[str], results: list[str]) -> bool:
     """Return whether a turn has nothing to mend but ids of calls, and no cache markers. The ids in its calls and its
     results are added to these lists."""
     content = turn.get("content") if isinstance(turn, dict) else None
-    if isinstance(content, str):
-        return content != "" and not content.isspace()
     if not isinstance(content, list):
-        return False
+        return isinstance(content, str) and content != "" and not content.isspace()
     for block in content:
-        if not isinstance(block, dict) or not _is_sound_block(block, calls, results):
+        if not isinstance(block, dict):
+            return False
+        kind, size = block.get("type"), len(block)
+        if kind == "text" and size == 2:
+            if not isinstance(text := block.get("text"), str) or not text or text.isspace():
+                return False
+        elif kind == "tool_use" and size == 4 and "name" in block and "input" in block:
+            if not isinstance(identity := block.get("id"), str) or not identity:
+                return False
+            calls.append(identity)
+        elif not (_is_sound_result(block, results) if kind == "tool_result" else _is_sound_thinking(block)):
             return False
     return bool(content)
 
 
-def _is_sound_block(block: JsonObject, calls: list[str], results: list[str]) -> bool:
-    kind, size = block.get("type"), len(block)
-    if kind == "text":
-        text = block.get("text")
-        return size == 2 and isinstance(text, str) and text != "" and not text.isspace()
-    if kind == "tool_use":
-        identity = block.get("id")
-        if size != 4 or "name" not in block or "input" not in block or not isinstance(identity, str) or not identity:
+def _is_sound_result(block: JsonObject, results: list[str]) -> bool:
+    identity, content, size = block.get("tool_use_id"), block.get("content"), len(block)
+    if not isinstance(identity, str) or not identity or "content" not in block:
+        return False
+    # An error without content gets one.
+    if size != 3 and not (size == 4 and "is_error" in block and content):
+        return False
+    for each in content if isinstance(content, list) else ():
+        if isinstance(each, dict) and isinstance(text := each.get("text"), str) and (not text or text.isspace()):
             return False
-        calls.append(identity)
-        return True
-    if kind == "tool_result":
-        identity, content = block.get("tool_use_id"), block.get("content")
-        if not isinstance(identity, str) or not identity or "content" not in block:
-            return False
-        results.append(identity)
-        # An empty error gets a text.
-        plain = size == 3 or (size == 4 and "is_error" in block and bool(content))
-        return plain and not (isinstance(content, list) and any(map(_is_blank_text, content)))
-    return kind == "thinking" and size == 3 and "thinking" in block and _is_signed(block.get("signature"))
+    results.append(identity)
+    return True
+
+
+def _is_sound_thinking(block: JsonObject) -> bool:
+    known = block.get("type") == "thinking" and len(block) == 3 and "thinking" in block
+    return known and _is_signed(block.get("signature"))
 
 
 def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
@@ -334,17 +344,10 @@ def _without_blanks(blocks: list[JsonValue], mended: MendedBody) -> list[JsonVal
     return [block for block in blocks if not (isinstance(block, dict) and _is_blank(block, mended))]
 
 
-def _is_blank_text(block: JsonValue) -> bool:
-    """Return whether a value is a block of a text without a character to read."""
-    if not isinstance(block, dict) or block.get("type") != "text":
-        return False
-    text = block.get("text")
-    return isinstance(text, str) and (not text or text.isspace())
-
-
 def _is_blank(block: JsonObject, mended: MendedBody) -> bool:
     """Return whether a block is a text without a character to read; a marker that is lost with it is noted."""
-    if not _is_blank_text(block):
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str) or (text and not text.isspace()):
         return False
     if block.get(MARKER):
         mended.dropped.append(MARKER)

@@ -72,14 +72,7 @@ def model_parts_of(made: Translation, block: JsonObject) -> _Parts:
 
 
 def _text(made: Translation, block: JsonObject) -> _Parts:
-    return text_parts(block)
-
-
-def text_parts(block: JsonObject) -> _Parts:
-    """Return the part of a block of text; none for an empty text. Raises Invalid."""
-    said = block.get("text")
-    if not isinstance(said, str):
-        said = check_at(string, said, "text")
+    said = check_at(string, block.get("text"), "text")
     return [_marked({"type": "text", "text": said}, block)] if said else []
 
 

@@ -24,7 +24,6 @@ from proxy.surfaces.anthropic.blocks import (
     content_blocks,
     model_parts_of,
     parts_of,
-    text_parts,
 )
 from proxy.surfaces.anthropic.translation import Translation, below
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
@@ -188,14 +187,15 @@ def _result(made: Translation, block: JsonObject) -> JsonObject:
 
 
 def _result_content(made: Translation, held: list[JsonValue]) -> JsonValue:
+    only = held[0] if len(held) == 1 else None
+    if isinstance(only, dict) and len(only) == 2 and only.get("type") == "text" and isinstance(only.get("text"), str):
+        return only["text"]  # as nearly all results are
     parts: list[JsonObject] = []
     found: list[str] = []
     for index, each in enumerate(held):
         try:
             block = each if isinstance(each, dict) else content_block(each)
-            if block.get("type") == "text" and len(block) == 2:
-                parts += text_parts(block)  # nothing but a text, as nearly all blocks are
-            elif block.get("type") == _REFERENCE:
+            if block.get("type") == _REFERENCE:
                 found.append(check_at(text, content_block(block).get("tool_name"), "tool_name"))
             else:
                 parts += parts_of(made, content_block(block))
@@ -222,8 +222,9 @@ def _model(made: Translation, blocks: JsonValue) -> None:
             kind = block.get("type")
             if kind == "tool_use":
                 calls.append(_call(block))
-            elif kind == "text" and len(block) == 2:
-                parts += text_parts(block)
+            elif kind == "text" and len(block) == 2 and isinstance(said := block.get("text"), str):
+                if said:
+                    parts.append({"type": "text", "text": said})
             elif kind in ("thinking", "redacted_thinking"):
                 details = details or _Details(made)
                 details.add(content_block(block), parts, calls)
