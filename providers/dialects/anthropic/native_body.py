@@ -38,11 +38,13 @@ _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 @dataclass(slots=True)
 class MendedBody:
-    """A body that may be written to at its top, its turns, and the names of what was left out or changed on the way."""
+    """A body that may be written to at its top, the names of what was left out or changed on the way, and those of its
+    turns that may have cache markers."""
 
     body: JsonObject
     dropped: list[str] = field(default_factory=list)
     emulated: list[str] = field(default_factory=list)
+    marked: list[JsonValue] = field(default_factory=list)
 
     @property
     def turns(self) -> list[JsonObject]:
@@ -55,16 +57,15 @@ def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
     """Return a client's body as Claude takes it, without the members that are null at its top."""
     mended = MendedBody({name: value for name, value in given.items() if value is not None})
     body = mended.body
-    turns: list[JsonValue] = []
     if isinstance(messages := body.get("messages"), list):
-        body["messages"], turns = _mended_turns(messages, mended)
+        body["messages"] = _mended_turns(messages, mended)
     if isinstance(system := body.get("system"), list):
         body["system"] = _without_blanks(system, mended)
         if not body["system"]:
             del body["system"]
     if isinstance(tools := body.get("tools"), list):
         body["tools"] = [*tools]
-    if limit_markers_with(body, turns):
+    if limit_markers_with(body, mended.marked):
         mended.dropped.append(MARKER)
     return mended
 
@@ -77,7 +78,7 @@ def remove_thinking(mended: MendedBody) -> None:
 def instructions_as_users(mended: MendedBody) -> None:
     """Turn instructions within the conversation into turns of the user, for platforms that have them at its top only:
     a later place is part of what they say."""
-    if any(turn["role"] == "system" for turn in mended.turns):
+    if "system" in [turn["role"] for turn in mended.turns]:
         mended.emulated.append("messages")
         _change_turns(mended, lambda turn: {**turn, "role": "user"} if turn["role"] == "system" else turn)
 
@@ -86,7 +87,7 @@ def unscope_markers(mended: MendedBody) -> None:
     """Take the scope out of cache markers: it says only whose requests share the cache."""
     body = mended.body
     held = [body, *objects_in(body.get("tools")), *objects_in(body.get("system"))]
-    held += [block for turn in mended.turns for block in objects_in(turn["content"])]
+    held += [block for turn in mended.marked if _is_turn(turn) for block in objects_in(turn["content"])]
     if not any(map(_is_scoped, held)):
         return
     mended.dropped.append(f"{MARKER}.scope")
@@ -145,8 +146,8 @@ def _all_unscoped(held: JsonValue) -> JsonValue:
 # Turns ----------------------------------------------------------------------------------------------------------------
 
 
-def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return the turns as the vendor takes them, and those of them that may have cache markers.
+def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> list[JsonValue]:
+    """Return the turns as the vendor takes them, and note those of them that may have cache markers.
 
     Nearly all turns have nothing to mend. They are read once and stay the same objects.
     """
@@ -161,20 +162,17 @@ def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> tuple[list[J
     ids = "".join((*calls, *results))
     bare = {*map(bare_id, calls)} if "__" in ids else {*calls}
     if ids.encode(errors="replace").translate(None, _OF_IDS) or len(bare) < len(calls):
-        turns = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
-        return turns, turns
-    if not odd:
-        return messages, []
-    turns = []
-    marked: list[JsonValue] = []
+        mended.marked = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
+        return [*mended.marked]
+    turns: list[JsonValue] = []
     before = 0
     for place in odd:
         made = _turn(messages[place], mended)
         turns += messages[before:place]
         turns += made
-        marked += made
+        mended.marked += made
         before = place + 1
-    return turns + messages[before:], marked
+    return turns + messages[before:] if odd else messages
 
 
 def _called_ids(turn: JsonValue) -> list[str]:
