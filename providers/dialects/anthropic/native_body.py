@@ -30,7 +30,7 @@ _RESPONSES_OWN: Final = frozenset({"parsed_output", "caller"})
 """Fields of blocks that Anthropic's client has in responses: `ParsedTextBlock`, `ToolUseBlock`."""
 
 _OF_IDS: Final = bytes([byte for byte in range(128) if CALL_ID.fullmatch(chr(byte))])
-"""The characters that an id of a call may have, for a search that is many times faster than the pattern's."""
+"""The bytes that an id of a call may have. Many ids are searched for others ten times faster than by the pattern."""
 
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
@@ -38,8 +38,8 @@ _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 @dataclass(slots=True)
 class MendedBody:
-    """A body that may be written to at its top, the names of what was left out or changed on the way, and those of its
-    turns that may have cache markers."""
+    """A body that may be written to at its top, and the names of what was left out or changed on the way. `marked` are
+    the turns that may have cache markers."""
 
     body: JsonObject
     dropped: list[str] = field(default_factory=list)

@@ -61,8 +61,8 @@ def put_messages(made: Translation, value: JsonValue) -> None:
 
 
 def checked_prompt(made: Translation, listed: Sequence[JsonObject]) -> ChatPrompt | None:
-    """Return the prompt of translated messages that need no further check; `None` if the check of every conversation
-    may refuse them.
+    """Return the prompt of translated messages, without a further check; `None` if the check of every conversation may
+    refuse them.
 
     A translation writes all fields of its messages itself, from checked values, and the arguments of calls have been
     counted with the elements of the body. Only the number of messages and an image without an address may be refused.
@@ -86,7 +86,7 @@ def _is_plain(message: JsonObject) -> bool:
 
 def _turn(made: Translation, value: JsonValue) -> None:
     """Add the messages of a turn. Raises Invalid."""
-    message = json_object(value)
+    message = value if isinstance(value, dict) else json_object(value)
     role, content = message.get("role"), message.get("content")
     if role not in ROLES:
         raise Invalid(f"must be one of {', '.join(repr(name) for name in ROLES)}", "role")
@@ -137,8 +137,8 @@ def _content(parts: list[JsonObject]) -> JsonValue:
 
 
 def _first_problem(blocks: list[JsonValue], bad: Invalid, index: int) -> Invalid:
-    """Return the problem of a content, of which the block at an index is `bad`: a block of no known form comes first,
-    wherever it stands."""
+    """Return the problem to report of a content whose block at an index has the problem `bad`. A value without the form
+    of a block comes first, wherever it stands."""
     try:
         content_blocks(blocks)
     except Invalid as other:
