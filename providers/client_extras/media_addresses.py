@@ -73,13 +73,14 @@ class _Screen:
 
     def messages(self, messages: Sequence[JsonObject]) -> None:
         """Check every part of every message."""
+        from_text = self._target.profile.fetches_from_text
         for index, message in enumerate(messages):
             content = message.get("content")
-            if isinstance(content, list):
+            if type(content) is list:
                 for number, part in enumerate(content):
                     if isinstance(part, dict):
                         self._part(part, index, number)
-            elif isinstance(content, str) and self._target.profile.fetches_from_text:
+            elif from_text and isinstance(content, str):
                 self.text(content, f"messages[{index}].content")
 
     def _part(self, part: JsonObject, message: int, number: int) -> None:

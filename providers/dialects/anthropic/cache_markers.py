@@ -7,7 +7,7 @@ Sources: `anthropic` 2.12.0 type `CacheControlEphemeralParam`; "Prompt caching" 
 `models/anthropic`, November 2026.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from providers.json_types import JsonObject, JsonValue
 
@@ -21,9 +21,13 @@ def limit_markers(body: JsonObject) -> bool:
 
     The hour of a marker behind a shorter one goes too. Blocks are replaced, not changed: they may be the client's.
     """
-    steady = [place for name in ("tools", "system") for place in _places(body.get(name))]
     messages = body.get("messages")
-    turns = messages if isinstance(messages, list) else []
+    return limit_markers_with(body, messages if isinstance(messages, list) else [])
+
+
+def limit_markers_with(body: JsonObject, turns: Sequence[JsonValue]) -> bool:
+    """Take surplus markers out of a body as `limit_markers` does; `turns` are all turns of it that may have any."""
+    steady = [place for name in ("tools", "system") for place in _places(body.get(name))]
     passing = [place for turn in turns if isinstance(turn, dict) for place in _places(turn.get("content"))]
     at_top = isinstance(body.get(MARKER), dict)
     surplus = max(0, len(steady) + len(passing) + at_top - MOST_MARKERS)

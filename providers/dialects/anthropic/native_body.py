@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from providers.adaptation.unique_call_ids import CallMark, unique_ids
+from providers.adaptation.unique_call_ids import CallMark, bare_id, unique_ids
 from providers.conversation import FOREIGN_SEARCH
 from providers.dialects.anthropic.blocks import CALL_ID, is_thinking
-from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
+from providers.dialects.anthropic.cache_markers import MARKER, limit_markers_with
 from providers.dialects.shared.prompt import EMPTY_RESULT
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
@@ -29,17 +29,22 @@ _FOUND = "web_search_tool_result"
 _RESPONSES_OWN: Final = frozenset({"parsed_output", "caller"})
 """Fields of blocks that Anthropic's client has in responses: `ParsedTextBlock`, `ToolUseBlock`."""
 
+_OF_IDS: Final = bytes([byte for byte in range(128) if CALL_ID.fullmatch(chr(byte))])
+"""The bytes that an id of a call may have. Many ids are searched for others ten times faster than by the pattern."""
+
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
 
 
 @dataclass(slots=True)
 class MendedBody:
-    """A body that may be written to at its top, its turns, and the names of what was left out or changed on the way."""
+    """A body that may be written to at its top, and the names of what was left out or changed on the way. `marked` are
+    the turns that may have cache markers."""
 
     body: JsonObject
     dropped: list[str] = field(default_factory=list)
     emulated: list[str] = field(default_factory=list)
+    marked: list[JsonValue] = field(default_factory=list)
 
     @property
     def turns(self) -> list[JsonObject]:
@@ -53,14 +58,14 @@ def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
     mended = MendedBody({name: value for name, value in given.items() if value is not None})
     body = mended.body
     if isinstance(messages := body.get("messages"), list):
-        body["messages"] = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
+        body["messages"] = _mended_turns(messages, mended)
     if isinstance(system := body.get("system"), list):
         body["system"] = _without_blanks(system, mended)
         if not body["system"]:
             del body["system"]
     if isinstance(tools := body.get("tools"), list):
         body["tools"] = [*tools]
-    if limit_markers(body):
+    if limit_markers_with(body, mended.marked):
         mended.dropped.append(MARKER)
     return mended
 
@@ -73,7 +78,7 @@ def remove_thinking(mended: MendedBody) -> None:
 def instructions_as_users(mended: MendedBody) -> None:
     """Turn instructions within the conversation into turns of the user, for platforms that have them at its top only:
     a later place is part of what they say."""
-    if any(turn["role"] == "system" for turn in mended.turns):
+    if "system" in [turn["role"] for turn in mended.turns]:
         mended.emulated.append("messages")
         _change_turns(mended, lambda turn: {**turn, "role": "user"} if turn["role"] == "system" else turn)
 
@@ -82,7 +87,7 @@ def unscope_markers(mended: MendedBody) -> None:
     """Take the scope out of cache markers: it says only whose requests share the cache."""
     body = mended.body
     held = [body, *objects_in(body.get("tools")), *objects_in(body.get("system"))]
-    held += [block for turn in mended.turns for block in objects_in(turn["content"])]
+    held += [block for turn in mended.marked if _is_turn(turn) for block in objects_in(turn["content"])]
     if not any(map(_is_scoped, held)):
         return
     mended.dropped.append(f"{MARKER}.scope")
@@ -136,6 +141,84 @@ def _all_unscoped(held: JsonValue) -> JsonValue:
     if not isinstance(held, list):
         return held
     return [_unscoped(block) if isinstance(block, dict) else block for block in held]
+
+
+# Turns ----------------------------------------------------------------------------------------------------------------
+
+
+def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> list[JsonValue]:
+    """Return the turns as the vendor takes them, and note those of them that may have cache markers.
+
+    Nearly all turns have nothing to mend. They are read once and stay the same objects.
+    """
+    calls: list[str] = []
+    results: list[str] = []
+    odd: list[int] = []
+    for place, turn in enumerate(messages):
+        known = len(calls)
+        if not _is_sound(turn, calls, results):
+            odd.append(place)
+            calls[known:] = _called_ids(turn)
+    ids = "".join((*calls, *results))
+    bare = {*map(bare_id, calls)} if "__" in ids else {*calls}
+    if ids.encode(errors="replace").translate(None, _OF_IDS) or len(bare) < len(calls):
+        mended.marked = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
+        return [*mended.marked]
+    turns: list[JsonValue] = []
+    before = 0
+    for place in odd:
+        made = _turn(messages[place], mended)
+        turns += messages[before:place]
+        turns += made
+        mended.marked += made
+        before = place + 1
+    return turns + messages[before:] if odd else messages
+
+
+def _called_ids(turn: JsonValue) -> list[str]:
+    blocks = objects_in(turn.get("content") if isinstance(turn, dict) else None)
+    return [made for each in blocks if each.get("type") == "tool_use" and isinstance(made := each.get("id"), str)]
+
+
+def _is_sound(turn: JsonValue, calls: list[str], results: list[str]) -> bool:
+    """Return whether a turn has nothing to mend but ids of calls, and no cache markers. The ids in its calls and its
+    results are added to these lists."""
+    content = turn.get("content") if isinstance(turn, dict) else None
+    if not isinstance(content, list):
+        return isinstance(content, str) and content != "" and not content.isspace()
+    for block in content:
+        if not isinstance(block, dict):
+            return False
+        kind, size = block.get("type"), len(block)
+        if kind == "text" and size == 2:
+            if not isinstance(text := block.get("text"), str) or not text or text.isspace():
+                return False
+        elif kind == "tool_use" and size == 4 and "name" in block and "input" in block:
+            if not isinstance(identity := block.get("id"), str) or not identity:
+                return False
+            calls.append(identity)
+        elif not (_is_sound_result(block, results) if kind == "tool_result" else _is_sound_thinking(block)):
+            return False
+    return bool(content)
+
+
+def _is_sound_result(block: JsonObject, results: list[str]) -> bool:
+    identity, content, size = block.get("tool_use_id"), block.get("content"), len(block)
+    if not isinstance(identity, str) or not identity or "content" not in block:
+        return False
+    # An error without content gets one.
+    if size != 3 and not (size == 4 and "is_error" in block and content):
+        return False
+    for each in content if isinstance(content, list) else ():
+        if isinstance(each, dict) and isinstance(text := each.get("text"), str) and (not text or text.isspace()):
+            return False
+    results.append(identity)
+    return True
+
+
+def _is_sound_thinking(block: JsonObject) -> bool:
+    known = block.get("type") == "thinking" and len(block) == 3 and "thinking" in block
+    return known and _is_signed(block.get("signature"))
 
 
 def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:

@@ -9,7 +9,7 @@ Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages", "API version
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
@@ -88,13 +88,15 @@ def native_draft(
     request: UnifiedRequest, target: Target, table: Capabilities, model: ClaudeModel, mended: MendedBody
 ) -> RequestBody:
     """Return a client's mended body with what the gateway decides, all but the version. Raises Refusal."""
-    draft = RequestBody(request, target, table, mended.body, mended.emulated, mended.dropped)
+    draft = RequestBody(request, target, table, mended.body, mended.emulated, mended.dropped, native=True)
     if names_fallback_beta(request.extra_headers):
         draft.dropped.append(BETA_HEADER)
     if WINDOW in request.params and WINDOW not in request.injected:
         check_window(draft, request.params[WINDOW])
     _put_limit(draft, model)
-    if suit_thinking(draft, model, mended.turns):
+    # Only thinking that was asked for is fitted to the turns.
+    turns = mended.turns if isinstance(draft.body.get("thinking"), dict) else []
+    if suit_thinking(draft, model, turns):
         remove_thinking(mended)
     if forces_call(draft.body.get("tool_choice")) and not model.forced_choice:
         raise draft.unsupported("tool_choice", NO_FORCED_CHOICE)
@@ -114,7 +116,7 @@ def refuse_sampling(draft: RequestBody) -> None:
 
 def native_call(draft: RequestBody, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
     """Return the finished call."""
-    return replace(build_request(draft, Operation.CHAT, url, headers, {}), native=True)
+    return build_request(draft, Operation.CHAT, url, headers, {})
 
 
 def _put_limit(draft: RequestBody, model: ClaudeModel) -> None:

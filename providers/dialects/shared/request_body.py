@@ -33,7 +33,8 @@ class RequestBody:
     """The body of one upstream request while it is written, and what decoding the answer needs.
 
     `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
-    `unheld` and `in_text` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding one choice.
+    `unheld`, `in_text` and `native` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding
+    one choice.
     """
 
     request: UnifiedRequest
@@ -45,6 +46,7 @@ class RequestBody:
     unheld: list[str] = field(default_factory=list)
     in_text: bool = False
     unwrap: bool = False
+    native: bool = False
 
     @property
     def params(self) -> Params:
@@ -368,6 +370,7 @@ def build_request(
         draft.in_text,
         tool_names,
         draft.unwrap,
+        native=draft.native,
         choices=draft.request.choices,
     )
 

@@ -18,6 +18,8 @@ from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, st
 
 MARKER = "cache_control"
 
+NO_BLOCKS: Final = "must be a string or a list of content blocks"
+
 _Parts = list[JsonObject]
 
 
@@ -26,11 +28,12 @@ def content_blocks(value: JsonValue) -> list[JsonObject]:
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     if not isinstance(value, list):
-        raise Invalid("must be a string or a list of content blocks")
-    return [check_at(_block, item, index) for index, item in enumerate(value)]
+        raise Invalid(NO_BLOCKS)
+    return [check_at(content_block, item, index) for index, item in enumerate(value)]
 
 
-def _block(value: JsonValue) -> JsonObject:
+def content_block(value: JsonValue) -> JsonObject:
+    """Return a block. Raises Invalid for a value without the form of one."""
     block = json_object(value)
     check_at(text, block.get("type"), "type")
     if block.get(MARKER) is not None:
@@ -80,6 +83,7 @@ def _image(made: Translation, block: JsonObject) -> _Parts:
             url = f"data:{kind};base64,{data}"
         case {"type": "url", "url": str(address)}:
             url = address
+            made.lacks_address = made.lacks_address or not address
         case _:
             return _unknown_source(made, "an image", source)
     return [_marked({"type": "image_url", "image_url": {"url": url}}, block)]

@@ -3,18 +3,30 @@
 A user's turn becomes one message for each result of a tool, then one with the rest. A turn of the model becomes one
 message with its thinking, text and calls. Thinking that another vendor signed comes back in an envelope of ours.
 
+Agents send hundreds of blocks with each request, so each block is read once: the commonest ones by a few comparisons,
+and its place is put into an error only if there is one.
+
 Sources: `anthropic` 2.12.0 types `MessageParam`, `TextBlockParam`, `ToolResultBlockParam`; Claude Code 2.1.197 for
 system messages within the conversation and for its billing header, November 2026.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import cast
 
 from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialects.shared.prompt import loaded_tools
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.anthropic.blocks import MARKER, content_blocks, model_parts_of, parts_of
-from proxy.surfaces.anthropic.translation import At, Translation
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
+from proxy.surfaces.anthropic.blocks import (
+    MARKER,
+    NO_BLOCKS,
+    content_block,
+    content_blocks,
+    model_parts_of,
+    parts_of,
+)
+from proxy.surfaces.anthropic.translation import Translation, below
+from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.thinking_envelope import is_sealed
@@ -40,28 +52,60 @@ def put_messages(made: Translation, value: JsonValue) -> None:
     """Read the turns. Raises Invalid."""
     if not isinstance(value, list) or not value:
         raise Invalid("must be a non-empty list of messages")
-    made.chat["messages"] = cast(
-        JsonValue, [message for index, item in enumerate(value) for message in _turn(made, item, index)]
-    )
+    for index, item in enumerate(value):
+        try:
+            _turn(made, item)
+        except Invalid as bad:
+            raise below(bad, index) from None
+    made.chat["messages"] = cast(JsonValue, made.turns)
 
 
-def _turn(made: Translation, value: JsonValue, index: int) -> list[JsonObject]:
-    with At(index):
-        message = json_object(value)
-        role = message.get("role")
-        if role not in ROLES:
-            raise Invalid(f"must be one of {', '.join(repr(name) for name in ROLES)}", "role")
-        made.instructs_later = made.instructs_later or role == "system"
-        content = message.get("content")
-        if content is None:
-            raise Invalid("is required", "content")
-        if isinstance(content, str):
-            return [{"role": role, "content": content}]
-        with At("content"):
-            if role == "system":
-                return [{"role": role, "content": _content(_instructions(made, content))}]
-            blocks = content_blocks(content)
-            return [*_user(made, blocks)] if role == "user" else [_Answer(made).read(blocks)]
+def checked_prompt(made: Translation, listed: Sequence[JsonObject]) -> ChatPrompt | None:
+    """Return the prompt of translated messages, without a further check; `None` if the check of every conversation may
+    refuse them.
+
+    A translation writes all fields of its messages itself, from checked values, and the arguments of calls have been
+    counted with the elements of the body. Only the number of messages and an image without an address may be refused.
+    """
+    if made.lacks_address or len(listed) > MAX_MESSAGES:
+        return None
+    return ChatPrompt(tuple(listed), all(map(_is_plain, listed)))
+
+
+def conversation(value: JsonValue) -> ChatPrompt:
+    """Check the messages of a translation; a checked prompt is taken as it is. Raises Invalid."""
+    given: object = value
+    return given if isinstance(given, ChatPrompt) else messages(value)
+
+
+def _is_plain(message: JsonObject) -> bool:
+    """Return whether a message is plain, as `ChatPrompt` describes it."""
+    content = message["content"]
+    return len(message) == 2 and type(content) is str and content != "" and message["role"] in PLAIN_ROLES
+
+
+def _turn(made: Translation, value: JsonValue) -> None:
+    """Add the messages of a turn. Raises Invalid."""
+    message = value if isinstance(value, dict) else json_object(value)
+    role, content = message.get("role"), message.get("content")
+    if role not in ROLES:
+        raise Invalid(f"must be one of {', '.join(repr(name) for name in ROLES)}", "role")
+    if content is None:
+        raise Invalid("is required", "content")
+    if role == "system":
+        made.instructs_later = True
+    if isinstance(content, str):
+        made.turns.append({"role": role, "content": content})
+        return
+    try:
+        if role == "user":
+            _user(made, content)
+        elif role == "assistant":
+            _model(made, content)
+        else:
+            made.turns.append({"role": role, "content": _content(_instructions(made, content))})
+    except Invalid as bad:
+        raise below(bad, "content") from None
 
 
 def _instructions(made: Translation, value: JsonValue) -> list[JsonObject]:
@@ -69,8 +113,10 @@ def _instructions(made: Translation, value: JsonValue) -> list[JsonObject]:
     for index, block in enumerate(content_blocks(value)):
         if block["type"] != "text":
             raise Invalid("must be 'text': instructions hold nothing else", index, "type")
-        with At(index):
+        try:
             parts += parts_of(made, block)
+        except Invalid as bad:
+            raise below(bad, index) from None
     return parts
 
 
@@ -83,97 +129,152 @@ def _is_billing(made: Translation, part: JsonObject) -> bool:
 
 def _content(parts: list[JsonObject]) -> JsonValue:
     """Return a single plain text as a string, which every vendor takes, and anything else as parts."""
-    match parts:
-        case []:
-            return ""
-        case [{"type": "text", "text": str(said), **more}] if not more:
-            return said
-        case _:
-            return cast(JsonValue, parts)
+    if not parts:
+        return ""
+    if len(parts) == 1 and parts[0]["type"] == "text" and len(parts[0]) == 2:
+        return parts[0]["text"]
+    return cast(JsonValue, parts)
+
+
+def _first_problem(blocks: list[JsonValue], bad: Invalid, index: int) -> Invalid:
+    """Return the problem to report of a content whose block at an index has the problem `bad`. A value without the form
+    of a block comes first, wherever it stands."""
+    try:
+        content_blocks(blocks)
+    except Invalid as other:
+        return other
+    return below(bad, index)
 
 
 # The user's turns -----------------------------------------------------------------------------------------------------
 
 
-def _user(made: Translation, blocks: list[JsonObject]) -> Iterator[JsonObject]:
+def _user(made: Translation, blocks: JsonValue) -> None:
+    """Add the messages of a turn of the user. Raises Invalid."""
+    if not isinstance(blocks, list):
+        raise Invalid(NO_BLOCKS)
     parts: list[JsonObject] = []
     results = 0
     for index, block in enumerate(blocks):
-        with At(index):
-            if block["type"] == "tool_result":
+        try:
+            if isinstance(block, dict) and block.get("type") == "tool_result":
                 results += 1
-                yield _result(made, block)
+                made.turns.append(_result(made, block))
             else:
-                parts += parts_of(made, block)
+                parts += parts_of(made, content_block(block))
+        except Invalid as bad:
+            raise _first_problem(blocks, bad, index) from None
     if parts or not results:
-        yield {"role": "user", "content": _content(parts)}
+        made.turns.append({"role": "user", "content": _content(parts)})
 
 
 def _result(made: Translation, block: JsonObject) -> JsonObject:
-    message: JsonObject = {"role": "tool", "tool_call_id": check_at(text, block.get("tool_use_id"), "tool_use_id")}
-    held = block.get("content")
-    parts: list[JsonObject] = []
-    found: list[str] = []
-    with At("content"):
-        for place, each in enumerate([] if held is None else content_blocks(held)):
-            with At(place):
-                if each["type"] == _REFERENCE:
-                    found.append(check_at(text, each.get("tool_name"), "tool_name"))
-                else:
-                    parts += parts_of(made, each)
-    if found:
-        parts.insert(0, {"type": "text", "text": loaded_tools(found)})
-    message["content"] = _content(parts)
+    identity, held = block.get("tool_use_id"), block.get("content")
+    if not isinstance(identity, str) or not identity:
+        identity = check_at(text, identity, "tool_use_id")
+    if isinstance(held, list):
+        content = _result_content(made, held)
+    elif held is None or isinstance(held, str):
+        content = held or ""
+    else:
+        raise Invalid(NO_BLOCKS, "content")
+    message: JsonObject = {"role": "tool", "tool_call_id": identity, "content": content}
     if block.get("is_error") is not None and check_at(boolean, block["is_error"], "is_error"):
         message["is_error"] = True
-    if block.get(MARKER) is not None:
-        message[MARKER] = block[MARKER]
+    if (marker := block.get(MARKER)) is not None:
+        message[MARKER] = check_at(json_object, marker, MARKER)
     return message
+
+
+def _result_content(made: Translation, held: list[JsonValue]) -> JsonValue:
+    only = held[0] if len(held) == 1 else None
+    if isinstance(only, dict) and len(only) == 2 and only.get("type") == "text" and isinstance(only.get("text"), str):
+        return only["text"]  # as nearly all results are
+    parts: list[JsonObject] = []
+    found: list[str] = []
+    for index, each in enumerate(held):
+        try:
+            block = each if isinstance(each, dict) else content_block(each)
+            if block.get("type") == _REFERENCE:
+                found.append(check_at(text, content_block(block).get("tool_name"), "tool_name"))
+            else:
+                parts += parts_of(made, content_block(block))
+        except Invalid as bad:
+            raise below(_first_problem(held, bad, index), "content") from None
+    if found:
+        parts.insert(0, {"type": "text", "text": loaded_tools(found)})
+    return _content(parts)
 
 
 # The model's turns ----------------------------------------------------------------------------------------------------
 
 
-class _Answer:
-    """Reads one turn of the model."""
+def _model(made: Translation, blocks: JsonValue) -> None:
+    """Add the message of a turn of the model. Raises Invalid."""
+    if not isinstance(blocks, list):
+        raise Invalid(NO_BLOCKS)
+    parts: list[JsonObject] = []
+    calls: list[JsonObject] = []
+    details: _Details | None = None
+    for index, each in enumerate(blocks):
+        try:
+            block = each if isinstance(each, dict) else content_block(each)
+            kind = block.get("type")
+            if kind == "tool_use":
+                calls.append(_call(block))
+            elif kind == "text" and len(block) == 2 and isinstance(said := block.get("text"), str):
+                if said:
+                    parts.append({"type": "text", "text": said})
+            elif kind in ("thinking", "redacted_thinking"):
+                details = details or _Details(made)
+                details.add(content_block(block), parts, calls)
+            else:
+                parts += model_parts_of(made, content_block(block))
+        except Invalid as bad:
+            raise _first_problem(blocks, bad, index) from None
+    message: JsonObject = {"role": "assistant", "content": _content(parts) if parts or not calls else None}
+    if details is not None and details.listed:
+        message["reasoning_details"] = cast(JsonValue, details.listed)
+    if calls:
+        message["tool_calls"] = cast(JsonValue, calls)
+    made.turns.append(message)
 
-    __slots__ = ("_calls", "_details", "_made", "_parts", "_said")
+
+def _call(block: JsonObject) -> JsonObject:
+    identity, name, given = block.get("id"), block.get("name"), block.get("input")
+    if not (isinstance(given, dict) and isinstance(name, str) and name and isinstance(identity, str) and identity):
+        given = check_at(json_object, block.get("input", {}), "input")
+        name, identity = check_at(text, name, "name"), check_at(text, identity, "id")
+    function: JsonObject = {"name": name, "arguments": utf8_json(given).decode()}
+    call: JsonObject = {"id": identity, "type": "function", "function": function}
+    if (marker := block.get(MARKER)) is not None:
+        call[MARKER] = check_at(json_object, marker, MARKER)
+    return call
+
+
+class _Details:
+    """Reads the thinking of one turn of the model, in the form of `reasoning_details`."""
+
+    __slots__ = ("_made", "_parts", "_said", "listed")
 
     def __init__(self, made: Translation) -> None:
         self._made = made
-        self._details: list[JsonObject] = []
-        self._parts: list[JsonObject] = []
-        self._calls: list[JsonObject] = []
-        self._said = 0  # characters of its text
+        self.listed: list[JsonObject] = []
+        self._parts = 0  # of the turn that have been counted
+        self._said = 0  # characters of their texts
 
-    def read(self, blocks: list[JsonObject]) -> JsonObject:
-        """Return the message. Raises Invalid."""
-        for index, block in enumerate(blocks):
-            with At(index):
-                self._block(block)
-        message: JsonObject = {"role": "assistant"}
-        message["content"] = _content(self._parts) if self._parts or not self._calls else None
-        if self._details:
-            message["reasoning_details"] = cast(JsonValue, self._details)
-        if self._calls:
-            message["tool_calls"] = cast(JsonValue, self._calls)
-        return message
+    def add(self, block: JsonObject, parts: list[JsonObject], calls: list[JsonObject]) -> None:
+        """Add the details of a block behind the parts and the calls of its turn so far. Raises Invalid."""
+        self._said += sum([len(said) for part in parts[self._parts :] if isinstance(said := part.get("text"), str)])
+        self._parts = len(parts)
+        place: JsonObject = {AFTER: [self._said, len(calls)]} if self._said or calls else {}
+        if block["type"] == "thinking":
+            self._thinking(block, place)
+        else:
+            data = check_at(string, block.get("data"), "data")
+            self._detail({"type": "reasoning.encrypted", "data": data, "format": CLAUDE_FORMAT}, place)
 
-    def _block(self, block: JsonObject) -> None:
-        match block["type"]:
-            case "thinking":
-                self._thinking(block)
-            case "redacted_thinking":
-                data = check_at(string, block.get("data"), "data")
-                self._detail({"type": "reasoning.encrypted", "data": data, "format": CLAUDE_FORMAT})
-            case "tool_use":
-                self._call(block)
-            case _:
-                parts = model_parts_of(self._made, block)
-                self._parts += parts
-                self._said += sum([len(said) for part in parts if isinstance(said := part.get("text"), str)])
-
-    def _thinking(self, block: JsonObject) -> None:
+    def _thinking(self, block: JsonObject, place: JsonObject) -> None:
         thought = check_at(string, block.get("thinking"), "thinking")
         given = block.get("signature")
         signature = "" if given is None else check_at(string, given, "signature")
@@ -181,28 +282,17 @@ class _Answer:
             sealed = self._made.envelopes.open(signature)
             if sealed is not None:
                 if thought and not any([detail.get("text") or detail.get("summary") for detail in sealed]):
-                    self._detail({"type": "reasoning.text", "text": thought, "format": UNKNOWN_FORMAT})
+                    self._detail({"type": "reasoning.text", "text": thought, "format": UNKNOWN_FORMAT}, place)
                 # As they came: vendors find the parts of a thought by their own indexes.
-                self._details += sealed
+                self.listed += sealed
                 return
             self._made.leave_out("thinking")
             signature = ""
         detail: JsonObject = {"type": "reasoning.text", "text": thought}
         if signature:
-            self._detail({**detail, "signature": signature, "format": CLAUDE_FORMAT})
+            self._detail({**detail, "signature": signature, "format": CLAUDE_FORMAT}, place)
         elif thought:
-            self._detail({**detail, "format": UNKNOWN_FORMAT})
+            self._detail({**detail, "format": UNKNOWN_FORMAT}, place)
 
-    def _detail(self, detail: JsonObject) -> None:
-        place: JsonObject = {AFTER: [self._said, len(self._calls)]} if self._said or self._calls else {}
-        self._details.append({**detail, **place, "index": len(self._details)})
-
-    def _call(self, block: JsonObject) -> None:
-        arguments = check_at(json_object, block.get("input", {}), "input")
-        function: JsonObject = {
-            "name": check_at(text, block.get("name"), "name"),
-            "arguments": utf8_json(arguments).decode(),
-        }
-        identity = check_at(text, block.get("id"), "id")
-        call: JsonObject = {"id": identity, "type": "function", "function": function}
-        self._calls.append(call if block.get(MARKER) is None else {**call, MARKER: block[MARKER]})
+    def _detail(self, detail: JsonObject, place: JsonObject) -> None:
+        self.listed.append({**detail, **place, "index": len(self.listed)})

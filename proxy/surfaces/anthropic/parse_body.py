@@ -15,7 +15,7 @@ from providers.client_extras.proxy_instructions import is_instruction
 from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import is_neutral
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
-from proxy.surfaces.anthropic.conversation import put_messages, put_system
+from proxy.surfaces.anthropic.conversation import checked_prompt, conversation, put_messages, put_system
 from proxy.surfaces.anthropic.settings import (
     ONLY_ANTHROPICS,
     leave_out_fallbacks,
@@ -42,6 +42,7 @@ from proxy.surfaces.request.rule_kinds import Check, Invalid, integer, refuse
 _ONE_MESSAGE = "has no place in an answer of this API, which is one message"
 
 _CHANGED: Mapping[str, Check] = {
+    "messages": conversation,
     "n": integer(1, 1),
     "logprobs": refuse(_ONE_MESSAGE),
     "top_logprobs": refuse(_ONE_MESSAGE),
@@ -138,9 +139,9 @@ def _asks_nothing(name: str, value: JsonValue) -> bool:
 
 def _join(made: Translation, data: JsonObject) -> None:
     """Put the instructions before the turns, and take out what means nothing without tools."""
-    turns = made.chat.get("messages")
-    if isinstance(turns, list):
-        made.chat["messages"] = [*cast(list[JsonValue], made.system), *turns]
+    if "messages" in made.chat:
+        messages = [*made.system, *made.turns]
+        made.chat["messages"] = cast(JsonValue, checked_prompt(made, messages) or messages)
     if "tools" not in made.chat and made.chat.get("tool_choice") in ("auto", "none"):
         del made.chat["tool_choice"]
 

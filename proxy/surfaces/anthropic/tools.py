@@ -13,7 +13,7 @@ from typing import cast
 from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.blocks import MARKER
-from proxy.surfaces.anthropic.translation import At, Translation, kind_of
+from proxy.surfaces.anthropic.translation import Translation, below, kind_of
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
 from proxy.surfaces.request.tools import MAX_TOOLS
 
@@ -34,20 +34,25 @@ def put_tools(made: Translation, value: JsonValue) -> None:
         raise Invalid(f"may hold at most {MAX_TOOLS} tools")
     tools: list[JsonObject] = []
     for index, item in enumerate(value):
-        with At(index):
-            tool = json_object(item)
-            if is_hosted(tool):
-                _check_own(tool)
-                tools.append(tool)
-            elif kind_of(tool).startswith(_SEARCH):
-                made.leave_out("tools.tool_search")
-            elif tool.get("type") in (None, "custom"):
-                tools.append(_function(made, tool))
-            else:
-                _check_own(tool)
-                made.bind("tools", f"a tool of type '{kind_of(tool)}'")
+        try:
+            _put_tool(made, json_object(item), tools)
+        except Invalid as bad:
+            raise below(bad, index) from None
     if tools:
         made.chat["tools"] = cast(JsonValue, tools)
+
+
+def _put_tool(made: Translation, tool: JsonObject, tools: list[JsonObject]) -> None:
+    if is_hosted(tool):
+        _check_own(tool)
+        tools.append(tool)
+    elif tool.get("type") in (None, "custom"):
+        tools.append(_function(made, tool))
+    elif kind_of(tool).startswith(_SEARCH):
+        made.leave_out("tools.tool_search")
+    else:
+        _check_own(tool)
+        made.bind("tools", f"a tool of type '{kind_of(tool)}'")
 
 
 def _check_own(tool: JsonObject) -> None:
@@ -63,16 +68,23 @@ def _check_own(tool: JsonObject) -> None:
 
 
 def _function(made: Translation, tool: JsonObject) -> JsonObject:
-    function: JsonObject = {"name": check_at(text, tool.get("name"), "name")}
-    if tool.get("description") is not None:
-        function["description"] = check_at(string, tool["description"], "description")
-    function["parameters"] = check_at(json_object, tool.get("input_schema"), "input_schema")
+    name, description, schema = tool.get("name"), tool.get("description"), tool.get("input_schema")
+    if not (isinstance(name, str) and name and isinstance(description, str) and isinstance(schema, dict)):
+        name = check_at(text, name, "name")
+        if description is not None:
+            check_at(string, description, "description")
+        schema = check_at(json_object, schema, "input_schema")
+    function: JsonObject = {"name": name, "description": description, "parameters": schema}
+    if description is None:
+        del function["description"]
+    written: JsonObject = {"type": "function", "function": function}
+    if len(tool) == 3 and description is not None:
+        return written
     if tool.get("strict") is not None and check_at(boolean, tool["strict"], "strict"):
         function["strict"] = True
-    for name in _OWN_MEMBERS:
-        if tool.get(name) and tool[name] != _DIRECT:
-            made.leave_out(name)
-    written: JsonObject = {"type": "function", "function": function}
+    for own in _OWN_MEMBERS:
+        if tool.get(own) and tool[own] != _DIRECT:
+            made.leave_out(own)
     marker = tool.get(MARKER)
     return written if marker is None else {**written, MARKER: check_at(json_object, marker, MARKER)}
 

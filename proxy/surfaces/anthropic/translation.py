@@ -1,7 +1,6 @@
 """A request of the Messages API while it is translated into OpenAI's chat shape, and what has no counterpart there."""
 
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import TranslationLosses
@@ -13,16 +12,19 @@ from proxy.surfaces.thinking_envelope import EnvelopeOpener
 class Translation:
     """One request in the making.
 
-    `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
+    `chat` holds its fields in OpenAI's chat shape; `system` and `turns` are the messages of its conversation. `binding`
     describes by field the content that only Anthropic's own API can honour, `left_out` names the fields that promised
     nothing, `native_left_out` the fields that go to no vendor, `instead` fields that may give way to another, or to
     nothing. `display` is how thinking is to be shown, `unsaid` names fields whose value the client left to the model.
-    `instructs_later` says that instructions stand within the conversation, which not every vendor takes.
+    `instructs_later` says that instructions stand within the conversation, which not every vendor takes;
+    `lacks_address`, that the address of an image is empty.
     """
 
     chat: JsonObject = field(default_factory=dict)
     system: list[JsonObject] = field(default_factory=list)
+    turns: list[JsonObject] = field(default_factory=list)
     instructs_later: bool = False
+    lacks_address: bool = False
     binding: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, None] = field(default_factory=dict)
     native_left_out: dict[str, None] = field(default_factory=dict)
@@ -57,22 +59,9 @@ class Translation:
         )
 
 
-class At:
-    """Puts a path before that of an `Invalid` which leaves the block."""
-
-    __slots__ = ("_loc",)
-
-    def __init__(self, *loc: str | int) -> None:
-        self._loc = loc
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, Invalid):
-            raise Invalid(error.message, *self._loc, *error.loc, code=error.code) from None
+def below(bad: Invalid, *loc: str | int) -> Invalid:
+    """Return a problem with a path before its own."""
+    return Invalid(bad.message, *loc, *bad.loc, code=bad.code)
 
 
 def kind_of(block: JsonObject, default: str = "") -> str:

@@ -3,6 +3,8 @@
 from copy import deepcopy
 
 import orjson
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.dialects.anthropic.native_body import (
     MendedBody,
@@ -13,6 +15,7 @@ from providers.dialects.anthropic.native_body import (
     unscope_markers,
 )
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.anthropic.random_turns import ODD, USUAL
 from tests.support.looped import looped
 
 MARK: JsonValue = {"type": "ephemeral"}
@@ -189,3 +192,39 @@ def test_a_body_without_scopes_is_not_touched() -> None:
     unscope_markers(made)
     assert made.body == EVERYTHING
     assert made.dropped == []
+
+
+AGENTS: tuple[JsonObject, ...] = (
+    {"role": "user", "content": "Look."},
+    model(SIGNED, SAID, {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}),
+    user({"type": "tool_result", "tool_use_id": "toolu_1", "content": [SAID], "is_error": True}),
+    model({"type": "tool_use", "id": "toolu_2", "name": "look", "input": {"a": None}}),
+    user({"type": "tool_result", "tool_use_id": "toolu_2", "content": ""}, SAID),
+)
+
+
+def test_turns_with_nothing_to_mend_are_not_copied() -> None:
+    given = body(*AGENTS)
+    assert mended(given).body["messages"] is given["messages"]
+    blank = user({"type": "text", "text": " "}, {**SAID, "cache_control": MARK})
+    given = body(*AGENTS, blank, *AGENTS[:1])
+    found = mended(given).body["messages"]
+    assert isinstance(found, list)
+    assert isinstance(given["messages"], list)
+    unchanged = [made is before for made, before in zip(found, given["messages"], strict=True)]
+    assert unchanged == [True] * 5 + [False, True]
+    assert found[5] == user({**SAID, "cache_control": MARK})
+
+
+@given(st.lists(USUAL | USUAL | ODD, max_size=5), st.booleans())
+def test_turns_are_mended_alike_whether_or_not_another_has_to_be(turns: list[JsonValue], marked: bool) -> None:
+    # Two calls with the same id make the whole conversation be written anew.
+    call: JsonObject = {"type": "tool_use", "id": "twice", "name": "look", "input": {}}
+    tools: JsonValue = [{"name": "a", "cache_control": {"type": "ephemeral", "ttl": "5m"}}] * 2 if marked else []
+    quick = mended({"messages": turns, "tools": tools})
+    full = mended({"messages": [*turns, model(call), model(call)], "tools": tools})
+    found = full.body["messages"]
+    assert isinstance(found, list)
+    assert found[-2:] != [model(call), model(call)]
+    assert {**full.body, "messages": found[:-2]} == quick.body
+    assert (full.dropped, full.emulated) == (quick.dropped, quick.emulated)

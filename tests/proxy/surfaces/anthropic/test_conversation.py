@@ -1,9 +1,16 @@
 """Instructions and turns as messages of a chat."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt
+from proxy.errors import ErrorFacts, GatewayError
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
+from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
 from proxy.surfaces.thinking_envelope import seal
+from tests.providers.dialects.anthropic.random_turns import ODD, USUAL
 from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
 from tests.support.looped import looped
 from tests.support.not_none import not_none
@@ -245,3 +252,65 @@ def test_citations_of_an_earlier_answer_are_left_out_and_named() -> None:
         request = parse(messages=[asked, {"role": "assistant", "content": [said]}, asked])
         assert (request.losses and request.losses.left_out) == named
         assert "citations" in str(not_none(request.native).body["messages"])
+
+
+def with_null_markers(value: JsonValue) -> JsonValue:
+    """The turns with a marker in each block that is null, which means nothing and makes the block an unusual one."""
+    if isinstance(value, list):
+        return [with_null_markers(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    marked = {name: with_null_markers(member) if name == "content" else member for name, member in value.items()}
+    return marked if "role" in value else {**marked, "cache_control": value.get("cache_control")}
+
+
+def outcome(turns: JsonValue) -> tuple[ChatPrompt, bool] | ErrorFacts:
+    try:
+        prompt = parse(messages=turns).prompt
+    except GatewayError as error:
+        return error.facts
+    assert isinstance(prompt, ChatPrompt)
+    return prompt, prompt.plain
+
+
+@given(st.lists(USUAL | USUAL | ODD, min_size=1, max_size=4))
+def test_usual_blocks_are_read_as_all_others_and_refused_as_they_are(turns: list[JsonValue]) -> None:
+    assert outcome(turns) == outcome(with_null_markers(turns))
+
+
+@given(st.lists(USUAL, min_size=1, max_size=4))
+def test_a_translated_conversation_is_as_the_check_of_every_conversation_has_it(turns: list[JsonValue]) -> None:
+    read = outcome(turns)
+    if isinstance(read, tuple):
+        prompt, plain = read
+        again = messages([*prompt.messages])
+        assert (again, again.plain) == (prompt, plain)
+
+
+def test_a_conversation_of_texts_alone_is_plain() -> None:
+    hi: JsonObject = {"role": "user", "content": "hi"}
+    said: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
+    call: JsonObject = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    called: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}, call]}
+    rows = [([hi, said, hi], True), ([hi, {"role": "user", "content": ""}], False), ([hi, called], False)]
+    for turns, plain in rows:
+        assert outcome([*turns]) == (ChatPrompt(tuple(chat([*turns]))), plain)
+
+
+def test_a_marked_text_stays_a_part_wherever_it_stands() -> None:
+    marked: JsonObject = {"type": "text", "text": "a", **MARK}
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "c", "content": [marked]}
+    for message in (*turn(marked), *turn(result), *turn(marked, role="assistant")):
+        assert message["content"] == [marked]
+
+
+def test_an_image_without_an_address_is_refused() -> None:
+    image: JsonObject = {"type": "image", "source": {"type": "url", "url": ""}}
+    facts = refused(messages=[{"role": "user", "content": [image]}])
+    assert [problem.loc for problem in facts.problems] == [("messages", 0, "content", 0, "image_url", "url")]
+
+
+def test_a_conversation_has_at_most_so_many_messages_with_its_instructions() -> None:
+    turns: JsonValue = [{"role": "user", "content": "hi"}] * MAX_MESSAGES
+    assert len(chat(turns)) == MAX_MESSAGES
+    assert str(MAX_MESSAGES) in refused(messages=turns, system="S").problems[0].message

@@ -1,8 +1,6 @@
 """What a translation notes, and the paths of its errors."""
 
-import pytest
-
-from proxy.surfaces.anthropic.translation import At, Translation, kind_of
+from proxy.surfaces.anthropic.translation import Translation, below, kind_of
 from proxy.surfaces.request.rule_kinds import Invalid
 from tests.support.not_none import not_none
 
@@ -27,19 +25,9 @@ def test_the_first_of_a_field_s_bindings_is_told() -> None:
     assert losses.left_out == ("display",)
 
 
-def test_a_path_comes_before_that_of_the_error() -> None:
-    with pytest.raises(Invalid) as caught, At(1, "content"), At(2):
-        raise Invalid("must be good", "text", code="some_code")
-    assert (caught.value.loc, caught.value.message, caught.value.code) == (
-        (1, "content", 2, "text"),
-        "must be good",
-        "some_code",
-    )
-
-
-def test_other_errors_pass_a_path() -> None:
-    with pytest.raises(KeyError), At(1):
-        raise KeyError(1)
+def test_a_path_comes_before_that_of_the_problem() -> None:
+    made = below(Invalid("must be good", "text", code="some_code"), 1, "content", 2)
+    assert (made.loc, made.message, made.code) == ((1, "content", 2, "text"), "must be good", "some_code")
 
 
 def test_a_type_is_shown_in_part() -> None:
