@@ -1,6 +1,6 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -9,7 +9,7 @@ from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.answer_cache.cached_answers import AnswerCache
-from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
+from proxy.conversations.response_entries import StoredData, read_chain, read_items
 from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -30,7 +30,7 @@ from proxy.plugins.guarded_answers import GuardedAnswers
 from proxy.relay.client_stream import ClientStream
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.parse_json import is_heavy
-from proxy.surfaces.surface import RequestContext
+from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from proxy.tracing.trace_notes import note_prompt, note_request
@@ -212,16 +212,22 @@ class TextGeneration:
         return await self._parsed(call, operation, await call.read_body())
 
     async def _parsed(self, call: ClientCall, operation: Operation, body: bytes) -> tuple[UnifiedRequest, bool]:
-        surface, threads = call.surface, self._dispatcher.off_loop.threads
+        surface = call.surface
         heavy, call.size = is_heavy(body), len(body)
         parse = partial(surface.parse, operation, body, call.default_model())
-        if surface.reads_context:
-            continued = await self._continued(call, body, heavy=heavy)
+        context = RequestContext(call.http.headers, stores=not self._responses.off, recalled=False)
+        try:
+            request = await self._run_parse(call, partial(parse, context), heavy=heavy)
+        except NotRecalledError as error:
+            continued = await self._continued(call, error.referred)
             heavy = heavy or continued.heavy
-            parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
+            request = await self._run_parse(call, partial(_parse_in_context, parse, context, continued), heavy=heavy)
+        return call.for_path(request), heavy
+
+    async def _run_parse(self, call: ClientCall, parse: Callable[[], UnifiedRequest], *, heavy: bool) -> UnifiedRequest:
         if heavy and self._limits.limits_anything and call.guards is None:  # a guard may change the request
             parse = partial(_parsed_and_measured, parse, call)
-        return call.for_path(await call.parsed(threads, parse, heavy=heavy)), heavy
+        return await call.parsed(self._dispatcher.off_loop.threads, parse, heavy=heavy)
 
     async def _shorter(
         self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError
@@ -239,13 +245,8 @@ class TextGeneration:
         left, shared = job.deadlines.remaining, call.shared
         return replace(job, request=shorter, deadlines=Deadlines(left, shared.alarms, shared.deadlines), total=left)
 
-    async def _continued(self, call: ClientCall, body: bytes, *, heavy: bool) -> StoredData:
+    async def _continued(self, call: ClientCall, referred: ReferredIds) -> StoredData:
         """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
-        surface = STORING.get(call.surface.name)
-        if surface is None:
-            return NOTHING_STORED
-        find = partial(surface.referred_ids, body)
-        referred = await self._dispatcher.off_loop.threads.run(call.record.owner, find) if heavy else find()
         continued = await self._responses.recall(call.stored_for, referred)
         call.hold_more(continued.size)
         call.size += continued.size
@@ -272,6 +273,6 @@ def _parsed_and_measured(parse: Callable[[], UnifiedRequest], call: ClientCall) 
 
 
 def _parse_in_context(
-    parse: Callable[[RequestContext], UnifiedRequest], headers: Mapping[str, str], continued: StoredData, stores: bool
+    parse: Callable[[RequestContext], UnifiedRequest], context: RequestContext, continued: StoredData
 ) -> UnifiedRequest:
-    return parse(RequestContext(headers, read_chain(continued), read_items(continued), stores))
+    return parse(replace(context, chain=read_chain(continued), items=read_items(continued), recalled=True))

@@ -79,16 +79,25 @@ class RequestContext:
 
     `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
     first, and `items` the stored items that it names, by id: what is not found is absent. Where `stores` is not set,
-    the operator lets no answer be stored, whatever the client asks for.
+    the operator lets no answer be stored, whatever the client asks for. While it is not `recalled`, both are unknown.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[StoredResponse, ...] = ()
     items: Mapping[str, JsonObject] = field(default_factory=dict)
     stores: bool = True
+    recalled: bool = True
 
 
 NO_CONTEXT = RequestContext()
+
+
+class NotRecalledError(Exception):
+    """A body refers to stored responses or items before they have been recalled; `referred` are their ids."""
+
+    def __init__(self, referred: ReferredIds) -> None:
+        super().__init__()
+        self.referred = referred
 
 
 NAME: Final = "{id}"

@@ -307,13 +307,15 @@ async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
     def counted(things: list[object]) -> list[tuple[str, int]]:
         return [(type(each).__name__, sys.getrefcount(each)) for each in things]
 
-    def freed(threads: RequestThreads, things: list[object]) -> None:
+    def freed(threads: RequestThreads) -> None:
+        things = [each for ended in threads._ended for each in ended]
         # A thread that has just returned a result holds its own references for a moment.
         until_then = time.monotonic() + 5.0
         while any(count > most[name] for name, count in counted(things)) and time.monotonic() < until_then:
             time.sleep(0.001)
         held.extend(counted(things))
-        free(threads, things)
+        del things
+        free(threads)
 
     monkeypatch.setattr(RequestThreads, "_free", freed)
     body: JsonObject = {

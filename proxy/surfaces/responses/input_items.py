@@ -205,15 +205,19 @@ _NONE: Final = ReferredIds()
 
 def referred_ids(body: bytes) -> ReferredIds:
     """Return the ids that a body refers to, each once, in order; none for a body that is no JSON object."""
-    if b"previous_response_id" not in body and b"item_reference" not in body:
-        return _NONE
     try:
-        data = decode(body)
+        return ids_referred_to(decode(body))
     except InvalidJson:
         return _NONE
+
+
+def ids_referred_to(data: Mapping[str, JsonValue]) -> ReferredIds:
+    """Return the ids that the fields of a body refer to, each once, in order."""
     previous, items = data.get("previous_response_id"), data.get("input")
     listed = items if isinstance(items, list) else ()
     named = [item.get("id") for item in listed if isinstance(item, dict) and item.get("type") == REFERENCE]
+    if previous is None and not named:
+        return _NONE
     known = dict.fromkeys(name for name in named if isinstance(name, str) and is_id(name))
     return ReferredIds(
         previous if isinstance(previous, str) and is_id(previous) else None, tuple(known)[:MAX_REFERENCES]

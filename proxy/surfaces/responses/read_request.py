@@ -19,13 +19,13 @@ from proxy.surfaces.request.parse_request import make_request
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.responses.common_items import common_input
-from proxy.surfaces.responses.input_items import REASONING, ResolvedInput, resolve_input
+from proxy.surfaces.responses.input_items import REASONING, ResolvedInput, ids_referred_to, resolve_input
 from proxy.surfaces.responses.native_body import native_items, native_request
 from proxy.surfaces.responses.own_fields import OWN, READERS, SOURCES, UNIFIED
 from proxy.surfaces.responses.read_conversation import ConversationReader, read_common
 from proxy.surfaces.responses.read_tools import read_tools
 from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
-from proxy.surfaces.surface import RequestContext
+from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.surfaces.tool_items.typed_tools import tools_of
 
 RULES: Final = SurfaceRules({Operation.CHAT: UNIFIED}, {Operation.CHAT: {"context_length_exceeded_behavior": "error"}})
@@ -64,8 +64,10 @@ and openai's Node client end at lists that are missing."""
 
 def read_request(body: bytes, default_model: str | None, context: RequestContext) -> ResponsesRequest:
     """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or at a
-    reference to what is not stored."""
+    reference to what is not stored, and NotRecalledError."""
     data = extras.with_own_timeout(load(body, _ACTED_ON))
+    if not context.recalled and (referred := ids_referred_to(data)) != ReferredIds():
+        raise NotRecalledError(referred)
     parsed = ParsedFields(RULES, Operation.CHAT)
     draft = ResponsesDraft(data, parsed)
     _read_fields(draft)

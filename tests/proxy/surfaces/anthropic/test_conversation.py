@@ -292,7 +292,11 @@ def test_a_conversation_of_texts_alone_is_plain() -> None:
     said: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
     call: JsonObject = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
     called: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}, call]}
-    rows = [([hi, said, hi], True), ([hi, {"role": "user", "content": ""}], False), ([hi, called], False)]
+    rows: list[tuple[list[JsonObject], bool]] = [
+        ([hi, said, hi], True),
+        ([hi, {"role": "user", "content": ""}], False),
+        ([hi, called], False),
+    ]
     for turns, plain in rows:
         assert outcome([*turns]) == (ChatPrompt(tuple(chat([*turns]))), plain)
 
