@@ -73,7 +73,8 @@ def test_ids_that_all_fit_leave_the_conversation_as_it_is() -> None:
     ]
     hook = HOOKS["forty_character_call_ids"]
     assert hook(target("openai"), talk) is talk
-    for number, longer in enumerate([{"tool_calls": [{"id": "c" * 41}]}, {"tool_call_id": "c" * 41}]):
+    long: list[JsonObject] = [{"tool_calls": [{"id": "c" * 41}]}, {"tool_call_id": "c" * 41}]
+    for number, longer in enumerate(long):
         changed = hook(target("openai"), [{**each, **longer} if at == number else each for at, each in enumerate(talk)])
         assert "c" * 41 not in str(changed)
 
