@@ -30,52 +30,65 @@ def of_subtypes(value: JsonValue) -> JsonValue:
     return _Object({name: of_subtypes(each) for name, each in value.items()}) if isinstance(value, dict) else value
 
 
-def _objects(
-    required: dict[str, st.SearchStrategy[JsonValue]], optional: dict[str, st.SearchStrategy[JsonValue]]
-) -> st.SearchStrategy[JsonObject]:
-    return st.fixed_dictionaries(required, optional=optional)
+_FUNCTION: JsonObject = {"name": "f", "arguments": "{}"}
+_CALL: JsonObject = {"id": "c1", "type": "function", "function": _FUNCTION}
+_LONG: JsonObject = {**_CALL, "id": "c" * 50}
+_TEXT: JsonObject = {"type": "text", "text": "a"}
 
-
-_odd: st.SearchStrategy[JsonValue] = st.sampled_from([None, "", 1, [], {}, ["x"]])
-_texts: st.SearchStrategy[JsonValue] = st.one_of(st.sampled_from(["a", "é\udc00", ""]), _odd)
-_marker: st.SearchStrategy[JsonValue] = st.sampled_from([None, {"type": "ephemeral"}])
-
-
-def _mostly(*usual: JsonValue) -> st.SearchStrategy[JsonValue]:
-    return st.one_of(st.sampled_from(usual), st.sampled_from(usual), _odd)
-
-
-_functions = _objects({}, {"name": _mostly("f"), "arguments": _mostly("{}"), "parsed_arguments": _odd})
-_calls = _objects(
-    {},
-    {
-        "id": _mostly("c1", "c2", "c" * 50),
-        "type": _mostly("function", "custom"),
-        "function": st.one_of(_functions, st.just({"name": "f", "arguments": "{}"}), _odd),
-        "custom": st.just({"name": "x", "input": "y"}),
-        "index": st.just(0),
-        "cache_control": _marker,
-    },
+_USUAL: tuple[JsonObject, ...] = (
+    {"role": "user", "content": "a"},
+    {"role": "user", "content": [_TEXT, _TEXT]},
+    {"role": "assistant", "content": "a"},
+    {"role": "assistant", "content": "a", "tool_calls": [_CALL]},
+    {"role": "assistant", "content": None, "tool_calls": [_CALL, _LONG]},
+    {"role": "assistant", "tool_calls": [_CALL]},
+    {"role": "tool", "content": "a", "tool_call_id": "c1"},
+    {"role": "tool", "content": [_TEXT], "tool_call_id": "c1"},
 )
-_sound_calls: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [{"id": name, "type": "function", "function": {"name": "f", "arguments": "{}"}} for name in ("c1", "c" * 50)]
-)
-_parts = _objects(
-    {"type": _mostly("text", "text", "image_url", "refusal", "thinking")},
-    {"text": _texts, "image_url": st.just({"url": "data:image/png;base64,QQ=="}), "cache_control": _marker},
-)
-_sound_parts: st.SearchStrategy[JsonValue] = st.sampled_from([{"type": "text", "text": text} for text in ("a", "")])
 
-USUAL_MESSAGES: st.SearchStrategy[JsonObject] = _objects(
-    {"role": st.sampled_from(["system", "user", "assistant", "assistant", "tool", "tool", "developer", "function"])},
-    {
-        "content": st.one_of(_texts, st.lists(_sound_parts, max_size=2), st.lists(_parts, max_size=2)),
-        "tool_call_id": _mostly("c1", "c" * 50),
-        "tool_calls": st.one_of(
-            st.lists(_sound_calls, max_size=2), st.lists(st.one_of(_calls, _odd), max_size=2), _odd
-        ),
-        "name": _mostly("ann"),
-        "reasoning_content": _mostly("hm"),
-    },
+_ODD: tuple[JsonValue, ...] = (None, 1, "", {})
+_CONTENTS: tuple[JsonValue, ...] = (*_ODD, [], "\u00e9")
+_NO_CALLS: tuple[JsonValue, ...] = (None, [], "", {})
+_IDS: tuple[JsonValue, ...] = ("c1", "c" * 50, "", None, 1)
+_ROLES: tuple[JsonValue, ...] = ("system", "developer", "user", "assistant", "tool", "function")
+_CALLS: tuple[JsonValue, ...] = (
+    *({name: value for name, value in _CALL.items() if name != dropped} for dropped in _CALL),
+    *({**_CALL, name: odd} for name in (*_CALL, "index", "cache_control") for odd in _ODD),
+    *({**_CALL, "function": {**_FUNCTION, name: odd}} for name in (*_FUNCTION, "parsed") for odd in _ODD),
+    {"id": "c1", "type": "custom", "custom": {"name": "x", "input": "y"}},
+    {**_CALL, "type": "custom"},
+    None,
 )
-"""Messages that are nearly what agents send."""
+_PARTS: tuple[JsonValue, ...] = (
+    {"type": "text"},
+    {"text": "a"},
+    *({**_TEXT, "text": odd} for odd in _CONTENTS),
+    *({**_TEXT, "type": kind} for kind in (None, "image_url", "refusal", "thinking", "output_text")),
+    {**_TEXT, "cache_control": {"type": "ephemeral"}},
+    {"type": "refusal", "refusal": "No."},
+    "a",
+)
+_CHANGES: st.SearchStrategy[JsonObject] = st.one_of(
+    st.sampled_from([{"role": role} for role in _ROLES]),
+    st.sampled_from([{"content": content} for content in _CONTENTS]),
+    st.sampled_from([{"content": [part]} for part in _PARTS]),
+    st.sampled_from([{"tool_calls": calls} for calls in _NO_CALLS]),
+    st.sampled_from([{"tool_calls": [call]} for call in _CALLS]),
+    st.sampled_from([{"tool_call_id": identity} for identity in _IDS]),
+    st.sampled_from([{"name": "ann"}, {"name": None}, {"reasoning_content": "hm"}]),
+)
+_DROPPED: tuple[str, ...] = ("", "content", "tool_calls", "tool_call_id")
+
+
+def _changed(message: JsonObject, first: JsonObject, second: JsonObject, dropped: str) -> JsonObject:
+    return {name: value for name, value in {**message, **first, **second}.items() if name != dropped}
+
+
+USUAL_MESSAGES: st.SearchStrategy[JsonObject] = st.builds(
+    _changed,
+    st.sampled_from(_USUAL),
+    _CHANGES,
+    st.one_of(st.just({}), _CHANGES),
+    st.sampled_from(_DROPPED),
+)
+"""Messages that agents send most, with one or two changes."""

@@ -269,7 +269,7 @@ def outcome(row: str, prompt: ChatPrompt) -> object:
         return refused.message
 
 
-@examples(500)
+@examples(4000)
 @given(st.sampled_from(ROWS), st.lists(USUAL_MESSAGES, min_size=1, max_size=3))
 def test_messages_that_go_unchanged_at_once_are_those_in_which_nothing_has_to_change(
     row: str, talk: list[JsonObject]

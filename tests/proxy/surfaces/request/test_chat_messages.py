@@ -179,7 +179,7 @@ def test_a_conversation_is_plain_where_each_message_is_text_of_a_common_role(mes
     assert messages([{"role": "user", "content": "hi"}, message]).plain is plain
 
 
-@examples(1000)
+@examples(4000)
 @given(st.lists(USUAL_MESSAGES, min_size=1, max_size=3))
 def test_messages_that_are_accepted_at_once_are_those_that_the_rules_accept(talk: list[JsonObject]) -> None:
     assert outcome(list(talk)) == outcome([of_subtypes(message) for message in talk])
