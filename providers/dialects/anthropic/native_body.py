@@ -204,7 +204,7 @@ def _is_sound(turn: JsonValue, calls: list[str], results: list[str]) -> bool:
 
 def _is_sound_result(block: JsonObject, results: list[str]) -> bool:
     identity, content, size = block.get("tool_use_id"), block.get("content"), len(block)
-    if not isinstance(identity, str) or not identity or "content" not in block:
+    if not isinstance(identity, str) or not identity or content is None:
         return False
     # An error without content gets one.
     if size != 3 and not (size == 4 and "is_error" in block and content):

@@ -292,13 +292,13 @@ def test_a_conversation_of_texts_alone_is_plain() -> None:
     said: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
     call: JsonObject = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
     called: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "a"}, call]}
-    rows: list[tuple[list[JsonObject], bool]] = [
+    rows: list[tuple[list[JsonValue], bool]] = [
         ([hi, said, hi], True),
         ([hi, {"role": "user", "content": ""}], False),
         ([hi, called], False),
     ]
     for turns, plain in rows:
-        assert outcome([*turns]) == (ChatPrompt(tuple(chat([*turns]))), plain)
+        assert outcome(turns) == (ChatPrompt(tuple(chat(turns))), plain)
 
 
 def test_a_marked_text_stays_a_part_wherever_it_stands() -> None:
