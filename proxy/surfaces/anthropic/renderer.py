@@ -46,7 +46,7 @@ from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signat
 from proxy.surfaces.anthropic.whole_message import blocks_of, renamed, signatures_of_text
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.surface import AnswerFacts, LiteralWriter
 
 _AFTER_TEXT = b'"' + END
 
@@ -132,9 +132,11 @@ class MessagesRenderer(RunRenderer):
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
         """See FramingRenderer."""
+        if self._native or run.native is not None:
+            return self._around_vendors(run)
         begin = self._text
-        if run.part == "reasoning" and self._open == "thinking" and not (self._native or self._calls.is_open):
-            begin = THINKING % (self._index - 1)
+        if run.part == "reasoning":
+            begin = THINKING % (self._index - 1) if self._continues_thought(run.detail) else None
         elif run.part != "text":
             return None
         if begin is None:
@@ -142,6 +144,17 @@ class MessagesRenderer(RunRenderer):
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
         return begin + b'"', _AFTER_TEXT
+
+    def literal_writer(self, run: TextRun) -> LiteralWriter | None:
+        """See FramingRenderer. The arguments of a call are looked at as a whole when it ends."""
+        write = None if self._native or run.part != "arguments" else self._calls.literal_writer(run.call)
+        if write is not None and run.system_fingerprint is not None:
+            self._members["system_fingerprint"] = run.system_fingerprint
+        return write
+
+    def literal(self, text: str, written: bytes) -> bytes:
+        """See FramingRenderer."""
+        return written if self._native else super().literal(text, written)
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""
@@ -177,6 +190,20 @@ class MessagesRenderer(RunRenderer):
     def error(self, facts: ErrorFacts) -> bytes:
         """See Renderer; no `message_stop` follows."""
         return b"event: error\ndata: %b\n\n" % ascii_json(error_body(facts))
+
+    def _around_vendors(self, run: TextRun) -> tuple[bytes, bytes] | None:
+        """Return the bytes around the literals of the vendor's own events."""
+        form = run.native
+        if form is None:
+            return None
+        self._native = True
+        return b"event: %b\ndata: %b" % (form.name.encode(), form.before), form.after + b"\n\n"
+
+    def _continues_thought(self, detail: JsonObject | None) -> bool:
+        """Return whether reasoning with this detail goes on in the open block."""
+        if self._open != "thinking" or self._calls.is_open:
+            return False
+        return detail is None or (is_claudes(detail) and self._thought == detail.get("index"))
 
     def _vendors(self, native: NativeEvent) -> bytes:
         self._native = True
