@@ -15,25 +15,21 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final
 
-from providers.completion import Chunk, ContentLogprobs, Logprobs, StreamEvent, TextRun, Usage, has_content
+from providers.completion import Chunk, StreamEvent, TextRun, Usage, has_content
 from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_of, size_written
-from providers.emulation.join_extras import size_of_extras
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
+from proxy.relay.long_parts import is_long
 from proxy.request_outcomes import STALL
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, LiteralWriter, Renderer
 from proxy.upstream.transport import Take, fail
 from proxy.upstream.vendor_stream import Aside, Parts, Stream, aside_of, first_parts, hand_each, read_now, read_tail
-
-LONG_PART: Final = 256 * 1024
-"""Bytes of an event, or of a response at its end, up to which the frames are written on the event loop."""
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -41,16 +37,6 @@ OWN_WORK = 0.005
 Write = Callable[[bytes], bool | Awaitable[object]]
 """Sends bytes to the client. Returns whether it did, or what to wait for while the client does not read. Either raises
 ConnectionError when the client is gone."""
-
-
-TOKEN_WEIGHT: Final = 4096
-"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
-
-
-def weight_of_logprobs(logprobs: Logprobs) -> int:
-    """Return the number of characters that log probabilities count as."""
-    tokens = logprobs.content if isinstance(logprobs, ContentLogprobs) else logprobs.tokens
-    return TOKEN_WEIGHT * len(tokens)
 
 
 @dataclass(slots=True, eq=False)
@@ -344,24 +330,11 @@ class Relay:
         """Yield parts up to one whose frames are long, and leave the others to `_rest`."""
         every = iter(parts)
         for part in every:
-            if isinstance(part, Usage) or not self._is_long(part):
+            if isinstance(part, Usage) or not is_long(part, self.size):
                 yield part
             else:
                 self._rest = read_now(chain((part,), every))
                 return
-
-    def _is_long(self, part: Chunk | TextRun) -> bool:
-        """Return whether writing the frames of a part may take more than a few ms."""
-        if isinstance(part, TextRun):
-            return part.size > LONG_PART
-        if part.finish_reason is not None and self.size > LONG_PART:
-            return True
-        weight = size_written(part) if part.reasoning or part.tool_calls else len(part.text)
-        if part.logprobs is not None:
-            weight += weight_of_logprobs(part.logprobs)
-        if part.extras is not None:
-            weight += size_of_extras(part.extras)
-        return weight > LONG_PART
 
     def _frames(self, parts: Parts) -> bytes:
         """Return the frames of parts, up to the point where the stream breaks, which `_broken` then has."""

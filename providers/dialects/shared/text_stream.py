@@ -29,10 +29,10 @@ _MARKED_WITHIN = 256
 
 @record
 class MarkedEvent:
-    """An event that means one piece of a part and nothing else: the name of the member that has the piece, and the
-    event with MARK in its place. `call` is the number of the call whose arguments it is of, or of the block of reasoning
-    that it is of, `detail` the reasoning detail of that block. `native` is the event's name if the client gets the
-    event itself."""
+    """An event that means one chunk of a part and nothing else: the name of the field that has its text, and the event
+    with MARK in its place. `call` is the number of the call whose arguments it is of, or of the block of reasoning that
+    it is of, `detail` the reasoning detail of that block. `native` is the event's name if the client gets the event
+    itself."""
 
     member: str
     event: JsonObject

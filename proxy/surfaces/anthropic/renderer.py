@@ -21,6 +21,8 @@ from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
     holds_more,
+    needs_block,
+    only_text,
     other_members,
     own_blocks,
     stop_members,
@@ -34,6 +36,7 @@ from proxy.surfaces.anthropic.events import (
     MESSAGE_STOP,
     TEXT,
     THINKING,
+    around_vendors,
     block_delta,
     block_start,
     block_stop,
@@ -123,7 +126,7 @@ class MessagesRenderer(RunRenderer):
             return self._vendors(chunk.native)
         if chunk.system_fingerprint is not None:
             self._members["system_fingerprint"] = chunk.system_fingerprint
-        if self._text is not None and _only_text(chunk):
+        if self._text is not None and only_text(chunk):
             # Written by hand, because nearly every token comes this way.
             return self._text + ascii_json(chunk.text) + END if chunk.text else b""
         if self._native:
@@ -133,7 +136,8 @@ class MessagesRenderer(RunRenderer):
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
         """See FramingRenderer."""
         if self._native or run.native is not None:
-            return self._around_vendors(run)
+            self._native = True
+            return None if run.native is None else around_vendors(run.native)
         begin = self._text
         if run.part == "reasoning":
             begin = THINKING % (self._index - 1) if self._continues_thought(run.detail) else None
@@ -191,14 +195,6 @@ class MessagesRenderer(RunRenderer):
         """See Renderer; no `message_stop` follows."""
         return b"event: error\ndata: %b\n\n" % ascii_json(error_body(facts))
 
-    def _around_vendors(self, run: TextRun) -> tuple[bytes, bytes] | None:
-        """Return the bytes around the literals of the vendor's own events."""
-        form = run.native
-        if form is None:
-            return None
-        self._native = True
-        return b"event: %b\ndata: %b" % (form.name.encode(), form.before), form.after + b"\n\n"
-
     def _continues_thought(self, detail: JsonObject | None) -> bool:
         """Return whether reasoning with this detail goes on in the open block."""
         if self._open != "thinking" or self._calls.is_open:
@@ -230,9 +226,9 @@ class MessagesRenderer(RunRenderer):
     def _content(self, chunk: Chunk) -> bytes:
         """Return the events of what a chunk holds, in the order of blocks."""
         frames: list[bytes] = []
-        if self._calls.is_open and _needs_block(chunk):
+        if self._calls.is_open and needs_block(chunk):
             frames.append(self._calls.close_if_complete())
-        if self._calls.is_open and _needs_block(chunk):
+        if self._calls.is_open and needs_block(chunk):
             self._late.append(replace(chunk, tool_calls=(), finish_reason=None))
         else:
             frames.append(self._others(chunk))
@@ -401,21 +397,3 @@ class MessagesRenderer(RunRenderer):
             return b""
         frames, self._index = self._calls.finish(self._index, finish)
         return frames
-
-
-def _only_text(chunk: Chunk) -> bool:
-    return (
-        chunk.finish_reason is None
-        and chunk.reasoning is None
-        and chunk.refusal is None
-        and not chunk.tool_calls
-        and chunk.extras is None
-    )
-
-
-def _needs_block(chunk: Chunk) -> bool:
-    """Return whether a chunk holds anything that has to be in a block besides those of calls."""
-    if chunk.text or chunk.reasoning:
-        return True
-    extras = chunk.extras
-    return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))

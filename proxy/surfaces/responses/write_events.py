@@ -37,7 +37,6 @@ class EventWriter:
         self.number = number + 1
         return framed(kind, ascii_json({"type": kind, "sequence_number": number, **members}))
 
-
     def form(self, kind: str, members: Mapping[str, object]) -> EventForm:
         """Return the form of events with these fields, whose text is MARK in one of them."""
         data = framed(kind, ascii_json({"type": kind, "sequence_number": 0, **members}))
