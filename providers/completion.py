@@ -320,6 +320,15 @@ RunPart = Literal["text", "reasoning", "arguments"]
 """What the pieces of a run are."""
 
 
+@record
+class NativeForm:
+    """The form of a vendor's events in the client's own API: their name, and their JSON before and after a literal."""
+
+    name: str
+    before: bytes
+    after: bytes
+
+
 # Not frozen, which would double what it costs: one is made with nearly every read.
 @dataclass(slots=True)
 class TextRun:
@@ -328,7 +337,8 @@ class TextRun:
 
     `literals` are the pieces as they stand between the quotes of JSON strings: each in printable ASCII that needs no
     escape, but for those in `odd`, which has the pieces themselves by their places. `size` are their bytes in UTF-8,
-    `characters` the code points of text: none, where the part is another.
+    `characters` the code points of text: none, where the part is another. `detail` is the reasoning detail that each
+    chunk of reasoning has with its own text, `native` the form of the vendor's events for a client of the same API.
     """
 
     index: int
@@ -339,19 +349,27 @@ class TextRun:
     system_fingerprint: str | None = None
     part: RunPart = "text"
     call: int = 0
+    detail: JsonObject | None = None
+    native: NativeForm | None = None
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks."""
+        form = self.native
         for place, literal in enumerate(self.literals):
-            yield self.chunk_of(self.odd[place] if place in self.odd else literal.decode())
+            chunk = self.chunk_of(self.odd[place] if place in self.odd else literal.decode())
+            if form is not None:
+                chunk = replace(chunk, native=NativeEvent(form.name, form.before + literal + form.after))
+            yield chunk
 
     def chunk_of(self, piece: str) -> Chunk:
-        """Return the chunk of one piece."""
+        """Return the chunk of one piece, without the vendor's event."""
         index, fingerprint = self.index, self.system_fingerprint
         if self.part == "text":
             return Chunk(index, piece, system_fingerprint=fingerprint)
         if self.part == "reasoning":
-            return Chunk(index, reasoning=piece, system_fingerprint=fingerprint)
+            detail = self.detail
+            extras = None if detail is None else Extras(reasoning_details=({**detail, "text": piece},))
+            return Chunk(index, reasoning=piece, extras=extras, system_fingerprint=fingerprint)
         delta = ToolCallDelta(self.call, arguments=piece)
         return Chunk(index, tool_calls=(delta,), system_fingerprint=fingerprint)
 

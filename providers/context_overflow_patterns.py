@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from providers.vendor_text.late_pattern import LatePattern
+
 
 class About(Enum):
     """Which size a message compares with which limit."""
@@ -30,7 +32,7 @@ class Signature:
 
     name: str
     about: About
-    pattern: re.Pattern[str]
+    pattern: LatePattern[str]
     approximate: bool = False
 
 
@@ -39,10 +41,10 @@ _PLACE = re.compile(r"(?<!\?P)<([A-Z0-9]+|_)>")
 _NUMBER = "(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})"
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern in which `<W>` is a number in the group W, `<_>` one that is not used."""
+def _expanded(pattern: str) -> LatePattern[str]:
+    """Return a pattern in which `<W>` is a number in the group W, `<_>` one that is not used."""
     expanded = _PLACE.sub(lambda found: _NUMBER if found[1] == "_" else f"(?P<{found[1]}>{_NUMBER})", pattern)
-    return re.compile(expanded, re.IGNORECASE | re.DOTALL)
+    return LatePattern(expanded, re.IGNORECASE | re.DOTALL)
 
 
 _WINDOW = r"maximum context length is <W> tokens"
@@ -179,10 +181,10 @@ _LAST: tuple[tuple[str, About, str], ...] = (
     ),
 )
 
-SIGNATURES = tuple(Signature(name, about, _compiled(text), name in _ESTIMATES) for name, about, text in _ROWS)
+SIGNATURES = tuple(Signature(name, about, _expanded(text), name in _ESTIMATES) for name, about, text in _ROWS)
 """The messages of each vendor; no message matches two of them."""
 
-CATCH_ALL = tuple(Signature(name, about, _compiled(text)) for name, about, text in _LAST)
+CATCH_ALL = tuple(Signature(name, about, _expanded(text)) for name, about, text in _LAST)
 """Words that messages about the window have in common, for messages that are not listed; searched last."""
 
 NOT_ABOUT_SIZE = re.compile(

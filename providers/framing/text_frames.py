@@ -45,7 +45,7 @@ NO_ODD: Final[Mapping[int, str]] = MappingProxyType({})
 
 _STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,17}+")
-_BEFORE_DATA: Final = re.compile(rb"(?:event: ?[^\r\n]{1,64}\r?\n)?data: ?")
+BEFORE_DATA: Final = re.compile(rb"(?:event: ?[^\r\n]{1,64}\r?\n)?data: ?")
 _BACKSLASH: Final = ord("\\")
 
 
@@ -167,6 +167,14 @@ def text_of_literal(literal: bytes) -> str | None:
     return text
 
 
+def text_of_ascii(literal: bytes) -> str:
+    """Return the text of which this is the inside of a JSON string in ASCII, as `ascii_json` writes it."""
+    if b"\\" not in literal:
+        return literal.decode()
+    text: str = orjson.loads(b'"%b"' % literal)
+    return text
+
+
 # Learning ------------------------------------------------------------------------------------------------------------
 
 
@@ -192,7 +200,7 @@ class FrameLearner:
             self.changing |= _changed(self._learned, marked, self.unread)
         self._learned = data
         line_end = b"\r\n" if b"\r" in piece else b"\n"
-        begin = _BEFORE_DATA.match(piece)
+        begin = BEFORE_DATA.match(piece)
         if begin is not None:
             self.frames = learn(data, member, marked, self.changing, (begin[0], 2 * line_end))
 

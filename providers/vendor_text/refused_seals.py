@@ -14,6 +14,7 @@ import re
 from typing import Final
 
 from providers.failure import Failure, FailureKind
+from providers.vendor_text.late_pattern import LatePattern
 
 _CODES: Final = frozenset({"invalid_encrypted_content"})
 """Codes of such refusals: OpenAI's, also Azure's where it sends one."""
@@ -41,7 +42,7 @@ _WORDINGS: Final = (
 """The words by which each vendor reports it. A message may quote the client's text: nothing follows from a match but
 one more call without the reasoning."""
 
-_PATTERN: Final = re.compile("|".join(_WORDINGS), re.IGNORECASE | re.DOTALL)
+_PATTERN: Final = LatePattern("|".join(_WORDINGS), re.IGNORECASE | re.DOTALL)
 
 _OF_REQUEST: Final = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
 

@@ -8,8 +8,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from providers.vendor_text.late_pattern import LatePattern
+
 MAX_MESSAGE = 500
-_SECRET = re.compile(
+_SECRET = LatePattern(
     r"(?i)\b(?:sk|pk|rk|xai|nvapi)[-_][\w*-]{6,}"
     r"|\b(?:gsk|fw|hf)_[\w*-]{6,}"
     # Ordinary words begin like these (key-holder); an id has a digit.
@@ -18,7 +20,7 @@ _SECRET = re.compile(
     # Keys without a mark of their own are long runs of letters and digits.
     r"|\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b"
 )
-_ADDRESS = re.compile(
+_ADDRESS = LatePattern(
     r"(?i)(?P<url>\b[a-z][a-z0-9+.-]*://[^\s'\"<>`]+)"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"
     r"|(?<![\w:])\[?(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:(?:[0-9a-f]{1,4}:)+|:)(?::[0-9a-f]{1,4})+)(?:%\w+)?\]?(?::\d+)?\b"
@@ -26,22 +28,24 @@ _ADDRESS = re.compile(
     r"|\b[a-z]:\\[^\s'\"]+"
     r"|(?P<path>(?<![\w.])~?/(?:[\w.@$~{}%-]+/)+[\w.@$~{}%-]*)"
 )
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CONTROL = LatePattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _AFTER: Final = ".,;:!?)]}"
 """Punctuation that may follow an address without being part of it."""
 
-_PUBLIC_URL = re.compile(r"(?i)https?://(?P<host>(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24})(?:/[^\s?#]*)?")
-_PRIVATE_HOST = re.compile(
+_PUBLIC_URL = LatePattern(
+    r"(?i)https?://(?P<host>(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24})(?:/[^\s?#]*)?"
+)
+_PRIVATE_HOST = LatePattern(
     r"(?i)(?:^|\.)(?:local|localhost|localdomain|internal|intranet|intra|lan|corp|home|private|svc|cluster|consul"
     r"|docker|pod|node|test|example$|invalid|arpa|onion)(?:\.|$)"
 )
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_UUID = LatePattern(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
-_API_PATH = re.compile(
+_API_PATH = LatePattern(
     r"/(?:v\d\w*|api|openai|anthropic|chat|completions|responses|messages|embeddings|moderations|audio|images|rerank"
     r"|compatible-mode|deployments|inference|invocations|generate)/[\w.@:$/-]*"
 )
-_FILE_ROOT = re.compile(
+_FILE_ROOT = LatePattern(
     r"(?i)~?/(?:home|root|mnt|media|models?|data|opt|usr|var|etc|tmp|srv|proc|sys|run|dev|lib\d*|s?bin|boot|snap|nix"
     r"|users|volumes?|private|library|applications|system|work|workdir|workspaces?|[a-z]+-workspace|apps?|code|src"
     r"|source|build|repos?|projects?|scratch|shared?|storage|nfs|efs|fsx|lustre|cephfs?|dbfs|raid|nvme|ssd|disks?"
@@ -49,8 +53,8 @@ _FILE_ROOT = re.compile(
     r"|secrets?|configs?|venv|conda|databricks|cluster|gpfs\w*|pvc?|bucket|export)\d*/"
 )
 _FOLDER = r"/\.|/(?:site-packages|snapshots|checkpoints?|weights)/"
-_FILE_MARK = re.compile(rf"(?i){_FOLDER}|\.\w{{1,12}}$|\.(?:py|so|go|rs|c|cc|cpp|js|ts|java|rb)\b")
-_CERTAIN_FILE = re.compile(
+_FILE_MARK = LatePattern(rf"(?i){_FOLDER}|\.\w{{1,12}}$|\.(?:py|so|go|rs|c|cc|cpp|js|ts|java|rb)\b")
+_CERTAIN_FILE = LatePattern(
     rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
     r"|pem|key|crt|conf|ini|toml|env)$"
 )

@@ -89,7 +89,7 @@ class EventPacker:
 
     def pack_run(self, run: TextRun) -> list[bytes]:
         """Return the chunks of a run as bytes."""
-        if run.index or run.part != "text":
+        if run.index or run.part != "text" or run.native is not None:
             return [packed for event in run.chunks() for packed in self.pack(event)]
         packed = self._of(run.system_fingerprint)
         packed += [b'"%b"' % literal for literal in run.literals]

@@ -43,7 +43,8 @@ from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.receipt.server_timing import closing_comment, stream_line, timing_header
 from proxy.relay.client_stream import ClientStream, comment
-from proxy.relay.relay_to_client import Relay, weight_of_logprobs
+from proxy.relay.long_parts import weight_of_logprobs
+from proxy.relay.relay_to_client import Relay
 from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import fresh_id
 from proxy.routing.resolve_model import Plan

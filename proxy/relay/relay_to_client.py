@@ -15,25 +15,21 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Final
 
-from providers.completion import Chunk, ContentLogprobs, Logprobs, StreamEvent, TextRun, Usage, has_content
+from providers.completion import Chunk, StreamEvent, TextRun, Usage, has_content
 from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_of, size_written
-from providers.emulation.join_extras import size_of_extras
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
+from proxy.relay.long_parts import is_long
 from proxy.request_outcomes import STALL
 from proxy.request_record import RequestRecord
-from proxy.surfaces.surface import FramingRenderer, Renderer
+from proxy.surfaces.surface import FramingRenderer, LiteralWriter, Renderer
 from proxy.upstream.transport import Take, fail
 from proxy.upstream.vendor_stream import Aside, Parts, Stream, aside_of, first_parts, hand_each, read_now, read_tail
-
-LONG_PART: Final = 256 * 1024
-"""Bytes of an event, or of a response at its end, up to which the frames are written on the event loop."""
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -41,16 +37,6 @@ OWN_WORK = 0.005
 Write = Callable[[bytes], bool | Awaitable[object]]
 """Sends bytes to the client. Returns whether it did, or what to wait for while the client does not read. Either raises
 ConnectionError when the client is gone."""
-
-
-TOKEN_WEIGHT: Final = 4096
-"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
-
-
-def weight_of_logprobs(logprobs: Logprobs) -> int:
-    """Return the number of characters that log probabilities count as."""
-    tokens = logprobs.content if isinstance(logprobs, ContentLogprobs) else logprobs.tokens
-    return TOKEN_WEIGHT * len(tokens)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +77,7 @@ class Relay:
     _broken: UpstreamError | None = None
     _rest: Parts | None = None
     _content: bool = False
-    _short: tuple[int, bytes, bytes | None, bytes, tuple[bytes, ...], slice] | None = None
+    _short: tuple[int, bytes, bytes | None, bytes, tuple[bytes, ...], LiteralWriter | None, slice] | None = None
     _form: Around | None = None
     _counts: bool = True
     _texts: int = 0
@@ -201,7 +187,7 @@ class Relay:
     def _take(self, piece: bytes) -> bool:
         """Relay a piece. Returns whether the next one may come. See the module."""
         if self._short is not None:
-            most, opening, middle, closing, around, hole = self._short
+            most, opening, middle, closing, around, write, hole = self._short
             if len(piece) < most and piece.startswith(opening) and piece.endswith(closing):
                 # Where the constants overlap, the text is empty.
                 text = plain = piece[hole]
@@ -209,6 +195,9 @@ class Relay:
                     text, found, padding = text.partition(middle)
                     plain = text + padding if found else b""
                 if text and plain and (not plain.translate(None, PLAIN) or (text := self._odd(text, plain))):
+                    event = text.join(around) if write is None else write(text)
+                    if not event:
+                        return self._taken_back(text, piece)
                     now = self._now
                     waited = now() - self._idle_since
                     self._waited += waited
@@ -216,7 +205,7 @@ class Relay:
                         self.record.note_stall(waited)
                     self._texts += 1
                     self._length += len(text)
-                    sent = self.write(text.join(around))
+                    sent = self.write(event)
                     self._idle_since = self.sent_at = self.deadlines.content_at = now()
                     if isinstance(sent, bool):
                         return True
@@ -234,10 +223,19 @@ class Relay:
         said = text_of_literal(text)
         if said is None:
             return b""
-        literal, size = self._framing.literal(said), size_of(said)
+        literal, size = self._framing.literal(said, text), size_of(said)
         self._escapes += len(literal) - size
         self._beyond += size - len(said)
         return literal
+
+    def _taken_back(self, literal: bytes, piece: bytes) -> bool:
+        """Relay a piece the ordinary way whose literal has been counted in `_escapes` and `_beyond`."""
+        said = text_of_literal(literal) or ""
+        size = size_of(said)
+        self._escapes -= len(literal) - size
+        self._beyond -= size - len(said)
+        self._settle()
+        return self._ordinary is not None and self._ordinary(piece)
 
     def _settle(self) -> None:
         """Note what `_take` has counted where the ordinary way counts: decoder and record."""
@@ -293,12 +291,15 @@ class Relay:
     def _learn(self, form: Around | None, run: TextRun) -> None:
         """Take the next pieces like a run by `_take`, if they can be."""
         self._form, self._counts = form, run.part == "text"
-        around = None if form is None or self._framing is None else self._framing.around(run)
-        if form is not None and around is not None:
+        self._short, framing = None, self._framing
+        if form is None or framing is None:
+            return
+        around = framing.around(run)
+        write = framing.literal_writer(run) if around is None else None
+        if around is not None or write is not None:
             # Two events are longer than this: of a large piece not all of it is looked at for nothing.
-            self._short = 2 * len(form[0] + form[2]), *form, around, slice(len(form[0]), -len(form[2]))
-        else:
-            self._short = None
+            most, hole = 2 * len(form[0] + form[2]), slice(len(form[0]), -len(form[2]))
+            self._short = most, *form, around or (), write, hole
 
     async def _until_read(self) -> None:
         """Wait for the client if it does not read, while the upstream's silence does not count."""
@@ -329,24 +330,11 @@ class Relay:
         """Yield parts up to one whose frames are long, and leave the others to `_rest`."""
         every = iter(parts)
         for part in every:
-            if isinstance(part, Usage) or not self._is_long(part):
+            if isinstance(part, Usage) or not is_long(part, self.size):
                 yield part
             else:
                 self._rest = read_now(chain((part,), every))
                 return
-
-    def _is_long(self, part: Chunk | TextRun) -> bool:
-        """Return whether writing the frames of a part may take more than a few ms."""
-        if isinstance(part, TextRun):
-            return part.size > LONG_PART
-        if part.finish_reason is not None and self.size > LONG_PART:
-            return True
-        weight = size_written(part) if part.reasoning or part.tool_calls else len(part.text)
-        if part.logprobs is not None:
-            weight += weight_of_logprobs(part.logprobs)
-        if part.extras is not None:
-            weight += size_of_extras(part.extras)
-        return weight > LONG_PART
 
     def _frames(self, parts: Parts) -> bytes:
         """Return the frames of parts, up to the point where the stream breaks, which `_broken` then has."""

@@ -1,6 +1,6 @@
 """The contract of a surface: an API that clients speak, as pure functions between bytes and the unified types."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -183,6 +183,10 @@ class EndingRenderer:
     __slots__ = ()
 
 
+LiteralWriter = Callable[[bytes], bytes]
+"""Writes the event of a literal that a FramingRenderer has returned, or of a plain one."""
+
+
 class FramingRenderer:
     """Base of those renderers whose events of one part of a choice are constants and its pieces between them."""
 
@@ -190,12 +194,18 @@ class FramingRenderer:
 
     def around(self, run: TextRun) -> tuple[bytes, ...] | None:
         """Return the constants of the events of a run, two at least: each event is these with one piece of the run
-        between each two. None where each chunk has to be asked for. It holds for pieces of the same part, choice and
+        between each two. None if there are none. It holds for pieces of the same part, choice and
         fingerprint until the next chunk."""
         return None
 
-    def literal(self, text: str) -> bytes:
-        """Return a piece as it stands between these. A plain one stands for itself."""
+    def literal_writer(self, run: TextRun) -> LiteralWriter | None:
+        """Return what writes the event of one literal of a run, for events that `around` has no constants of: because
+        each has its number, or because the end of the stream repeats them. `None` if each chunk has to be asked for.
+        It holds as `around` does. It returns nothing, and changes nothing, if the chunk has to be asked for."""
+        return None
+
+    def literal(self, text: str, written: bytes) -> bytes:
+        """Return a piece as it stands in an event; the vendor wrote it as `written`. A plain one stands for itself."""
         raise NotImplementedError
 
 

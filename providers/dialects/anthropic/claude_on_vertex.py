@@ -38,8 +38,7 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream
-from providers.dialects.shared.text_stream import MarkedEvent, TextStream
+from providers.dialects.shared.text_stream import MarkedEvent, NativeTextReader, TextStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -90,7 +89,7 @@ class AnthropicVertexDialect(AnthropicDialect):
         """See Dialect."""
         reader = _VertexReader(sent)
         frames = EventsOrJSON()
-        return NativeStream(frames, NativeReader(reader)) if sent.native else TextStream(frames, reader)
+        return TextStream(frames, NativeTextReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""

@@ -35,8 +35,7 @@ from providers.dialects.anthropic.thinking import honoured, needed_betas, put_li
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream
-from providers.dialects.shared.text_stream import TextStream
+from providers.dialects.shared.text_stream import NativeTextReader, TextStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
@@ -98,7 +97,7 @@ class AnthropicDialect:
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
         reader = AnthropicReader(sent)
-        return NativeStream(SSEParser(), NativeReader(reader)) if sent.native else TextStream(SSEParser(), reader)
+        return TextStream(SSEParser(), NativeTextReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""

@@ -102,7 +102,7 @@ class AnthropicReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.Reader. `message_stop` completes a
     stream."""
 
-    marks = (b'"text_delta"', b'"input_json_delta"')
+    marks = (b'"text_delta"', b'"input_json_delta"', b'"thinking_delta"')
 
     __slots__ = (
         *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
@@ -149,11 +149,17 @@ class AnthropicReader:
             return None
         if delta.get("type") == "text_delta" and self._has_begun(index):
             return MarkedEvent("text", {**event, "delta": {**delta, "text": MARK}})
-        call = self._blocks.get(index) if isinstance(index, int) else None
-        if delta.get("type") != "input_json_delta" or not isinstance(call, _OpenToolCall) or call.text is not None:
-            return None
-        held: JsonObject = {**event, "delta": {**delta, "partial_json": MARK}}
-        return MarkedEvent("partial_json", held, "arguments", call.index)
+        block, held = self._blocks.get(index) if isinstance(index, int) else None, {**event}
+        match block, delta.get("type"):
+            case _OpenThought(number), "thinking_delta":
+                held["delta"] = {**delta, "thinking": MARK}
+                detail = thought_piece(number, MARK).reasoning_details[0]
+                return MarkedEvent("thinking", held, "reasoning", number, detail)
+            case _OpenToolCall(number, text=None), "input_json_delta":
+                held["delta"] = {**delta, "partial_json": MARK}
+                return MarkedEvent("partial_json", held, "arguments", number)
+            case _:
+                return None
 
     def take(self, run: TextRun) -> bool:
         """See TextReader."""
@@ -162,7 +168,10 @@ class AnthropicReader:
             self._length += run.characters
             return True
         for block in self._blocks.values():
-            if isinstance(block, _OpenToolCall) and block.index == run.call:
+            if run.part == "reasoning":
+                if isinstance(block, _OpenThought) and block.index == run.call:
+                    return True
+            elif isinstance(block, _OpenToolCall) and block.index == run.call:
                 block.arguments = ""
                 return True
         return False

@@ -1,16 +1,18 @@
-"""Streams of typed events of which many that mean a piece of text, or of a call's arguments, are read at once."""
+"""Streams of typed events of which many that mean a chunk of text, of reasoning or of a call's arguments are read at
+once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import orjson
 
-from providers.completion import RunPart, StreamEvent, TextRun
+from providers.completion import NativeForm, RunPart, StreamEvent, TextRun
 from providers.dialect import RunDecoder
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeStream, Reader
+from providers.dialects.shared.stream_reader import NamingReader, NativeReader, NativeStream, Reader
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
+from providers.framing.text_frames import BEFORE_DATA, MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
@@ -27,18 +29,22 @@ _MARKED_WITHIN = 256
 
 @record
 class MarkedEvent:
-    """An event that means one piece of a part and nothing else: the name of the member that has the piece, and the
-    event with MARK in its place. `call` is the number of the call whose arguments it is of."""
+    """An event that means one chunk of a part and nothing else: the name of the field that has its text, and the event
+    with MARK in its place. `call` is the number of the call whose arguments it is of, or of the block of reasoning that
+    it is of, `detail` the reasoning detail of that block. `native` is the event's name if the client gets the event
+    itself."""
 
     member: str
     event: JsonObject
     part: RunPart = "text"
     call: int = 0
+    detail: JsonObject | None = None
+    native: str | None = None
 
 
 class TextReader(Reader, Protocol):
-    """A reader that knows which events mean a piece of text, or of a call's arguments, and nothing else. Each of these
-    has one of `marks` near its begin."""
+    """A reader that knows which events mean a chunk of text, of reasoning or of a call's arguments, and nothing else.
+    Each of these has one of `marks` near its begin."""
 
     @property
     def marks(self) -> Sequence[bytes]:
@@ -53,22 +59,51 @@ class TextReader(Reader, Protocol):
         where they mean something else by now: what they are pieces of has ended."""
 
 
+class NamingTextReader(TextReader, NamingReader, Protocol):
+    """A TextReader of an API that clients speak too."""
+
+
+class NativeTextReader(NativeReader):
+    """A NativeReader of a stream whose chunks of text are read at once. See TextReader."""
+
+    __slots__ = ("_texts",)
+
+    def __init__(self, inner: NamingTextReader) -> None:
+        super().__init__(inner)
+        self._texts = inner
+
+    @property
+    def marks(self) -> Sequence[bytes]:
+        """See TextReader."""
+        return self._texts.marks
+
+    def marked(self, event: JsonObject) -> MarkedEvent | None:
+        """See TextReader."""
+        found, kind = self._texts.marked(event), event.get("type")
+        return replace(found, native=kind) if found is not None and isinstance(kind, str) else None
+
+    def take(self, run: TextRun) -> bool:
+        """See TextReader."""
+        return self._texts.take(run)
+
+
 class TextStream(NativeStream, RunDecoder):
     """A stream of whose pieces many are read at once. See providers.dialect.RunDecoder.
 
     A form is learned from the event that is to be read: it is parsed for that, and then not again. `_alone` says that
-    nothing has come since the last run, so that nothing is pending; `_part` and `_call` are those of the form.
+    nothing has come since the last run, so that nothing is pending; `_marked` is the event of the form, and `_native`
+    the vendor's form for a client of the same API.
     """
 
-    __slots__ = ("_alone", "_call", "_learner", "_part", "_sse", "_texts")
+    __slots__ = ("_alone", "_learner", "_marked", "_native", "_sse", "_texts")
 
     def __init__(self, frames: SSEParser, reader: TextReader) -> None:
         super().__init__(frames, reader)
         self._sse, self._texts = frames, reader
         self._learner = FrameLearner((), frozenset())
         self._alone = False
-        self._part: RunPart = "text"
-        self._call = 0
+        self._marked = _NOT_MARKED
+        self._native: NativeForm | None = None
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -91,9 +126,11 @@ class TextStream(NativeStream, RunDecoder):
         if not end and learner.lessons and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        run = part_run(0, literals, None, self._part, self._call) if end else None
+        marked = self._marked
+        run = part_run(0, literals, None, marked.part, marked.call) if end else None
         if run is None:
             return None
+        run.detail, run.native = marked.detail, self._native
         if not texts.take(run):
             learner.frames = None
             return None
@@ -125,5 +162,19 @@ class TextStream(NativeStream, RunDecoder):
         if event is None or found is None:
             learner.lessons -= 1
         else:
-            self._part, self._call = found.part, found.call
             learner.learn(event[1], found.member, found.event, data)
+            self._marked = found
+            frames = learner.frames
+            if found.native is not None and frames is not None:
+                self._native = _native_form(found.native, frames.around)
+                learner.frames = None if self._native is None else frames
+
+
+_NOT_MARKED = MarkedEvent("", {})
+
+
+def _native_form(name: str, around: Around | None) -> NativeForm | None:
+    """Return the form of events without their framing; `None` if they have more than one hole."""
+    if around is None or around[1] is not None or (begin := BEFORE_DATA.match(around[0])) is None:
+        return None
+    return NativeForm(name, around[0][begin.end() :], around[2].rstrip(b"\r\n"))

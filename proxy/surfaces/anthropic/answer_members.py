@@ -8,9 +8,10 @@ Sources: `anthropic` 2.12.0 types `Message`, `StopReason`, `Usage`, `MessageDelt
 
 from collections.abc import Iterable, Mapping
 
-from providers.completion import Extras, Usage
+from providers.completion import Chunk, Extras, Usage
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.anthropic.thoughts import is_claudes
 
 BLOCKS, CITATIONS = "content_blocks", "citations"
 """Fields of the unified message with Anthropic's blocks and citations that have no common form."""
@@ -172,3 +173,22 @@ def holds_more(extras: Extras) -> bool:
 def with_ending(stop: JsonObject, others: JsonObject) -> JsonObject:
     """Return the fields for the end of a response, with the vendor's own fields for it."""
     return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}
+
+
+def only_text(chunk: Chunk) -> bool:
+    """Return whether a chunk holds a text and nothing else."""
+    return (
+        chunk.finish_reason is None
+        and chunk.reasoning is None
+        and chunk.refusal is None
+        and not chunk.tool_calls
+        and chunk.extras is None
+    )
+
+
+def needs_block(chunk: Chunk) -> bool:
+    """Return whether a chunk holds anything that has to be in a block besides those of calls."""
+    if chunk.text or chunk.reasoning:
+        return True
+    extras = chunk.extras
+    return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))

@@ -20,9 +20,11 @@ import orjson
 
 from providers.completion import CallKind, ToolCall, ToolCallDelta
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.framing.text_frames import text_of_ascii
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.events import ARGUMENTS, END, block_start, block_stop
 from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+from proxy.surfaces.surface import LiteralWriter
 
 _OWN_MEMBERS = ("caller", "toolset_name")
 """Members of Anthropic's own calls besides the common ones."""
@@ -153,6 +155,18 @@ class MessageCalls:
         if not call.begins(delta.arguments):
             return b""
         return ARGUMENTS % self._block + ascii_json(call.arguments) + END
+
+    def literal_writer(self, number: int) -> LiteralWriter | None:
+        """Return what writes the event of further arguments of a call; `None` if they are not sent as they come."""
+        if self._open is None or self._open[0] != number or not self._open[1].streams:
+            return None
+        begin, end, pieces = ARGUMENTS % self._block + b'"', b'"' + END, self._open[1].pieces
+
+        def write(literal: bytes) -> bytes:
+            pieces.append(text_of_ascii(literal))
+            return begin + literal + end
+
+        return write
 
     def close_if_complete(self) -> bytes:
         """Close the open call if its arguments are whole, which is looked at once, so that the work stays linear."""

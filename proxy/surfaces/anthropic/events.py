@@ -3,6 +3,7 @@
 Source: `anthropic` 2.12.0 type `RawMessageStreamEvent`, November 2026.
 """
 
+from providers.completion import NativeForm
 from providers.dialects.shared.read_json import parse_json
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import ascii_json
@@ -54,3 +55,8 @@ def vendors_event(name: str, data: bytes) -> bytes:
     if b"\n" in data:
         data = b"\ndata: ".join(data.splitlines())
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
+
+
+def around_vendors(form: NativeForm) -> tuple[bytes, bytes]:
+    """Return what `vendors_event` writes before and after a literal of an event of this form."""
+    return b"event: %b\ndata: %b" % (form.name.encode(), form.before), form.after + b"\n\n"

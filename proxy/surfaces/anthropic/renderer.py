@@ -21,6 +21,8 @@ from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
     holds_more,
+    needs_block,
+    only_text,
     other_members,
     own_blocks,
     stop_members,
@@ -34,6 +36,7 @@ from proxy.surfaces.anthropic.events import (
     MESSAGE_STOP,
     TEXT,
     THINKING,
+    around_vendors,
     block_delta,
     block_start,
     block_stop,
@@ -46,7 +49,7 @@ from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signat
 from proxy.surfaces.anthropic.whole_message import blocks_of, renamed, signatures_of_text
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.surface import AnswerFacts, LiteralWriter
 
 _AFTER_TEXT = b'"' + END
 
@@ -123,7 +126,7 @@ class MessagesRenderer(RunRenderer):
             return self._vendors(chunk.native)
         if chunk.system_fingerprint is not None:
             self._members["system_fingerprint"] = chunk.system_fingerprint
-        if self._text is not None and _only_text(chunk):
+        if self._text is not None and only_text(chunk):
             # Written by hand, because nearly every token comes this way.
             return self._text + ascii_json(chunk.text) + END if chunk.text else b""
         if self._native:
@@ -132,9 +135,12 @@ class MessagesRenderer(RunRenderer):
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
         """See FramingRenderer."""
+        if self._native or run.native is not None:
+            self._native = True
+            return None if run.native is None else around_vendors(run.native)
         begin = self._text
-        if run.part == "reasoning" and self._open == "thinking" and not (self._native or self._calls.is_open):
-            begin = THINKING % (self._index - 1)
+        if run.part == "reasoning":
+            begin = THINKING % (self._index - 1) if self._continues_thought(run.detail) else None
         elif run.part != "text":
             return None
         if begin is None:
@@ -142,6 +148,17 @@ class MessagesRenderer(RunRenderer):
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
         return begin + b'"', _AFTER_TEXT
+
+    def literal_writer(self, run: TextRun) -> LiteralWriter | None:
+        """See FramingRenderer. The arguments of a call are looked at as a whole when it ends."""
+        write = None if self._native or run.part != "arguments" else self._calls.literal_writer(run.call)
+        if write is not None and run.system_fingerprint is not None:
+            self._members["system_fingerprint"] = run.system_fingerprint
+        return write
+
+    def literal(self, text: str, written: bytes) -> bytes:
+        """See FramingRenderer."""
+        return written if self._native else super().literal(text, written)
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""
@@ -178,6 +195,12 @@ class MessagesRenderer(RunRenderer):
         """See Renderer; no `message_stop` follows."""
         return b"event: error\ndata: %b\n\n" % ascii_json(error_body(facts))
 
+    def _continues_thought(self, detail: JsonObject | None) -> bool:
+        """Return whether reasoning with this detail goes on in the open block."""
+        if self._open != "thinking" or self._calls.is_open:
+            return False
+        return detail is None or (is_claudes(detail) and self._thought == detail.get("index"))
+
     def _vendors(self, native: NativeEvent) -> bytes:
         self._native = True
         if native.name == "message_start":
@@ -203,9 +226,9 @@ class MessagesRenderer(RunRenderer):
     def _content(self, chunk: Chunk) -> bytes:
         """Return the events of what a chunk holds, in the order of blocks."""
         frames: list[bytes] = []
-        if self._calls.is_open and _needs_block(chunk):
+        if self._calls.is_open and needs_block(chunk):
             frames.append(self._calls.close_if_complete())
-        if self._calls.is_open and _needs_block(chunk):
+        if self._calls.is_open and needs_block(chunk):
             self._late.append(replace(chunk, tool_calls=(), finish_reason=None))
         else:
             frames.append(self._others(chunk))
@@ -374,21 +397,3 @@ class MessagesRenderer(RunRenderer):
             return b""
         frames, self._index = self._calls.finish(self._index, finish)
         return frames
-
-
-def _only_text(chunk: Chunk) -> bool:
-    return (
-        chunk.finish_reason is None
-        and chunk.reasoning is None
-        and chunk.refusal is None
-        and not chunk.tool_calls
-        and chunk.extras is None
-    )
-
-
-def _needs_block(chunk: Chunk) -> bool:
-    """Return whether a chunk holds anything that has to be in a block besides those of calls."""
-    if chunk.text or chunk.reasoning:
-        return True
-    extras = chunk.extras
-    return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))

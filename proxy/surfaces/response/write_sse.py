@@ -40,20 +40,23 @@ def _escaped(value: object) -> bytes:
 
 class RunRenderer(FramingRenderer):
     """Base of renderers that write a run as one event for each piece: the inside of its JSON string, as `ascii_json`
-    writes that, between constants."""
+    writes that, between constants or by a writer of events."""
 
     __slots__ = ()
 
     def run(self, run: TextRun) -> bytes | None:
         """See Renderer."""
         around = self.around(run)
-        if around is None:
+        write = self.literal_writer(run) if around is None else None
+        if around is None and write is None:
             return None
         literals = run.literals
         if run.odd:
             literals = [*literals]
             for place, text in run.odd.items():
-                literals[place] = self.literal(text)
+                literals[place] = self.literal(text, literals[place])
+        if around is None:
+            return b"" if write is None else b"".join([write(literal) for literal in literals])
         if len(literals) == 1:
             return literals[0].join(around)
         if len(around) > 2:
@@ -61,7 +64,7 @@ class RunRenderer(FramingRenderer):
         before, after = around
         return before + (after + before).join(literals) + after
 
-    def literal(self, text: str) -> bytes:
+    def literal(self, text: str, written: bytes) -> bytes:
         """See FramingRenderer."""
         return ascii_json(text)[1:-1]
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from providers.completion import NO_EXTRAS, Chunk, Extras, Logprobs, ToolCallDelta
+from providers.completion import NO_EXTRAS, Chunk, Extras, Logprobs, TextRun, ToolCallDelta
 from providers.emulation.join_extras import GrowingExtras, overlay, places_of
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.framing.text_frames import text_of_ascii
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.cited_texts import CitedTexts
@@ -30,6 +31,7 @@ from proxy.surfaces.responses.open_items import (
 )
 from proxy.surfaces.responses.request_draft import ResponseTerms
 from proxy.surfaces.responses.write_events import EventWriter
+from proxy.surfaces.surface import LiteralWriter
 from proxy.surfaces.thinking_envelope import seal
 from proxy.surfaces.tool_items.searches import WebSearch, results_in, searches_in, shows_searches
 from proxy.surfaces.tool_items.typed_tools import TYPED
@@ -109,6 +111,27 @@ class OutputBuilder:
         if self.room < 0:
             message = f"The upstream's answer is longer than {MAX_TEXT} characters."
             raise UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
+
+    def literal_writer(self, run: TextRun) -> LiteralWriter | None:
+        """See FramingRenderer. A text for which there is no room has to be asked for, and is refused then."""
+        item = self._open
+        growth = None if item is None or run.size > self.room else item.growth(run)
+        if growth is None:
+            return None
+        (before, middle, after), add = growth
+        numbers = self._writer
+
+        def write(literal: bytes) -> bytes:
+            text = text_of_ascii(literal)
+            if len(text) > self.room:
+                return b""
+            self.room -= len(text)
+            add(text)
+            number = numbers.number
+            numbers.number = number + 1
+            return b"%b%d%b%b%b" % (before, number, middle, literal, after)
+
+        return write
 
     def add(self, chunk: Chunk) -> bytes:
         """Return the events of a chunk."""

@@ -7,17 +7,23 @@ which needs an `added` event for each item and part; Codex CLI 0.169.0, which re
 2026.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from providers.completion import TextRun
+from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.responses.gather_details import GatheredDetails
-from proxy.surfaces.responses.write_events import EventWriter
+from proxy.surfaces.responses.write_events import EventForm, EventWriter
 from proxy.surfaces.tool_items.searches import WebSearch
 from proxy.surfaces.tool_items.typed_tools import TypedTool
 
 IN_PROGRESS: Final = "in_progress"
+
+
+Growth = tuple[EventForm, Callable[[str], None]]
+"""The form of the events that only add text to an item, and what adds a text to it."""
 
 
 class OpenItem:
@@ -41,6 +47,10 @@ class OpenItem:
         self.item = self._whole(status)
         return events + self._item_event("output_item.done", self.item)
 
+    def growth(self, run: TextRun) -> Growth | None:
+        """Return how the item grows by the texts of a run; `None` if it does not grow by such."""
+        return None
+
     def _end(self) -> bytes:
         """Return the events that end what the item is made of."""
         return b""
@@ -55,6 +65,11 @@ class OpenItem:
     def _event(self, kind: str, **members: object) -> bytes:
         place = {"item_id": self.id, "output_index": self.place}
         return self._writer.event(f"response.{kind}", {**place, **members})
+
+    def _form(self, kind: str, **members: object) -> EventForm:
+        """Return the form of the events that `_event` writes; MARK is the text in these fields."""
+        place = {"item_id": self.id, "output_index": self.place}
+        return self._writer.form(f"response.{kind}", {**place, **members})
 
 
 class MessageItem(OpenItem):
@@ -82,6 +97,13 @@ class MessageItem(OpenItem):
         self.pieces.append(text)
         self._logprobs += logprobs
         return events + self._in_part("output_text.delta", delta=text, logprobs=logprobs)
+
+    def growth(self, run: TextRun) -> Growth | None:
+        """See OpenItem."""
+        if run.part != "text" or not self.head:
+            return None
+        place: dict[str, object] = {"content_index": len(self._content)}
+        return self._form("output_text.delta", **place, delta=MARK, logprobs=[]), self.pieces.append
 
     def refusal(self, text: str) -> bytes:
         """Return the events of a further piece of a refusal."""
@@ -170,6 +192,21 @@ class ReasoningItem(OpenItem):
         self._pieces.append(text)
         return events + self._event(f"{self.delta}.delta", **{self.index: 0}, delta=text)
 
+    def growth(self, run: TextRun) -> Growth | None:
+        """See OpenItem."""
+        if run.part != "reasoning" or not self._begun:
+            return None
+        form = self._form(f"{self.delta}.delta", **{self.index: 0}, delta=MARK)
+        detail, pieces, details = run.detail, self._pieces, self.details
+        if detail is None:
+            return form, pieces.append
+
+        def add(text: str) -> None:
+            pieces.append(text)
+            details.add(({**detail, "text": text},))
+
+        return form, add
+
     def _end(self) -> bytes:
         if not self._begun:
             return b""
@@ -232,6 +269,12 @@ class CallItem(OpenItem):
         self._pieces.append(piece)
         return self._event(f"{self.delta}.delta", delta=piece)
 
+    def growth(self, run: TextRun) -> Growth | None:
+        """See OpenItem."""
+        if run.part != "arguments" or run.call != self.number:
+            return None
+        return self._form(f"{self.delta}.delta", delta=MARK), self._pieces.append
+
     def _end(self) -> bytes:
         events = b""
         if not self._pieces and self.nothing:
@@ -274,6 +317,9 @@ class TypedCallItem(CallItem):
         if piece:
             self._pieces.append(piece)
         return b""
+
+    def growth(self, run: TextRun) -> None:
+        """See OpenItem."""
 
     def _end(self) -> bytes:
         return b""

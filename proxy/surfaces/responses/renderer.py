@@ -17,14 +17,14 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.response.choices import NO_USAGE
 from proxy.surfaces.response.error_body import error_object
 from proxy.surfaces.response.extras import answer_members
-from proxy.surfaces.response.write_sse import ascii_json, utf8_json
+from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.responses.build_output import OutputBuilder
 from proxy.surfaces.responses.input_items import with_ids
 from proxy.surfaces.responses.native_answer import NativeAnswer
 from proxy.surfaces.responses.open_items import IN_PROGRESS, MessageItem
 from proxy.surfaces.responses.request_draft import NO_TERMS, ResponsesRequest
 from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
-from proxy.surfaces.surface import AnswerFacts, EndingRenderer, StoredResponse
+from proxy.surfaces.surface import AnswerFacts, EndingRenderer, LiteralWriter, StoredResponse
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """The reason of an incomplete response by the finish reason."""
@@ -33,7 +33,7 @@ _CODES: Final = frozenset({"rate_limit_exceeded", "context_length_exceeded", "in
 """Codes that clients act on; every other failure is the server's."""
 
 
-class ResponsesRenderer(EndingRenderer):
+class ResponsesRenderer(EndingRenderer, RunRenderer):
     """Renders one answer. See StoringRenderer.
 
     `_plain` is the message whose text grows, while nothing but text comes.
@@ -108,8 +108,14 @@ class ResponsesRenderer(EndingRenderer):
         begin = b"" if self._begun else self._begin()
         return begin + self._add(chunk)
 
-    def run(self, run: TextRun) -> None:
-        """See Renderer. Each event has a number of its own, and may be the one that makes the answer too long."""
+    def literal_writer(self, run: TextRun) -> LiteralWriter | None:
+        """See FramingRenderer."""
+        if self._native is not None or run.native is not None:
+            return None
+        write = self._output.literal_writer(run)
+        if write is not None and run.part != "text" and run.system_fingerprint is not None:
+            self._output.beside["system_fingerprint"] = run.system_fingerprint
+        return write
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the last event has it."""

@@ -7,11 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from providers.completion import Usage
+from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import ascii_json
 from proxy.surfaces.surface import AnswerFacts
 
 _DETAILS: Final = ("cached_tokens", "cache_write_tokens")
+
+
+_MARK: Final = MARK.encode()
+_NUMBER: Final = b'"sequence_number":0,'
+
+EventForm = tuple[bytes, bytes, bytes]
+"""An event before its number, between that and a text, and after the text."""
 
 
 class EventWriter:
@@ -28,6 +36,13 @@ class EventWriter:
         number = self.number
         self.number = number + 1
         return framed(kind, ascii_json({"type": kind, "sequence_number": number, **members}))
+
+    def form(self, kind: str, members: Mapping[str, object]) -> EventForm:
+        """Return the form of events with these fields, whose text is MARK in one of them."""
+        data = framed(kind, ascii_json({"type": kind, "sequence_number": 0, **members}))
+        before, number, rest = data.partition(_NUMBER)
+        middle, _, after = rest.rpartition(_MARK)
+        return before + number[:-2], number[-1:] + middle, after
 
 
 class SilentWriter(EventWriter):

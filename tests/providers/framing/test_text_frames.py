@@ -4,7 +4,16 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.framing.text_frames import MARK, MOST_BYTES, MOST_LESSONS, FrameLearner, TextFrames, learn, text_run
+from providers.framing.text_frames import (
+    MARK,
+    MOST_BYTES,
+    MOST_LESSONS,
+    FrameLearner,
+    TextFrames,
+    learn,
+    text_of_ascii,
+    text_run,
+)
 from providers.json_types import JsonObject
 from tests.support.looped import looped
 
@@ -215,3 +224,8 @@ def test_plain_texts_are_left_as_they_are() -> None:
     run = text_run(0, [b"a b", b"\\n", b"~"], None)
     assert run is not None
     assert (run.literals, run.odd) == ([b"a b", b"\\n", b"~"], {1: "\n"})
+
+
+def test_the_text_of_a_literal_in_ascii() -> None:
+    assert text_of_ascii(b"plain \x7f") == "plain \x7f"
+    assert text_of_ascii(b'\\"\\ud83d\\ude00\\n') == '"\U0001f600\n'

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from typing_extensions import override
 
 from providers.completion import StreamEvent, TextRun
-from providers.dialect import RunDecoder, StreamDecoder
+from providers.dialect import RunDecoder, StreamDecoder, UpstreamRequest
 from providers.dialects.openai import stream
 from providers.dialects.openai.stream import OpenAIStream
 from providers.failure import UpstreamError
@@ -140,6 +140,27 @@ def relayed_both_ways(
     sent = sent_for(asked, target_of(profile, CHAT_MODELS.get(profile, "tiny")))
     with patch.object(stream, "only_text_of", no_text):
         expected = loop.run_until_complete(_relay(EventByEvent(InFull(sent)), steps, asked, surface))
+    return _compared(loop, expected, sent, steps, asked, surface)
+
+
+def relayed_with_runs_and_without(
+    loop: VirtualLoop, steps: Sequence[Step], asked: UnifiedRequest, surface: Surface, sent: UpstreamRequest
+) -> Both:
+    """Relay the steps of any vendor with runs and event by event, which must not differ."""
+    decoder = EventByEvent(sent.target.dialect.stream(sent))
+    expected = loop.run_until_complete(_relay(decoder, steps, asked, surface))
+    return _compared(loop, expected, sent, steps, asked, surface)
+
+
+def _compared(
+    loop: VirtualLoop,
+    expected: Outcome,
+    sent: UpstreamRequest,
+    steps: Sequence[Step],
+    asked: UnifiedRequest,
+    surface: Surface,
+) -> Both:
+    """Relay the steps with runs, from which the same must come as is expected."""
     decoder = sent.target.dialect.stream(sent)
     assert isinstance(decoder, RunDecoder)
     counting = Counting(decoder)

@@ -5,9 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Chunk, RunPart, StreamPart, TextRun, ToolCallDelta, Usage
+from providers.completion import Chunk, Extras, RunPart, StreamPart, TextRun, ToolCallDelta, Usage
+from providers.conversation import CLAUDE_FORMAT
 from providers.failure import Failure, UpstreamError
 from providers.framing.text_frames import MARK, text_run
+from providers.json_types import JsonObject
 from providers.unified_request import StreamOptions, UnifiedRequest
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
@@ -59,6 +61,7 @@ def begun(call: int, name: str = "look") -> Chunk:
     return Chunk(tool_calls=(ToolCallDelta(call, f"c{call}", name),))
 
 
+CLAUDES: JsonObject = {"type": "reasoning.text", "text": "", "format": CLAUDE_FORMAT, "index": 0}
 PARTS: tuple[StreamPart, ...] = (
     Chunk(text="a"),
     Chunk(0, "b", system_fingerprint="f"),
@@ -75,6 +78,9 @@ PARTS: tuple[StreamPart, ...] = (
     part_run("reasoning", b"r", b'\\"', MARK.encode(), index=1, fingerprint=f"a {MARK}"),
     begun(0),
     begun(1),
+    Chunk(reasoning="t", extras=Extras(reasoning_details=({**CLAUDES, "text": "t"},))),
+    replace(part_run("reasoning", b"r", b'\\"', fingerprint="f"), detail=CLAUDES),
+    replace(part_run("reasoning", b"s"), detail={**CLAUDES, "index": 1}),
     part_run("arguments", b"{", b"}"),
     part_run("arguments", b"{", b"}", call=1, fingerprint="f"),
     part_run("arguments", b'{\\"a\\"', b":1}", call=1),

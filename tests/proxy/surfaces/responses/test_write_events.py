@@ -1,6 +1,7 @@
 """Events with their numbers, and the response that they hold."""
 
 from providers.completion import Usage
+from providers.framing.text_frames import MARK
 from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
 from tests.proxy.surfaces.responses.kit import FACTS
 
@@ -49,3 +50,12 @@ def test_usage_keeps_what_the_vendor_says() -> None:
     assert shown["input_tokens_details"] == {"cached_tokens": 4, "cache_write_tokens": 0}
     assert shown["output_tokens_details"] == {"reasoning_tokens": 1}
     assert (shown["estimated"], shown["cost"]) == (True, 1)
+
+
+def test_the_form_of_an_event_is_the_event_around_its_number_and_its_text() -> None:
+    writer = EventWriter()
+    writer.number = 7
+    before, middle, after = writer.form("response.x", {"item_id": "i", "delta": MARK, "logprobs": []})
+    shown = writer.event("response.x", {"item_id": "i", "delta": "word", "logprobs": []})
+    assert before + b"7" + middle + b"word" + after == shown
+    assert writer.number == 8
