@@ -10,9 +10,10 @@ and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reas
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from providers.adaptation.file_data import fitting_file
-from providers.adaptation.unique_call_ids import CallMark, unique_ids
+from providers.adaptation.unique_call_ids import CallMark, bare_id, unique_ids
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.responses.input_items import CALL_ID, MOST_CALL_ID
@@ -63,7 +64,7 @@ def encode_responses(
             return None
         draft.dropped += schemas.unheld
     if isinstance(items := body.get("input"), list):
-        body["input"] = _resolvable(_with_unique_ids(items), draft)
+        body["input"] = items if _are_fitting(items) else _resolvable(_with_unique_ids(items), draft)
     _put_limit(draft)
     fit_settings(draft, profile)
     _put_reasoning(draft, profile, wire)
@@ -130,6 +131,40 @@ def _leave_out_reasoning(draft: RequestBody) -> None:
 def _with_encrypted(include: JsonValue) -> list[JsonValue]:
     given = include if isinstance(include, list) else []
     return given if ENCRYPTED in given else [*given, ENCRYPTED]
+
+
+def _are_fitting(items: list[JsonValue]) -> bool:
+    """Return whether it is certain at one look at each item that the vendor takes all of them, as nearly always."""
+    calls: list[str] = []
+    for item in items:
+        if type(item) is not dict:
+            return False
+        kind = item.get("type")
+        if "call_id" in item:
+            identity = item["call_id"]
+            if type(identity) is not str or len(identity) > MOST_CALL_ID:
+                return False
+            if kind not in _RESULTS:
+                calls.append(identity)
+        if kind == "reasoning" and not item.get("encrypted_content"):
+            return False
+        if "id" in item and item.get("role") == "assistant":
+            return False
+        parts = item.get("content") or item.get("output")
+        for part in parts if type(parts) is list else ():
+            if type(part) is dict and "file_data" in part:
+                return False
+    return _are_distinct(calls)
+
+
+def _are_distinct(calls: list[str]) -> bool:
+    # Two ids that differ may be the same without the signature behind "__".
+    bare = {bare_id(identity) for identity in calls} if "__" in "\0".join(calls) else {*calls}
+    return len(bare) == len(calls)
+
+
+_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
+"""The commonest types of items that are results of calls."""
 
 
 def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:

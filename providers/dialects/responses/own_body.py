@@ -26,7 +26,7 @@ from providers.dialects.shared.field_writers import (
     fitting_pairs,
 )
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.tool_definitions import with_properties
+from providers.dialects.shared.tool_definitions import has_properties, with_properties
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.request_fields import is_neutral
@@ -132,7 +132,7 @@ class OwnSchemas:
     def fit(self, body: JsonObject) -> None:
         """Fit a body in place. Raises Refusal for parameters that are no objects."""
         if isinstance(tools := body.get("tools"), list):
-            body["tools"] = [*self._tools(tools)]
+            body["tools"] = tools if self._are_fitting(tools) else [*self._tools(tools)]
             self._fit_parallel(body)
         text = body.get("text")
         form = text.get("format") if isinstance(text, dict) else None
@@ -148,6 +148,19 @@ class OwnSchemas:
         taken = _PARALLEL in self.profile.wires[Operation.CHAT].accepts
         if not taken and body.pop(_PARALLEL, None) is False:
             self.unheld.append(_PARALLEL)
+
+    def _are_fitting(self, tools: list[JsonValue]) -> bool:
+        """Return whether it is certain at one look at each tool that the vendor takes all of them, as mostly."""
+        bare, matches = self.profile.bare_parameters, _NAME.fullmatch
+        for tool in tools:
+            if type(tool) is not dict or tool.get("type") != "function" or "tools" in tool:
+                return False
+            name = tool.get("name")
+            if tool.get("strict") is True or type(name) is not str or not matches(name):
+                return False
+            if not (bare or has_properties(tool.get("parameters"))):
+                return False
+        return True
 
     def _tools(self, tools: list[JsonValue]) -> Iterator[JsonValue]:
         """Yield tools, and those of namespaces, with parameters that the vendor takes."""

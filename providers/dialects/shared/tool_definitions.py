@@ -42,12 +42,10 @@ def with_properties(function: JsonObject) -> JsonObject:
     got 'type: \"None\"'", "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top
     level". Raises Refusal for parameters that are no objects."""
     parameters = function.get("parameters")
-    if not isinstance(parameters, dict) or not parameters:
+    if not isinstance(parameters, dict) or not parameters or has_properties(parameters):
         return function
     if not parameters.keys().isdisjoint(_AT_ROOT):
         parameters = read_parameters(function)
-    elif parameters.get("type") == "object" and parameters.get("properties") is not None:
-        return function
     kind = parameters.get("type")
     if isinstance(kind, list) and "object" in kind:
         kind = "object"
@@ -56,6 +54,16 @@ def with_properties(function: JsonObject) -> JsonObject:
     properties = parameters.get("properties")
     typed: JsonObject = {**parameters, "type": "object", "properties": {} if properties is None else properties}
     return {**function, "parameters": typed}
+
+
+def has_properties(parameters: JsonValue) -> bool:
+    """Return whether parameters are a schema of objects with properties, and without alternatives at its root."""
+    return (
+        isinstance(parameters, dict)
+        and parameters.get("type") == "object"
+        and parameters.get("properties") is not None
+        and parameters.keys().isdisjoint(_AT_ROOT)
+    )
 
 
 def _one_object(schema: JsonObject) -> JsonObject:

@@ -6,6 +6,8 @@ from typing import cast
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.dialect import encode_again, encode_native
 from providers.emulation.split_into_calls import plan_calls
@@ -221,3 +223,36 @@ def test_what_a_model_samples_by_holds_for_a_clients_own_body(
     else:
         body = orjson.loads(plan_calls(own_request(params=cast(Params, members), more=members), to).calls[0].sent.body)
         assert {name: body[name] for name in ("temperature", "top_p") if name in body} == expected
+
+
+# The quick look -------------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["c1", "c2", "c2__thought__x", "c" * 65])
+PART = st.sampled_from([{"type": "input_text", "text": "a"}, {"type": "input_file", "file_data": "JVBERi0="}, "a"])
+CONTENT = st.one_of(st.sampled_from([None, "", "a", 3]), st.lists(PART, max_size=2))
+KINDS = st.sampled_from(
+    ["message", "reasoning", "function_call", "function_call_output", "shell_call", "shell_call_output", None]
+)
+ITEM = st.one_of(
+    st.fixed_dictionaries(
+        {"type": KINDS},
+        optional={
+            "call_id": NAMES | st.none(),
+            "content": CONTENT,
+            "output": CONTENT,
+            "role": st.sampled_from(["user", "assistant"]),
+            "id": st.just("msg_1"),
+            "encrypted_content": st.sampled_from(["gA", "", None]),
+        },
+    ),
+    st.just("a"),
+)
+
+
+@given(st.lists(ITEM, max_size=4))
+def test_items_that_fit_at_one_look_are_those_that_nothing_changes(items: list[JsonValue]) -> None:
+    request = own_request(more={"input": items})
+    sent, body = own_call(request)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("providers.dialects.responses.call._are_fitting", lambda items: False)
+        assert own_call(request) == (sent, body)

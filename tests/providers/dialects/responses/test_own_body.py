@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from providers.dialect import encode_native
+from providers.dialects.responses.own_body import OwnSchemas
+from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params, TranslationLosses
 from tests.providers.dialects.kit import target_of
@@ -71,3 +77,39 @@ def test_a_choice_without_tools_is_not_sent(choice: str) -> None:
     body = own_body(more={"tools": [], "tool_choice": choice})
     assert body.keys().isdisjoint({"tools", "tool_choice"})
     assert own_body(more={"prompt": {"id": "p"}, "tool_choice": choice})["tool_choice"] == choice
+
+
+# The quick look -------------------------------------------------------------------------------------------------------
+
+KINDS: st.SearchStrategy[JsonValue] = st.sampled_from(["function", "custom", None])
+NAMES: st.SearchStrategy[JsonValue] = st.sampled_from(["f", "f f", "", None])
+STRICT: st.SearchStrategy[JsonValue] = st.sampled_from([True, False, None])
+SCHEMAS: st.SearchStrategy[JsonValue] = st.sampled_from(
+    [None, {}, {"type": "object"}, {"properties": {}}, PLAIN, {**PLAIN, "oneOf": [{"type": "object"}]}]
+)
+HELD: st.SearchStrategy[JsonValue] = st.sampled_from([[], [function(parameters={"type": "object"})]])
+TOOL: st.SearchStrategy[JsonValue] = st.one_of(
+    st.fixed_dictionaries(
+        {"type": KINDS}, optional={"name": NAMES, "strict": STRICT, "parameters": SCHEMAS, "tools": HELD}
+    ),
+    st.just("a"),
+)
+
+
+@given(st.lists(TOOL, max_size=3))
+def test_tools_that_fit_at_one_look_are_those_that_nothing_changes(tools: list[JsonValue]) -> None:
+    found = _fitted_tools(tools)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OwnSchemas, "_are_fitting", lambda self, tools: False)
+        assert _fitted_tools(tools) == found
+
+
+def _fitted_tools(tools: list[JsonValue]) -> object:
+    """The body with tools as the vendor takes them, and what it cannot promise; or why they are refused."""
+    schemas = OwnSchemas(TARGET.profile)
+    body: JsonObject = {"tools": [*tools]}
+    try:
+        schemas.fit(body)
+    except Refusal as refusal:
+        return refusal.message
+    return body, schemas.unheld
