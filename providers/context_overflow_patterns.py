@@ -25,8 +25,9 @@ class Signature:
     """One form of the message.
 
     The pattern is `text` with its numbers expanded. Its groups are numbers: `W` the window, `P` and `P2` tokens of the
-    prompt, `C` of the requested answer, `T` of both, `D` by how much the window is exceeded, `CAP` the most tokens of an
-    answer, `END` one more than that. `LB` matches where `P` is only a lower bound. `approximate` says that the vendor estimates.
+    prompt, `C` of the requested answer, `T` of both, `D` by how much the window is exceeded, `CAP` the most tokens of
+    an answer, `END` one more than that. `LB` matches where `P` is only a lower bound. `approximate` says that the
+    vendor estimates.
     """
 
     name: str

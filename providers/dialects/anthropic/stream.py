@@ -152,11 +152,10 @@ class AnthropicReader:
         block = self._blocks.get(index) if isinstance(index, int) else None
         name = "thinking" if isinstance(block, _OpenThought) else "partial_json"
         held: JsonObject = {**event, "delta": {**delta, name: MARK}}
-        kind = delta.get("type")
-        if isinstance(block, _OpenThought) and kind == "thinking_delta":
+        if isinstance(block, _OpenThought) and delta.get("type") == "thinking_delta":
             detail = thought_piece(block.index, MARK).reasoning_details[0]
             return MarkedEvent(name, held, "reasoning", block.index, detail)
-        if isinstance(block, _OpenToolCall) and kind == "input_json_delta" and block.text is None:
+        if isinstance(block, _OpenToolCall) and block.text is None and delta.get("type") == "input_json_delta":
             return MarkedEvent(name, held, "arguments", block.index)
         return None
 
