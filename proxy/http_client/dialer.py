@@ -47,14 +47,23 @@ def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
 
 
 class Dialer:
-    """Makes the connections of a pool. `trusted` is the context of calls without authorities of their own."""
+    """Makes the connections of a pool. `trusted` is the context of calls without authorities of their own; `None` until
+    it is needed, or loaded before that."""
 
     __slots__ = ("_pool", "resolvers", "trusted")
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self.resolvers = {allow_private: GuardedResolver(allow_private) for allow_private in (False, True)}
-        self.trusted = tls()
+        self.trusted: ssl.SSLContext | None = None
+
+    async def load_authorities(self) -> ssl.SSLContext:
+        """Return the context of calls without authorities of their own, made in a thread the first time: to read the
+        authorities that the system trusts takes 30 ms and 1 MB."""
+        if self.trusted is None:
+            made = await asyncio.to_thread(tls)
+            self.trusted = self.trusted or made
+        return self.trusted
 
     async def dial(self, to: Destination, idle: float, within: float) -> Http1Connection:
         """Return a new connection, made within so many seconds, which may be idle for `idle` seconds. Raises OSError,
@@ -62,8 +71,13 @@ class Dialer:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(within):
             addresses = await self.resolvers[to.allow_private].resolve(to.host, to.port)
+            context = None
             if not to.secure:
                 addresses = in_own_network(addresses)
+            elif to.authorities is None:
+                context = self.trusted or await self.load_authorities()
+            else:
+                context = tls(to.authorities)
             try:
                 sock = await aiohappyeyeballs.start_connection(
                     addresses, happy_eyeballs_delay=NEXT_ADDRESS, interleave=1, loop=loop
@@ -71,8 +85,7 @@ class Dialer:
             except RuntimeError as error:
                 raise OSError(str(error)) from error  # uvloop's, where a socket was closed meanwhile
             connection = Http1Connection(self._pool, to, idle)
-            if to.secure:
-                context = self.trusted if to.authorities is None else tls(to.authorities)
+            if context is not None:
                 await secure(sock, connection, context, to.host.rstrip("."))
             else:
                 await attach(sock, connection)

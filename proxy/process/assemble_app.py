@@ -51,7 +51,7 @@ from proxy.process.load_table import LoadedTable, Source
 from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
-from proxy.process.set_up_process import collect_by_load, log_table, objects_held, set_up_process
+from proxy.process.set_up_process import collect_by_load, late_services, log_table, objects_held, set_up_process
 from proxy.process.shutdown import DRAINING, Shutdown, drain_or_stop
 from proxy.process.start_listener import (
     OPERATORS_AT_ONCE,
@@ -180,8 +180,7 @@ async def public_gateway(
         transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
         stack.push_async_callback(http.aclose)
-        live = CurrentSnapshot(table.snapshot, since)
-        checks = AnswerChecks()
+        live, checks = CurrentSnapshot(table.snapshot, since), AnswerChecks()
         stack.push_async_callback(checks.aclose)
         off_loop = OffLoop(checks)
         stack.callback(off_loop.threads.close)
@@ -206,7 +205,7 @@ async def public_gateway(
         stack.push_async_callback(_deliver_last, tracing, plugins)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
-        refused, malformed = watch.hour.with_refusals(observer.refused), MalformedRequests(observer.malformed)
+        malformed, refused = MalformedRequests(observer.malformed), watch.hour.with_refusals(observer.refused)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, refused)
         public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
         public.most_open = client_share()
@@ -217,7 +216,8 @@ async def public_gateway(
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
         kept = keep_by_settings(gateway, guard, shared, server, metrics)
-        services = [lag.run, memory.run, checks.run, *kept, *limits.services]
+        late = [*late_services(transport.dialer, table.snapshot), *limits.services]
+        services = [lag.run, memory.run, checks.run, *kept, *late]
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
         rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)

@@ -4,13 +4,17 @@ import asyncio
 import codecs
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from proxy.http_client.dialer import tls
+from proxy.background_tasks import Work
+from proxy.http_client.dialer import Dialer, tls
 from proxy.listener.tls import keep_small_buffers
 from proxy.process.c_allocator import return_large_buffers
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.load_table import EMBEDDED, Source
+from proxy.routing.resolve_model import targets_of_names
+from proxy.routing.snapshot import Snapshot
 from proxy.telemetry.process_log import set_up
 
 COLLECT_AFTER = (100_000, 3, 2)
@@ -44,6 +48,17 @@ def load_shareable() -> None:
     trusts, which take 1 MB, and what asyncio loads to look at a host's name."""
     tls()
     codecs.lookup("idna")
+
+
+def late_services(dialer: Dialer, snapshot: Snapshot) -> Iterator[Callable[[], Work]]:
+    """Yield what is done once the gateway is ready: loading the authorities that the system trusts, if a deployment is
+    called by https. A call that comes before that waits for it."""
+    if any(target.base_url.startswith("https:") for _, targets in targets_of_names(snapshot) for target in targets):
+        yield partial(_load, dialer)
+
+
+async def _load(dialer: Dialer) -> None:
+    await dialer.load_authorities()
 
 
 def log_table(log: logging.Logger, source: Source) -> None:

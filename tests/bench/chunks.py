@@ -58,7 +58,8 @@ def literals(part: str) -> list[bytes]:
 
 def family(part: str) -> list[bytes]:
     """Return a stream of the OpenAI family."""
-    make: Callable[[bytes], bytes] = {"text": chat, "reasoning": thought, "arguments": argued}[part]
+    made: Mapping[str, Callable[[bytes], bytes]] = {"text": chat, "reasoning": thought, "arguments": argued}
+    make = made[part]
     opened = [ROLE, OPENED] if part == "arguments" else [ROLE]
     return [*opened, *[make(literal) for literal in literals(part)], STOP, USAGE, DONE, b""]
 

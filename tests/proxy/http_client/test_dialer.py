@@ -106,3 +106,9 @@ async def test_a_name_that_cannot_be_one_has_no_address(dialer: Dialer) -> None:
 
 def test_destinations_differ_by_all_that_connections_may_not_share() -> None:
     assert len({HERE, HERE._replace(secure=True), HERE._replace(twice=False), HERE._replace(allow_private=False)}) == 4
+
+
+async def test_the_authorities_are_loaded_when_they_are_needed_and_once(dialer: Dialer) -> None:
+    assert dialer.trusted is None
+    first = await dialer.load_authorities()
+    assert await dialer.load_authorities() is first is dialer.trusted

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from proxy.http_client.connection_pool import ConnectionPool
+from proxy.http_client.dialer import Dialer
 from proxy.process.load_table import Source
-from proxy.process.set_up_process import CONNECTION_OBJECTS, REQUEST_OBJECTS, log_table, objects_held
+from proxy.process.set_up_process import CONNECTION_OBJECTS, REQUEST_OBJECTS, late_services, log_table, objects_held
+from tests.proxy.kit.tables import snapshot
 
 
 @pytest.mark.smoke
@@ -61,3 +64,15 @@ def test_the_log_says_which_table_is_served(tmp_path: Path, caplog: pytest.LogCa
     assert named == f"serving the table {tmp_path / 'table.yaml'}"
     assert caplog.records[1].levelname == "WARNING"
     assert embedded
+
+
+@pytest.mark.parametrize(("scheme", "loads"), [("https", True), ("http", False)])
+async def test_the_authorities_are_loaded_after_the_start_if_a_deployment_is_called_by_https(
+    scheme: str, loads: bool
+) -> None:
+    dialer = Dialer(ConnectionPool())
+    vendor = f"{{profile: vllm, base_url: '{scheme}://v.example', allow_private: true}}"
+    table = f"vendors: {{v: {vendor}}}\nmodels: {{v/m: {{}}}}"
+    for work in late_services(dialer, snapshot(table)):
+        await work()
+    assert (dialer.trusted is not None) is loads

@@ -1,7 +1,7 @@
 """A stream read by short cuts, runs above all, reaches the client as it does event by event, each read in full: the
 same writes, the same record, the same failure, whatever the vendor sends and however it is cut."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -326,7 +326,8 @@ def test_each_surface_writes_a_read_at_once(surface: Surface) -> None:
 @looped("begin", [ROLE, THINKING, OPENED])
 def test_the_chunk_for_which_a_response_has_no_room_is_refused_as_ever(begin: bytes) -> None:
     """Whether it is plain or not: what was counted of it before is not counted twice."""
-    one = {ROLE: chat, THINKING: thought, OPENED: argued}[begin]
+    made: dict[bytes, Callable[[bytes], bytes]] = {ROLE: chat, THINKING: thought, OPENED: argued}
+    one = made[begin]
     for last in (b'"word"', b'"\\"w\\"xyz"', '"wört"'.encode()):
         for room in range(200, 212):
             with patch.object(build_output, "MAX_TEXT", room):
