@@ -33,8 +33,8 @@ TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
 WITH_LEDGER = TABLE + f'teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}\n'
 
 MOST_MEMORY = 125 * 2**20
-"""Bytes of a supervisor, the template and two workers together, files apart; measured are 109 to 115 MB, with the process
-that loads the ledger up to 121, most on a busy machine."""
+"""Bytes of a supervisor, the template and two workers together, files apart; measured are 109 to 115 MB, with the
+process that loads the ledger up to 121, most on a busy machine."""
 
 
 def name(pid: int) -> str:
