@@ -16,7 +16,8 @@ from asyncio import selector_events
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from proxy.lean_event_loop import UNSEEN
+UNSEEN: Final = (3, 16)
+"""The first CPython whose transports were not compared with this one."""
 
 READ_AT_ONCE: Final = 256 * 1024
 """Bytes of one read, as asyncio's: a thousand chunks of a fast stream."""
