@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from proxy.cli.terminal import CommandError
-from proxy.lean_event_loop import run
 from proxy.ledger.ledger_settings import LedgerRefusedError
 from proxy.listener.aiohttp_version import installed_fault
 from proxy.process.assemble_app import Addresses
@@ -34,7 +33,7 @@ def serve(source: Source, options: ServeOptions) -> int:
     if count > 1:
         return _serve_by_several(source, table, listen, count)
     try:
-        run(run_gateway(source, table, listen))
+        asyncio.run(run_gateway(source, table, listen))
     except LedgerRefusedError as error:
         raise CommandError(str(error)) from None
     except OSError as error:

@@ -14,8 +14,6 @@ from providers.vendor_credential import Authorities
 from proxy.http_client.address_guard import GuardedResolver, in_own_network
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
-from proxy.http_client.vendor_socket import attach
-from proxy.http_client.vendor_tls import secure
 
 NEXT_ADDRESS: Final = 0.25
 """Seconds after which another address is tried beside the first."""
@@ -85,8 +83,6 @@ class Dialer:
             except RuntimeError as error:
                 raise OSError(str(error)) from error  # uvloop's, where a socket was closed meanwhile
             connection = Http1Connection(self._pool, to, idle)
-            if context is not None:
-                await secure(sock, connection, context, to.host.rstrip("."))
-            else:
-                await attach(sock, connection)
+            name = None if context is None else to.host.rstrip(".")
+            await loop.create_connection(lambda: connection, sock=sock, ssl=context, server_hostname=name)
         return connection

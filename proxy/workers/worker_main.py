@@ -22,7 +22,6 @@ from config.reading.table_files import Copies
 from proxy.accounting.counting_together import EndedSiblings, Siblings
 from proxy.admin.status import ProcessStatus
 from proxy.background_tasks import background
-from proxy.lean_event_loop import run
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
 from proxy.process.assemble_app import ProcessOutputs, PublicGateway, public_gateway
@@ -81,7 +80,7 @@ def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None
     # A reload comes from the supervisor; a SIGHUP to the whole process group must not end this process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.set_inheritable(shared, False)
-    run(serve(link, Heartbeat.shared(shared), table))
+    asyncio.run(serve(link, Heartbeat.shared(shared), table))
     sys.stdout = sys.stderr  # what plugins print while the interpreter ends
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from tests.faults.fault_rig import OPERATOR_KEY, PATIENT, Rig
 from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway
 
-UVLOOP: Final = "import proxy.lean_event_loop, uvloop\nproxy.lean_event_loop.new_event_loop = uvloop.new_event_loop\n"
+UVLOOP: Final = "import asyncio.events, uvloop\nasyncio.events.new_event_loop = uvloop.new_event_loop\n"
 
 
 def folder(rig: Rig) -> Path:

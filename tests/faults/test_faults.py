@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from proxy.lean_event_loop import new_event_loop
 from tests.faults import (  # noqa: F401 - they register
     clients,
     lifecycle,
@@ -30,7 +29,7 @@ from tests.faults.registry import NUMBERS, Fault, faults
 from tests.support.summary_counts import counts
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": new_event_loop,
+    "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
 
