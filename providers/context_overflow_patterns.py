@@ -7,8 +7,7 @@ llama.cpp) and public issue threads, November 2026.
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-
-from providers.vendor_text.late_pattern import LatePattern
+from functools import cache
 
 
 class About(Enum):
@@ -25,15 +24,21 @@ class About(Enum):
 class Signature:
     """One form of the message.
 
-    The pattern's groups are numbers: `W` the window, `P` and `P2` tokens of the prompt, `C` of the requested answer,
-    `T` of both, `D` by how much the window is exceeded, `CAP` the most tokens of an answer, `END` one more than that.
-    `LB` matches where `P` is only a lower bound. `approximate` says that the vendor estimates.
+    The pattern is `text` with its numbers expanded. Its groups are numbers: `W` the window, `P` and `P2` tokens of the
+    prompt, `C` of the requested answer, `T` of both, `D` by how much the window is exceeded, `CAP` the most tokens of
+    an answer, `END` one more than that. `LB` matches where `P` is only a lower bound. `approximate` says that the
+    vendor estimates.
     """
 
     name: str
     about: About
-    pattern: LatePattern[str]
+    text: str
     approximate: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, which is compiled when the first error is read: to compile all of them takes 7 ms."""
+        return _compiled(self.text)
 
 
 _PLACE = re.compile(r"(?<!\?P)<([A-Z0-9]+|_)>")
@@ -41,10 +46,11 @@ _PLACE = re.compile(r"(?<!\?P)<([A-Z0-9]+|_)>")
 _NUMBER = "(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})"
 
 
-def _expanded(pattern: str) -> LatePattern[str]:
-    """Return a pattern in which `<W>` is a number in the group W, `<_>` one that is not used."""
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which `<W>` is a number in the group W, `<_>` one that is not used."""
     expanded = _PLACE.sub(lambda found: _NUMBER if found[1] == "_" else f"(?P<{found[1]}>{_NUMBER})", pattern)
-    return LatePattern(expanded, re.IGNORECASE | re.DOTALL)
+    return re.compile(expanded, re.IGNORECASE | re.DOTALL)
 
 
 _WINDOW = r"maximum context length is <W> tokens"
@@ -181,10 +187,10 @@ _LAST: tuple[tuple[str, About, str], ...] = (
     ),
 )
 
-SIGNATURES = tuple(Signature(name, about, _expanded(text), name in _ESTIMATES) for name, about, text in _ROWS)
+SIGNATURES = tuple(Signature(name, about, text, name in _ESTIMATES) for name, about, text in _ROWS)
 """The messages of each vendor; no message matches two of them."""
 
-CATCH_ALL = tuple(Signature(name, about, _expanded(text)) for name, about, text in _LAST)
+CATCH_ALL = tuple(Signature(name, about, text) for name, about, text in _LAST)
 """Words that messages about the window have in common, for messages that are not listed; searched last."""
 
 NOT_ABOUT_SIZE = re.compile(

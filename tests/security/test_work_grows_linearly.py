@@ -227,7 +227,7 @@ def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
 def searched() -> Iterator[re.Pattern[str]]:
     """Every pattern that a vendor's words are searched with."""
     for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
-        yield signature.pattern.compiled
+        yield signature.pattern
     for module in (context_signatures, rate_limits, anthropic_errors, aws_errors, gemini_errors, openai_stream):
         for value in vars(module).values():
             for each in value if isinstance(value, tuple) else (value,):

@@ -149,17 +149,15 @@ class AnthropicReader:
             return None
         if delta.get("type") == "text_delta" and self._has_begun(index):
             return MarkedEvent("text", {**event, "delta": {**delta, "text": MARK}})
-        block, held = self._blocks.get(index) if isinstance(index, int) else None, {**event}
-        match block, delta.get("type"):
-            case _OpenThought(number), "thinking_delta":
-                held["delta"] = {**delta, "thinking": MARK}
-                detail = thought_piece(number, MARK).reasoning_details[0]
-                return MarkedEvent("thinking", held, "reasoning", number, detail)
-            case _OpenToolCall(number, text=None), "input_json_delta":
-                held["delta"] = {**delta, "partial_json": MARK}
-                return MarkedEvent("partial_json", held, "arguments", number)
-            case _:
-                return None
+        block = self._blocks.get(index) if isinstance(index, int) else None
+        name = "thinking" if isinstance(block, _OpenThought) else "partial_json"
+        held: JsonObject = {**event, "delta": {**delta, name: MARK}}
+        if isinstance(block, _OpenThought) and delta.get("type") == "thinking_delta":
+            detail = thought_piece(block.index, MARK).reasoning_details[0]
+            return MarkedEvent(name, held, "reasoning", block.index, detail)
+        if isinstance(block, _OpenToolCall) and block.text is None and delta.get("type") == "input_json_delta":
+            return MarkedEvent(name, held, "arguments", block.index)
+        return None
 
     def take(self, run: TextRun) -> bool:
         """See TextReader."""
@@ -167,14 +165,12 @@ class AnthropicReader:
             self._said = True
             self._length += run.characters
             return True
-        for block in self._blocks.values():
-            if run.part == "reasoning":
-                if isinstance(block, _OpenThought) and block.index == run.call:
-                    return True
-            elif isinstance(block, _OpenToolCall) and block.index == run.call:
+        kind = _OpenThought if run.part == "reasoning" else _OpenToolCall
+        found = [each for each in self._blocks.values() if type(each) is kind and each.index == run.call]
+        for block in found:
+            if isinstance(block, _OpenToolCall):
                 block.arguments = ""
-                return True
-        return False
+        return bool(found)
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")
