@@ -105,8 +105,7 @@ class Exchange:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
         if (unique := unique_calls(self.job.request)) is not None:
             completion = unique.whole(completion)
-        # Responses of an API that stores them repeat the request's fields.
-        long = is_long(completion) or (self.job.heavy and self.store is not None)
+        long = is_long(completion) or (self.job.heavy and self.store is not None)  # which repeats the request's fields
         if self.keeper is not None:
             pack = partial(self.keeper.packed, prepared.target, completion.choices)
             self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())
