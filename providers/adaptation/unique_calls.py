@@ -26,6 +26,15 @@ def unique_calls(request: UnifiedRequest) -> "UniqueCalls | None":
     return UniqueCalls(prompt.messages)
 
 
+def with_unique_calls(request: UnifiedRequest, completion: Completion) -> Completion:
+    """Return a non-streaming response whose calls have unique ids; the same object if they are unique already. The
+    conversation is read only if there are calls."""
+    if completion.native is not None or not any([choice.tool_calls for choice in completion.choices]):
+        return completion
+    unique = unique_calls(request)
+    return completion if unique is None else unique.whole(completion)
+
+
 class UniqueCalls:
     """The ids that the calls of one response may not have, and the ids that they get."""
 
@@ -38,8 +47,6 @@ class UniqueCalls:
 
     def whole(self, completion: Completion) -> Completion:
         """Return a response with unique ids; the same object if they are unique already."""
-        if completion.native is not None or not any([choice.tool_calls for choice in completion.choices]):
-            return completion
         choices = tuple([self._choice(choice) for choice in completion.choices])
         return replace(completion, choices=choices) if choices != completion.choices else completion
 

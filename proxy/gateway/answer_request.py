@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from providers.adaptation.unique_calls import unique_calls
+from providers.adaptation.unique_calls import with_unique_calls
 from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
@@ -45,7 +45,7 @@ from proxy.receipt.server_timing import closing_comment, stream_line, timing_hea
 from proxy.relay.client_stream import ClientStream, comment
 from proxy.relay.long_parts import weight_of_logprobs
 from proxy.relay.relay_to_client import Relay
-from proxy.relay.unique_stream import UniqueStream
+from proxy.relay.unique_stream import with_unique_ids
 from proxy.request_record import fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
@@ -103,8 +103,7 @@ class Exchange:
                 prepared, completion = await self.answers.whole(self.job)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
-        if (unique := unique_calls(self.job.request)) is not None:
-            completion = unique.whole(completion)
+        completion = with_unique_calls(self.job.request, completion)
         long = is_long(completion) or (self.job.heavy and self.store is not None)  # which repeats the request's fields
         if self.keeper is not None:
             pack = partial(self.keeper.packed, prepared.target, completion.choices)
@@ -181,8 +180,7 @@ class Exchange:
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
         """Return the stream with unique ids of calls, observed by the turn keeper and by the request's span."""
-        if (unique := unique_calls(self.job.request)) is not None:
-            stream = UniqueStream(stream, unique)
+        stream = with_unique_ids(stream, prepared, self.job.request)
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
         sampled = self.job.record.sampled

@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from providers.adaptation.unique_calls import UniqueCalls
+from providers.adaptation.unique_calls import UniqueCalls, unique_calls
 from providers.completion import Chunk, StreamPart
+from providers.emulation.split_into_calls import CallPlan
+from providers.unified_request import UnifiedRequest
 from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import (
     Aside,
@@ -14,6 +16,7 @@ from proxy.upstream.vendor_stream import (
     Parts,
     PartsStream,
     Shorten,
+    Stream,
     aside_of,
     first_parts,
     hand_each,
@@ -44,3 +47,11 @@ class UniqueStream(WrappedStream, PartsStream):
     def _seen(self, events: Iterable[P]) -> Iterator[P]:
         for event in events:
             yield cast(P, self._calls.chunk(event)) if isinstance(event, Chunk) else event
+
+
+def with_unique_ids(stream: Stream, plan: CallPlan, request: UnifiedRequest) -> Stream:
+    """Return the stream of a request's calls with unique ids of its tool calls. Vendors of the clients' own APIs make
+    unique ids: their streams are returned unchanged, and the conversation is made only if something else reads it."""
+    if any([call.sent.native for call in plan.calls]) or (unique := unique_calls(request)) is None:
+        return stream
+    return UniqueStream(stream, unique)

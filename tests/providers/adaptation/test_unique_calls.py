@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from providers.adaptation.unique_calls import UniqueCalls, may_call, unique_calls
+from providers.adaptation.unique_calls import UniqueCalls, may_call, unique_calls, with_unique_calls
 from providers.completion import Choice, Chunk, Completion, NativeEvent, ToolCall, ToolCallDelta
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import chat_request, tool, user
@@ -39,8 +39,11 @@ def test_an_id_that_is_known_or_comes_twice_is_replaced(ids: tuple[str, ...]) ->
 def test_what_is_unique_or_native_is_the_same_object() -> None:
     calls = UniqueCalls(HISTORY)
     native, event = replace(calls_of("call_0"), native=b"{}"), NativeEvent("content_block_start", b"{}")
+    request = chat_request(*HISTORY, tools=[tool("f")])
+    assert calls.whole(calls_of("x")) == calls_of("x")
     for given in (calls_of("x"), calls_of(), native):
-        assert calls.whole(given) is given
+        assert with_unique_calls(request, given) is given
+    assert with_unique_calls(request, calls_of("call_0")).choices[0].tool_calls[0].id != "call_0"
     for chunk in (Chunk(text="a"), Chunk(tool_calls=(ToolCallDelta(0, "call_0", "f"),), native=event)):
         assert calls.chunk(chunk) is chunk
 

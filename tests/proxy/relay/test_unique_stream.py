@@ -8,8 +8,9 @@ import pytest
 
 from providers.adaptation.unique_calls import UniqueCalls
 from providers.completion import Chunk, StreamPart, TextRun
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject
-from proxy.relay.unique_stream import UniqueStream
+from proxy.relay.unique_stream import UniqueStream, with_unique_ids
 from proxy.upstream.gateway_streams import LocalStream
 from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream, Parts, aside_of, hand_each
@@ -86,3 +87,13 @@ def test_a_stream_in_one_piece_has_unique_ids_too() -> None:
     assert ids(stream.first_parts()) not in ([], ["call_0"])
     assert (stream.over, aside_of(stream), [*stream.take(), *stream.conclude()]) == (True, None, [])
     stream.close()
+
+
+def test_a_stream_of_the_clients_own_api_and_one_without_calls_are_returned_unchanged() -> None:
+    stream = LocalStream([])
+    request = chat_request(user("go"), tools=[tool("f")])
+    plan = plan_calls(request, target("vllm"))
+    own = replace(plan, calls=tuple([replace(each, sent=replace(each.sent, native=True)) for each in plan.calls]))
+    assert isinstance(with_unique_ids(stream, plan, request), UniqueStream)
+    assert with_unique_ids(stream, own, request) is stream
+    assert with_unique_ids(stream, plan, chat_request(user("go"))) is stream
