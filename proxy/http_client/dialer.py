@@ -15,7 +15,6 @@ from proxy.http_client.address_guard import GuardedResolver, in_own_network
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
 from proxy.http_client.vendor_socket import attach
-from proxy.http_client.vendor_tls import secure
 
 NEXT_ADDRESS: Final = 0.25
 """Seconds after which another address is tried beside the first."""
@@ -73,7 +72,8 @@ class Dialer:
             connection = Http1Connection(self._pool, to, idle)
             if to.secure:
                 context = self.trusted if to.authorities is None else tls(to.authorities)
-                await secure(sock, connection, context, to.host.rstrip("."))
+                name = to.host.rstrip(".")
+                await loop.create_connection(lambda: connection, sock=sock, ssl=context, server_hostname=name)
             else:
                 await attach(sock, connection)
         return connection

@@ -2,14 +2,18 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from proxy.http_client.address_guard import Found, GuardedResolver
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.dialer import Destination, Dialer
+from tests.support.authority import LOCAL, Authority
 from tests.support.vendor import FakeVendor
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.smoke
 
@@ -106,3 +110,20 @@ async def test_a_name_that_cannot_be_one_has_no_address(dialer: Dialer) -> None:
 
 def test_destinations_differ_by_all_that_connections_may_not_share() -> None:
     assert len({HERE, HERE._replace(secure=True), HERE._replace(twice=False), HERE._replace(allow_private=False)}) == 4
+
+
+async def test_a_certificate_that_proves_nothing_leaves_no_connection(dialer: Dialer, tmp_path: Path) -> None:
+    open_ones: set[asyncio.StreamWriter] = set()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.add(writer)
+        await reader.read()
+        open_ones.discard(writer)
+        writer.close()
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0, ssl=Authority().server(tmp_path, *LOCAL))
+    async with server:
+        to = replace_port(HERE, server.sockets[0].getsockname()[1])
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await dialer.dial(to._replace(secure=True), 1.0, 5.0)
+        await until(lambda: not open_ones)
