@@ -107,7 +107,6 @@ MAY_CATCH_ALL = frozenset(
         "proxy/gateway/handle_request.py",
         "proxy/eager_task.py",
         "proxy/http_client/http1_connection.py",
-        "proxy/http_client/vendor_socket.py",
         "proxy/ledger/journal.py",
         "proxy/ledger/loading.py",
         "proxy/listener/eager_requests.py",

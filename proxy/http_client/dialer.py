@@ -14,7 +14,6 @@ from providers.vendor_credential import Authorities
 from proxy.http_client.address_guard import GuardedResolver, in_own_network
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
-from proxy.http_client.vendor_socket import attach
 
 NEXT_ADDRESS: Final = 0.25
 """Seconds after which another address is tried beside the first."""
@@ -70,10 +69,13 @@ class Dialer:
             except RuntimeError as error:
                 raise OSError(str(error)) from error  # uvloop's, where a socket was closed meanwhile
             connection = Http1Connection(self._pool, to, idle)
-            if to.secure:
-                context = self.trusted if to.authorities is None else tls(to.authorities)
-                name = to.host.rstrip(".")
-                await loop.create_connection(lambda: connection, sock=sock, ssl=context, server_hostname=name)
-            else:
-                await attach(sock, connection)
+            context = self._context(to)
+            name = None if context is None else to.host.rstrip(".")
+            await loop.create_connection(lambda: connection, sock=sock, ssl=context, server_hostname=name)
         return connection
+
+    def _context(self, to: Destination) -> ssl.SSLContext | None:
+        """Return the TLS context of calls to a destination, `None` if it is called in plain HTTP."""
+        if not to.secure:
+            return None
+        return self.trusted if to.authorities is None else tls(to.authorities)
