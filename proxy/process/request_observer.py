@@ -12,12 +12,11 @@ from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
 from proxy.request_record import RequestRecord
-from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, line_at_cost, request_text
 from proxy.telemetry.line_sampling import LineSampling
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import FinishedObserver, ObserverGuard
-from proxy.telemetry.plain_lines import PlainLines
 from proxy.telemetry.request_outcomes import outcome_of
 
 Observe = Callable[[RequestRecord, float | None], None]
@@ -48,7 +47,7 @@ class RequestObserver:
         self._lines = lines
         self._guard = ObserverGuard(metrics.observer_failed, clock)
         self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
-        self._line = LINE_WRITERS[log.form]()
+        self._line = LINE_WRITERS[log.form]
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
         self._malformed_line = MALFORMED_LINES[log.form]
         own = (Observer("metrics", metrics.observe), Observer("log", self._write_line))
@@ -95,8 +94,8 @@ class RequestObserver:
 RequestLine = Callable[[RequestRecord, float | None], bytes]
 """Returns the line of a finished request, which cost so much."""
 
-LINE_WRITERS: Mapping[str, Callable[[], RequestLine]] = {
-    "json": lambda: PlainLines().line,
-    "text": lambda: lambda record, cost: request_text(record),
+LINE_WRITERS: Mapping[str, RequestLine] = {
+    "json": line_at_cost,
+    "text": lambda record, cost: request_text(record),
 }
-"""What makes the writer of a request's line, by the table's `server.log`."""
+"""The writer of a request's line for each form of the log, by the setting `server.log`."""

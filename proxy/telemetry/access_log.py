@@ -18,21 +18,26 @@ SHOWN_WAIT = 0.001
 
 
 def request_line(record: RequestRecord) -> bytes:
-    """Return a request's line as JSON: times in milliseconds, names of the table, no content."""
+    """Return a request's line as JSON: times in milliseconds, names of the configuration, no content."""
+    return line_at_cost(record, record.cost)
+
+
+def line_at_cost(record: RequestRecord, cost: float | None) -> bytes:
+    """Return the line of a request with this cost (`None` if it is unknown)."""
     fields: dict[str, object] = {
         "time": timestamp(),
         "level": "info",
         "message": "request",
         "request_id": record.request_id,
-        **names(record),
-        **figures(record, record.cost),
+        **_names(record),
+        **_figures(record, cost),
     }
     line = json_line(fields)
     return line if len(line) <= MAX_LINE else _shortened_line(fields, record)
 
 
-def names(record: RequestRecord) -> dict[str, object]:
-    """Return the fields of a line that are the same in many requests."""
+def _names(record: RequestRecord) -> dict[str, object]:
+    """Return the fields that are the same in many requests."""
     return {
         "team": record.team,
         "surface": record.surface,
@@ -46,8 +51,8 @@ def names(record: RequestRecord) -> dict[str, object]:
     }
 
 
-def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
-    """Return the fields of a line that follow `names`, for a request that cost so much (None: not known)."""
+def _figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
+    """Return the fields of a line that follow `_names`, with this cost (`None` if it is unknown)."""
     # Rounded as `_milliseconds` does, without its calls.
     fields: dict[str, object] = {
         "duration_ms": int((record.finished - record.started) * 100_000 + 0.5) / 100,

@@ -88,7 +88,7 @@ async def test_the_text_of_no_exception_reaches_a_client_or_a_log(
             places = {"client": f"{answer.headers} {answer.body!r}", "log": written.getvalue()}
             assert leaks(places) == [], fault
         await made.finished(len(FAULTS))
-        lines = b"".join(make()(record, record.cost) for make in LINE_WRITERS.values() for record in made.records)
+        lines = b"".join(write(record, record.cost) for write in LINE_WRITERS.values() for record in made.records)
         shown: dict[str, str | bytes] = {"log": lines, "records": repr(made.records), "metrics": made.metrics.render()}
         assert leaks(shown) == []
 

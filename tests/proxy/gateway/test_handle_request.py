@@ -353,7 +353,7 @@ async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
     headers = {"Authorization": "Bearer bad-canary"} if case == "bad key" else {}
     answer = await served.post("/v1/completions", body, headers)  # type: ignore[arg-type]  # either kind of body
     (record,) = await served.finished(1)
-    line = LINE_WRITERS[form]()(record, record.cost).decode()
+    line = LINE_WRITERS[form](record, record.cost).decode()
     assert "canary" not in line + caplog.text
     assert "canary" not in str(answer.body) or case == "good"
     assert (answer.status == 200) is (case == "good")

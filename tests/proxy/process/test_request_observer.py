@@ -55,7 +55,7 @@ def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     lines.close()
     assert b'dragoman_cost_usd_total{model="other",team="unknown"} 4.0' in metrics.render()
     first, second = written.getvalue().splitlines()
-    assert first.partition(b"Z")[2] == second.partition(b"Z")[2] == LINE_WRITERS[form]()(record, 2.0).partition(b"Z")[2]
+    assert first.partition(b"Z")[2] == second.partition(b"Z")[2] == LINE_WRITERS[form](record, 2.0).partition(b"Z")[2]
     assert form == "text" or orjson.loads(first)["cost_usd"] == 2
 
 

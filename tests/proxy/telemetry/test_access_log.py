@@ -142,7 +142,7 @@ def test_a_line_that_is_cut_has_the_attempts_that_fit(name: str, shown: int) -> 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_one_time_format_is_in_the_access_log_and_in_the_processs_own(form: str) -> None:
     own = FORMATTERS[form]().format(logging.LogRecord("dragoman", logging.INFO, "f", 1, "up", (), None))
-    access = LINE_WRITERS[form]()(finished(), None).decode()
+    access = LINE_WRITERS[form](finished(), None).decode()
     times = [re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told) for told in (own, access)]
     assert [len(found) for found in times] == [1, 1]
 
@@ -257,7 +257,7 @@ def test_names_of_the_client_are_cut() -> None:
 @looped("form", sorted(LINE_WRITERS))
 @looped("odd", ODD)
 def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str) -> None:
-    line = LINE_WRITERS[form]()(finished(odd, "/" + odd), None).decode("ascii")
+    line = LINE_WRITERS[form](finished(odd, "/" + odd), None).decode("ascii")
     assert line.isprintable()
     assert line.splitlines() == [line]
     if form == "json":
@@ -272,7 +272,7 @@ def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(fo
     name = "v" * 64 + "/" + "m" * 126 + "/" + "d" * 64
     record.attempts = [Attempt(name, 1.0, 2.0, "server", 500, character * 9000) for _ in range(9)]
     record.emulated, record.dropped = ("n",) * 900, (character * 900,) * 900
-    line = LINE_WRITERS[form]()(record, record.cost)
+    line = LINE_WRITERS[form](record, record.cost)
     assert len(line) <= MAX_LINE
     assert b"r" * 128 in line
     if form == "json":
@@ -282,8 +282,8 @@ def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(fo
 
 @given(st.text(), st.text())
 def test_no_text_makes_a_second_line(asked: str, path: str) -> None:
-    for make in LINE_WRITERS.values():
-        line = make()(finished(asked, path), None).decode("ascii")
+    for write in LINE_WRITERS.values():
+        line = write(finished(asked, path), None).decode("ascii")
         assert line.isprintable()
 
 

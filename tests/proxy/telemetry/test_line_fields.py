@@ -14,9 +14,8 @@ from proxy.request_outcomes import CacheUse, GuardMarks, RefusingLimit, WaitMark
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.session_load import PlacedSession
 from proxy.telemetry import line_fields
-from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
+from proxy.telemetry.access_log import line_at_cost, malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
-from proxy.telemetry.plain_lines import PlainLines
 from proxy.telemetry.process_log import JsonFormatter
 from proxy.trace_context import SAMPLED, SampledTrace
 from tests.support.looped import looped
@@ -72,8 +71,7 @@ def full_record() -> RequestRecord:
 def request_lines() -> list[Line]:
     record = full_record()
     bare = RequestRecord("req-2", 10.0, "openai", "/v1/completions", finished=11.0)
-    plain = PlainLines()
-    lines = [request_line(record), plain.line(record, 0.5), plain.line(record, 0.5), request_line(bare)]
+    lines = [request_line(record), line_at_cost(record, 0.5), request_line(bare)]
     record.path = "/" + "\0" * 9000
     record.attempts[0].message = "\0" * 9000
     return [orjson.loads(line) for line in (*lines, request_line(record))]
