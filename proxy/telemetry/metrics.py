@@ -62,10 +62,9 @@ class EvictingSize(KeptSize, Protocol):
 
 class Instruments:
     """Makes instruments and adds them to a registry. Their label values together are bounded by MAX_LABEL_SETS; what
-    has no room is counted as `other`, and in `overflows`."""
+    has no room is counted as `other`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.overflows = 0
         self._registry = registry
         self._label_sets = 0
         self._overflowed = CounterInstrument(
@@ -101,7 +100,6 @@ class Instruments:
         if self._label_sets < MAX_LABEL_SETS:
             self._label_sets += 1
             return False
-        self.overflows += 1
         self._overflowed.series(name).row[0] += 1
         return True
 

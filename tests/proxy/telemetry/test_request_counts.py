@@ -15,7 +15,6 @@ from providers.completion import Usage
 from providers.pricing import Price
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.telemetry import metrics as metrics_module
-from proxy.telemetry import request_counts
 from proxy.telemetry.merged_metrics import WorkerCounts
 from proxy.telemetry.metrics import SHOWN_DIGITS, Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS, FIRST_TOKEN_BUCKETS, OVERHEAD_BUCKETS
@@ -169,14 +168,13 @@ def with_rounded_costs(text: bytes) -> bytes:
 
 
 @examples(60)
-@given(st.lists(records() | CALLS, max_size=20), BOUNDS, BOUNDS)
+@given(st.lists(records() | CALLS, max_size=20), BOUNDS)
 def test_whatever_requests_come_the_exposition_is_that_of_prometheus_client(
-    happened: list[RequestRecord | tuple[str, int]], most: int, kept: int
+    happened: list[RequestRecord | tuple[str, int]], most: int
 ) -> None:
     library, metrics, told = LibraryMetrics(most), Metrics(), WorkerCounts()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics_module, "MAX_LABEL_SETS", most)
-        patch.setattr(request_counts, "MAX_KEPT", kept)
         for number, each in enumerate(happened):
             if isinstance(each, RequestRecord):
                 metrics.observe(each, each.cost)
@@ -197,20 +195,9 @@ def test_whatever_requests_come_the_exposition_is_that_of_prometheus_client(
         assert samples == whole[family.name]
 
 
-def test_rows_are_found_once_for_requests_with_the_same_labels() -> None:
-    metrics = Metrics()
-    for _ in range(3):
-        record = RequestRecord("id", 1.0, "openai", "/", attempts=[Attempt("a", 1.0)], usage=Usage(1, 2), finished=2.0)
-        metrics.observe(record, None)
-    (rows,) = metrics._counts._kept.values()
-    assert (rows.requests, rows.input, rows.output) == ([3.0], [3.0], [6.0])
-
-
-def test_series_that_nobody_asks_for_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_counts, "MAX_KEPT", 2)
+def test_series_that_nobody_asks_for_do_not_pile_up() -> None:
     metrics = Metrics()
     for number in range(500):
         attempts = [Attempt(f"a{number % 5}", 1.0)] * (number % 3)
         metrics.observe(RequestRecord("id", 1.0, "openai", "/", attempts=attempts, finished=2.0), None)
-    assert len(metrics._counts._kept) <= 2
     assert len(metrics.touched()) == 1 + 6 + 1 + 5
