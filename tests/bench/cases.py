@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from tests.bench.traffic import Ask
 
@@ -9,12 +10,15 @@ CONNECTIONS, FEW = 32, 4
 """Connections of requests and of short streams, and of what keeps a program busy for long: a gateway that refuses when
 its loop is late would refuse more of them."""
 
+Surface = Literal["chat", "messages"]
+
 FAMILY, ANTHROPIC, BEDROCK = "openai", "anthropic", "bedrock"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load: what is asked, on how many connections, of a vendor of which dialect, over TLS to it or not.
+    """One load: what is asked, on how many connections, of a vendor of which dialect, over TLS to it or not, and in
+    which API the clients of gateways speak.
 
     Every run measures what is `core`: whatever a target is of.
     """
@@ -25,6 +29,7 @@ class Case:
     dialect: str = FAMILY
     tls: bool = False
     core: bool = False
+    surface: Surface = "chat"
 
     @property
     def unit(self) -> str:
@@ -90,7 +95,22 @@ def of_dialect(dialect: str) -> Iterator[Case]:
     yield Case(f"{dialect} chunk, 1,000 unpaced", _AT_ONCE, FEW, dialect)
 
 
-CASES: Sequence[Case] = (*_CORE, *_FAMILY, *of_dialect(ANTHROPIC), *of_dialect(BEDROCK))
+AGENTS = "agents"
+"""With what the names of all rows of coding agents' requests and responses begin."""
+
+
+def of_agents() -> Iterator[Case]:
+    """Yield the streams of coding agents: thinking, the arguments of a call, and text, from Claude."""
+    surfaces: Sequence[Surface] = ("messages", "chat")
+    for surface in surfaces:
+        for flavour, content in (("thinking", "thinking"), ("arguments", "arguments"), ("english", "text")):
+            name, ask = f"{AGENTS} {surface} → anthropic, chunk of {content}", replace(_PACED, flavour=flavour)
+            yield Case(f"{name}, 60 streams", ask, 60, ANTHROPIC, surface=surface)
+            unpaced = replace(_AT_ONCE, flavour=flavour)
+            yield Case(f"{name}, 1,000 unpaced", unpaced, FEW, ANTHROPIC, core=True, surface=surface)
+
+
+CASES: Sequence[Case] = (*_CORE, *_FAMILY, *of_dialect(ANTHROPIC), *of_dialect(BEDROCK), *of_agents())
 
 
 def chosen(full: bool, words: Sequence[str]) -> list[Case]:

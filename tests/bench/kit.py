@@ -48,5 +48,5 @@ def results() -> Results:
         {"gateway": Added(1000, [quick], [slow])},
         {"gateway": Kept(held, 18 * KB, replace(held, resident=70 * MB))},
         Workers(Held(200 * MB, 90 * MB), outcome(REQUEST, 126.0), outcome(REQUEST, 120.0)),
-        0.4,
+        start=0.4,
     )

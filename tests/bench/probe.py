@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -42,15 +43,26 @@ async def exchange(port: int, request: bytes, stream: bool) -> bytes:
     raise WrongAnswer(shown(data))
 
 
+def _openai_delta(delta: Mapping[str, Any]) -> str:
+    """The text of a delta, or the arguments of its call."""
+    calls = delta.get("tool_calls")
+    return str(calls[0]["function"]["arguments"] if calls else delta.get("content") or "")
+
+
 def _openai_text(body: bytes) -> list[str]:
     events = [orjson.loads(each) for each in re.findall(rb"^data: ?(\{.*\})\s*$", body, re.MULTILINE)]
     deltas = [choice["delta"] for event in events for choice in event["choices"]]
-    return [delta["content"] for delta in deltas if delta.get("content")]
+    reasoning = [delta["reasoning_content"] for delta in deltas if delta.get("reasoning_content")]
+    return reasoning or [text for delta in deltas if (text := _openai_delta(delta))]
+
+
+_CLAUDE_TEXTS = ("text", "thinking", "partial_json")
 
 
 def _claude_text(body: bytes) -> list[str]:
     events = [orjson.loads(each) for each in re.findall(rb"^data: ?(\{.*\})\s*$", body, re.MULTILINE)]
-    return [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+    deltas = [event["delta"] for event in events if event["type"] == "content_block_delta" and not event["index"]]
+    return [text for delta in deltas for name in _CLAUDE_TEXTS if (text := delta.get(name))]
 
 
 def _amazon_text(body: bytes) -> list[str]:

@@ -19,8 +19,8 @@ from tests.bench.cpu import usage
 from tests.bench.measure import counted, separate
 from tests.bench.probe import probe
 from tests.bench.programs.gateway import Build
-from tests.bench.report import table
 from tests.bench.steady import running_load
+from tests.bench.tables import table
 from tests.bench.upstream import running_upstream
 
 NAMED: Mapping[str, str] = {"request": REQUEST, "chunk": STREAMS_300}

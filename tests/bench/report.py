@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from tests.bench.agents.report import agents_section
 from tests.bench.cases import CASES
 from tests.bench.measure import BUSY, Outcome
 from tests.bench.results import AIMS, KB, MB, Results
+from tests.bench.tables import table
 
 TITLE = "# What the gateway costs, measured"
 FIELDS = ("Date", "Machine", "Kernel", "Other load", "Python", "Libraries", "Programs", "Command")
@@ -14,19 +16,19 @@ LATE_LIMIT = 0.7
 """The share of its core that load and upstream may use where times of answers are a result."""
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table with its columns in line; all but the first are flush right."""
-    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+ABLATION = "## Short ways"
+"""The head of the section on what each short way beside an ordinary one saves."""
 
-    def line(cells: Sequence[str]) -> str:
-        put = [
-            cells[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
-        ]
-        return f"| {' | '.join(put)} |"
 
-    rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
-    return [line(head), line(rule), *map(line, rows)]
+def section_of(text: str, head: str) -> list[str]:
+    """The lines of a report's last section if it has this head, without the head."""
+    return text.partition(f"\n{head}\n")[2].strip().splitlines()
+
+
+def with_section(text: str, head: str, lines: Sequence[str]) -> str:
+    """A report with its last section, which has this head, replaced."""
+    before = text.partition(f"\n{head}\n")[0].rstrip("\n")
+    return "\n".join([before, "", head, "", *lines]) + "\n"
 
 
 def heading(results: Results) -> list[str]:
@@ -205,6 +207,8 @@ def report(results: Results) -> str:
         lines += ["", "## Memory", "", *memory(results)]
     lines += workers(results)
     lines += ["", "## CPU", "", METHOD, *cases(results)]
+    if results.agents:
+        lines += agents_section(results.agents, results.beside)
     return "\n".join(lines) + "\n"
 
 

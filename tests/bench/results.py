@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.bench.agents.beside import Beside
+from tests.bench.agents.measure import Cost
 from tests.bench.cases import ANTHROPIC, BEDROCK, REQUEST, STREAMS_60, STREAMS_300, TLS_60, UNPACED
 from tests.bench.latency import Added
 from tests.bench.machine import Interpreter, Machine
@@ -44,6 +46,8 @@ class Results:
     added: Mapping[str, Added] = field(default_factory=dict)
     memory: Mapping[str, Kept] = field(default_factory=dict)
     workers: Workers | None = None
+    agents: Mapping[str, Sequence[Cost]] = field(default_factory=dict)
+    beside: Sequence[Beside] = ()
     start: float | None = None
 
     def outcome(self, case: str, program: str) -> Outcome | None:

@@ -22,7 +22,14 @@ from pathlib import Path
 import uvloop
 
 from tests.bench import dialects, surfaces
-from tests.bench.cases import CASES, REQUEST, Case, chosen
+from tests.bench.ablation.turns import ablation_table, measured_worths
+from tests.bench.agents.beside import Beside, measured_beside
+from tests.bench.agents.bodies import LARGE
+from tests.bench.agents.hostile import hostile_rows
+from tests.bench.agents.measure import AgentsRow, Cost, measured_rows
+from tests.bench.agents.report import beside_row, cost_row
+from tests.bench.agents.rows import chosen_rows
+from tests.bench.cases import AGENTS, CASES, REQUEST, Case, chosen
 from tests.bench.cpu import family_pids, pin_pids
 from tests.bench.latency import Added, Way, due_times, timed_run
 from tests.bench.load import WrongAnswer
@@ -40,7 +47,7 @@ from tests.bench.programs.litellm import litellm
 from tests.bench.programs.nginx import HINT, nginx
 from tests.bench.programs.program import Program, Target
 from tests.bench.programs.scripted import scripted
-from tests.bench.report import live_line, report, summary
+from tests.bench.report import ABLATION, TITLE, live_line, report, section_of, summary, with_section
 from tests.bench.results import NGINX, Kept, Results, Workers
 from tests.bench.upstream import RunningUpstream, running_upstream
 
@@ -57,7 +64,12 @@ KNOWN: Mapping[str, Callable[[], Program | None]] = {
 YARDSTICKS = ("nginx", "bare-relay")
 """What is measured beside the gateway where nothing else is asked for."""
 
-STEPS = frozenset({"cpu", "latency", "memory", "workers", "parts"})
+ABLATION_TURNS = 10
+
+CROWDS = ("chat → openai", "chat → anthropic")
+"""Ways of the large requests beside which light ones are measured."""
+
+STEPS = frozenset({"cpu", "agents", "latency", "memory", "workers", "parts"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,7 @@ class Order:
     times: Times = field(default_factory=Times)
     write: bool = False
     profile: str = ""
+    ablate: bool = False
     steps: frozenset[str] = STEPS
 
 
@@ -87,15 +100,19 @@ def ordered(arguments: Sequence[str]) -> Order:
     add("--peer", action="append", default=[], metavar="NAME=SCRIPT", help="another gateway; see README.md; repeatable")
     add("--against", action="append", default=[], metavar="NAME=FOLDER", help="another checkout; repeatable")
     add("--python", default=sys.executable, help="the interpreter that runs the gateway (%(default)s)")
-    add("--turns", type=int, default=3, help="turns, of which the cheapest counts (%(default)s)")
+    add("--turns", type=int, default=0, help="turns, of which the cheapest counts (3; with --ablate 10)")
     add("--window", type=float, default=2.0, help="seconds that are measured in each (%(default)s)")
     add("--ramp", type=float, default=0.5, help="seconds before them (%(default)s)")
     add("--profile", default="", metavar="CASE", help="instead: where the CPU of request, chunk or a case's name goes")
-    add("--only", help="of cpu, latency, memory, workers, parts, those to measure")
+    add("--ablate", action="store_true", help="instead: what each short way beside an ordinary one saves, in ten turns")
+    add("--only", help="of cpu, agents, latency, memory, workers, parts, those to measure")
     asked = parser.parse_args(arguments)
     beside = asked.beside.split(",") if asked.beside is not None else list(KNOWN if asked.full else YARDSTICKS)
     if unknown := {name for name in beside if name} - KNOWN.keys():
         parser.error(f"--beside knows no {', '.join(sorted(unknown))}")
+    steps = frozenset(asked.only.split(",")) if asked.only else STEPS
+    if asked.case and all(word.startswith(AGENTS) for word in asked.case):
+        steps &= {"cpu", "agents"}
     return Order(
         full=asked.full,
         words=asked.case,
@@ -103,10 +120,11 @@ def ordered(arguments: Sequence[str]) -> Order:
         peers=asked.peer,
         against={name: Path(folder) for name, _, folder in (each.partition("=") for each in asked.against)},
         python=os.path.abspath(shutil.which(asked.python) or asked.python),
-        times=Times(asked.turns, asked.ramp, asked.window),
+        times=Times(asked.turns or (ABLATION_TURNS if asked.ablate else 3), asked.ramp, asked.window),
         write=asked.report,
         profile=asked.profile,
-        steps=frozenset(asked.only.split(",")) if asked.only else STEPS,
+        ablate=asked.ablate,
+        steps=steps,
     )
 
 
@@ -153,6 +171,30 @@ async def measured_cases(stage: Stage) -> dict[str, Mapping[str, Outcome]]:
         for name, outcome in outcomes[case.name].items():
             print(live_line(case.name, outcome, name), flush=True)
     return outcomes
+
+
+async def measured_agents(stage: Stage) -> Mapping[str, Sequence[Cost]]:
+    """The requests of coding agents, of every program that can be asked for them."""
+    words = stage.order.words
+    hostile = [each for each in hostile_rows() if not words or any(word in each.name for word in words)]
+    found: list[AgentsRow] = [*chosen_rows(words), *hostile]
+    if not found:
+        return {}
+    costs = await measured_rows(stage.targets, found, stage.order.python, min(stage.cores), stage.order.times)
+    for name, of_program in costs.items():
+        for cost in of_program:
+            print(name, *cost_row(cost), flush=True)
+    return costs
+
+
+async def measured_crowds(stage: Stage) -> list[Beside]:
+    """What ten requests of 3 MB do to the gateway: within a family and translated, as clients in Python write them."""
+    crowds = [row for row in chosen_rows(stage.order.words) if row.way in CROWDS and row.size == LARGE and row.spaced]
+    found = [await measured_beside(stage.targets[0], row, max(stage.cores)) for row in crowds]
+    for each in found:
+        if each is not None:
+            print(*beside_row(each), flush=True)
+    return [each for each in found if each is not None]
 
 
 def request_case() -> Case:
@@ -253,6 +295,8 @@ async def bench(order: Order, folder: Path, command: str) -> Results:
         streams = await idle_streams(stage) if "memory" in order.steps else {}
         if "cpu" in order.steps:
             results = replace(results, outcomes=await measured_cases(stage))
+        if "agents" in order.steps:
+            results = replace(results, agents=await measured_agents(stage), beside=await measured_crowds(stage))
         if "latency" in order.steps:
             results = replace(results, added=await measured_latency(stage))
         if "memory" in order.steps:
@@ -265,9 +309,30 @@ async def bench(order: Order, folder: Path, command: str) -> Results:
     return results
 
 
+def kept_report(results: Results) -> str:
+    """The report, with the section on mechanisms of the run before, which is measured by itself."""
+    before = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    found = section_of(before, ABLATION)
+    return with_section(report(results), ABLATION, found) if found else report(results)
+
+
+async def ablated(order: Order, folder: Path) -> None:
+    """Measure what each mechanism saves, print the table, and write it where that is asked."""
+    with running_upstream(folder) as upstream:
+        lines = ablation_table(await measured_worths(order.words, order.python, folder, upstream, order.times))
+    print("\n".join(lines))
+    if order.write:
+        text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else f"{TITLE}\n"
+        RESULTS.write_text(with_section(text, ABLATION, lines), encoding="utf-8")
+
+
 def main() -> None:
     """Measure, print, and write the report where that is asked."""
     order = ordered(sys.argv[1:])
+    if order.ablate:
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            uvloop.run(ablated(order, Path(folder)))
+        return
     if order.profile:
         case = profiled_case(order.profile)
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -280,7 +345,7 @@ def main() -> None:
     print()
     print(report(results) if order.full or not order.write else summary(results))
     if order.write:
-        RESULTS.write_text(report(results), encoding="utf-8")
+        RESULTS.write_text(kept_report(results), encoding="utf-8")
     if "parts" in order.steps:
         dialects.main()
         print()

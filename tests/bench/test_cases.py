@@ -3,6 +3,7 @@
 from collections import Counter
 
 from tests.bench.cases import (
+    AGENTS,
     ANTHROPIC,
     BEDROCK,
     CASES,
@@ -22,7 +23,8 @@ def test_each_name_occurs_once() -> None:
 def test_every_run_has_what_has_a_target() -> None:
     native = [f"{dialect} {STREAMS_300}" for dialect in (ANTHROPIC, BEDROCK)]
     wanted = [REQUEST, STREAMS_60, STREAMS_300, TLS_60, UNPACED, *native]
-    assert [case.name for case in chosen(full=False, words=())] == wanted
+    agents = [case.name for case in CASES if case.name.startswith(AGENTS) and case.core]
+    assert [case.name for case in chosen(full=False, words=())] == wanted + agents
 
 
 def test_a_full_run_has_every_dialect_over_tls_and_not_whole_and_streamed() -> None:
@@ -38,7 +40,7 @@ def test_a_full_run_has_every_dialect_over_tls_and_not_whole_and_streamed() -> N
 
 def test_every_dialect_has_each_size_and_pace() -> None:
     for dialect in ("openai", "anthropic", "bedrock"):
-        asks = [case.ask for case in CASES if case.dialect == dialect]
+        asks = [case.ask for case in CASES if case.dialect == dialect and not case.name.startswith(AGENTS)]
         assert {(ask.answer, ask.prompt) for ask in asks} == {(1200, 2048), (100_000, 2048), (1200, 500_000)}
         assert {(65, 20), (65, 0), (1000, 0)} <= {(ask.chunks, ask.pace) for ask in asks}
 

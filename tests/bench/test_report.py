@@ -6,14 +6,9 @@ from tests.bench.cases import REQUEST, STREAMS_300
 from tests.bench.kit import PYTHON, outcome, results
 from tests.bench.latency import Spent
 from tests.bench.measure import Outcome
-from tests.bench.report import FIELDS, TITLE, live_line, notes, report, summary, table
+from tests.bench.report import ABLATION, FIELDS, TITLE, live_line, notes, report, section_of, summary, with_section
 from tests.bench.run import RESULTS
 from tests.support.looped import looped
-
-
-def test_the_columns_stand_under_their_heads() -> None:
-    lines = table(["name", "value"], [["a", "1"], ["longer", "1,000"]])
-    assert lines == ["| name   | value |", "| :----- | ----: |", "| a      |     1 |", "| longer | 1,000 |"]
 
 
 def test_the_head_says_machine_versions_and_date() -> None:
@@ -94,3 +89,10 @@ def test_the_committed_report_says_what_its_figures_come_from() -> None:
         head = RESULTS.read_text(encoding="utf-8").partition("## Targets")[0]
         assert head.startswith(TITLE)
         assert [field for field in FIELDS if f"\n- {field}: " not in head] == []
+
+
+def test_the_last_section_is_replaced() -> None:
+    once = with_section("# A\n\ntext\n", ABLATION, ["one"])
+    assert section_of(once, ABLATION) == ["one"]
+    assert with_section(once, ABLATION, ["two"]) == f"# A\n\ntext\n\n{ABLATION}\n\ntwo\n"
+    assert section_of("# A\n", ABLATION) == []

@@ -65,3 +65,14 @@ async def test_a_run_measures_two_workers_beside_one_process(tmp_path: Path) -> 
     assert found.workers.one.turns
     assert found.workers.two.turns
     assert "## Two workers" in report(found)
+
+
+def test_agents_requests_are_measured_by_themselves() -> None:
+    assert ordered(["--case", "agents"]).steps == {"cpu", "agents"}
+    assert ordered(["--case", "agents", "--only", "agents"]).steps == {"agents"}
+    assert ordered(["--case", "TLS"]).steps == STEPS
+
+
+def test_short_ways_take_ten_turns() -> None:
+    assert (ordered(["--ablate"]).ablate, ordered(["--ablate"]).times.turns) == (True, 10)
+    assert ordered(["--ablate", "--turns", "2"]).times.turns == 2

@@ -19,6 +19,11 @@ FLAVOURS = ("english", "japanese", "obfuscated")
 """Texts of answers: English, with a line end, a quote or a dash now and then; all outside ASCII; and English in
 OpenAI's chunks, each of which has filler of another length (`obfuscation`)."""
 
+AGENT_FLAVOURS = ("thinking", "arguments")
+"""What Claude's streams for coding agents consist of besides text: thinking, and the arguments of a call."""
+
+_EVERY_FLAVOUR = (*FLAVOURS, *AGENT_FLAVOURS)
+
 MARK = re.compile(rb"\[bench answer=(\d+) chunks=(\d+) pace=(\d+) flavour=(\d)\]")
 
 _ENGLISH = (
@@ -37,7 +42,14 @@ _TOKENS = {"english": _TOKEN.findall(_ENGLISH), "japanese": re.findall("..?", _J
 
 
 def tokens(flavour: str, count: int) -> list[str]:
-    """Return that many pieces of a text, about as long as tokens are, the same each time."""
+    """Return that many pieces of a text, about as long as tokens are, the same each time. Those of arguments are JSON
+    together."""
+    if flavour == "arguments":
+        said = [orjson.dumps(piece).decode()[1:-1] for piece in tokens("english", count)]
+        return [
+            ('{"text":"' if not place else "") + piece + ('"}' if place == count - 1 else "")
+            for place, piece in enumerate(said)
+        ]
     words = _TOKENS["japanese" if flavour == "japanese" else "english"]
     return [words[place % len(words)] for place in range(count)]
 
@@ -60,7 +72,7 @@ class Ask:
 
     @property
     def mark(self) -> str:
-        flavour = FLAVOURS.index(self.flavour)
+        flavour = _EVERY_FLAVOUR.index(self.flavour)
         return f"[bench answer={self.answer} chunks={self.chunks} pace={self.pace} flavour={flavour}]"
 
 
@@ -70,7 +82,7 @@ def asked(body: bytes) -> Ask | None:
     if found is None:
         return None
     answer, chunks, pace, flavour = map(int, found.groups())
-    return Ask(answer, chunks, pace, FLAVOURS[flavour])
+    return Ask(answer, chunks, pace, _EVERY_FLAVOUR[flavour])
 
 
 TURN = 4096

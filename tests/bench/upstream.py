@@ -23,7 +23,7 @@ import uvloop
 from typing_extensions import override
 
 from tests.bench.traffic import Ask, asked
-from tests.bench.vendors import WIRES, wire_of
+from tests.bench.vendors import EVERY_WIRE, WIRES, wire_of
 from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import ROOT, free_ports
 
@@ -33,7 +33,7 @@ LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 @lru_cache(maxsize=64)
 def whole_bytes(dialect: str, ask: Ask) -> bytes:
     """An answer that leaves in one write: a whole one, or a stream without a pace."""
-    return WIRES[dialect].answer(ask)
+    return EVERY_WIRE[dialect].answer(ask)
 
 
 @lru_cache(maxsize=64)

@@ -51,10 +51,10 @@ class Wire:
         """The pieces of a stream's body, framed: one for what precedes the text together with its first piece, one for
         each other piece of text, and one for the end."""
         framed = [chunk(frame) for frame in self.frames(tokens(ask.flavour, ask.chunks), ask)]
-        before, after = _AROUND[self.name]
+        before = _BEFORE[self.name]
         first = b"".join(framed[: before + 1])
-        last = b"".join((*framed[len(framed) - after :], b"0\r\n\r\n"))
-        return [first, *framed[before + 1 : len(framed) - after], last]
+        last = b"".join((*framed[before + ask.chunks :], b"0\r\n\r\n"))
+        return [first, *framed[before + 1 : before + ask.chunks], last]
 
 
 def _text(size: int) -> str:
@@ -113,20 +113,50 @@ def _claude_event(kind: str, rest: JsonObject) -> bytes:
     return b"event: " + kind.encode() + b"\n" + _data({"type": kind, **rest})
 
 
+def _claude_delta(flavour: str, text: str) -> JsonObject:
+    if flavour == "thinking":
+        return {"type": "thinking_delta", "thinking": text}
+    if flavour == "arguments":
+        return {"type": "input_json_delta", "partial_json": text}
+    return {"type": "text_delta", "text": text}
+
+
+_CLAUDE_CALL: JsonObject = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "tool_1", "input": {}}
+_CLAUDE_BLOCKS: Mapping[str, JsonObject] = {
+    "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+    "arguments": _CLAUDE_CALL,
+}
+_CLAUDE_TEXT: JsonObject = {"type": "text", "text": ""}
+
+
+def _claude_after_thinking() -> list[bytes]:
+    """The signature of a thinking block, and the block of text that follows it."""
+    signature: JsonObject = {"type": "signature_delta", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h" * 8}
+    return [
+        _claude_event("content_block_delta", {"index": 0, "delta": signature}),
+        _claude_event("content_block_stop", {"index": 0}),
+        _claude_event("content_block_start", {"index": 1, "content_block": _CLAUDE_TEXT}),
+        _claude_event("content_block_delta", {"index": 1, "delta": _claude_delta("english", "Done.")}),
+        _claude_event("content_block_stop", {"index": 1}),
+    ]
+
+
 def _claude_frames(texts: Sequence[str], ask: Ask) -> list[bytes]:
     start: JsonObject = {**_CLAUDE_START, "content": [], "stop_reason": None, "stop_sequence": None}
+    block = _CLAUDE_BLOCKS.get(ask.flavour, _CLAUDE_TEXT)
     deltas = [
-        _claude_event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": text}})
-        for text in texts
+        _claude_event("content_block_delta", {"index": 0, "delta": _claude_delta(ask.flavour, text)}) for text in texts
     ]
+    stopped = [_claude_event("content_block_stop", {"index": 0})]
+    reason = "tool_use" if ask.flavour == "arguments" else "end_turn"
     return [
         _claude_event("message_start", {"message": {**start, "usage": _CLAUDE_USAGE}}),
-        _claude_event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
+        _claude_event("content_block_start", {"index": 0, "content_block": block}),
         _claude_event("ping", {}),
         *deltas,
-        _claude_event("content_block_stop", {"index": 0}),
+        *(_claude_after_thinking() if ask.flavour == "thinking" else stopped),
         _claude_event(
-            "message_delta", {"delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _CLAUDE_USAGE}
+            "message_delta", {"delta": {"stop_reason": reason, "stop_sequence": None}, "usage": _CLAUDE_USAGE}
         ),
         _claude_event("message_stop", {}),
     ]
@@ -162,14 +192,16 @@ def _amazon_frames(texts: Sequence[str], ask: Ask) -> list[bytes]:
     ]
 
 
-_AROUND: Mapping[str, tuple[int, int]] = {"openai": (1, 3), "anthropic": (3, 3), "bedrock": (1, 3)}
-"""How many frames of each dialect's stream come before the text and after it."""
+_BEFORE: Mapping[str, int] = {"openai": 1, "anthropic": 3, "bedrock": 1}
+"""How many frames of each dialect's stream come before the text."""
 
 
-def _claude_request(ask: Ask) -> bytes:
+def messages_request(ask: Ask, model: str = "claude-haiku-4-5") -> bytes:
+    """The HTTP request of Anthropic's messages."""
+
     def write(texts: list[str]) -> JsonObject:
         said: list[JsonValue] = [{"role": role, "content": text} for role, text in roles(texts)]
-        return {"model": "claude-haiku-4-5", "messages": said, "max_tokens": 4096, "stream": bool(ask.chunks)}
+        return {"model": model, "messages": said, "max_tokens": 4096, "stream": bool(ask.chunks)}
 
     return request_bytes("/v1/messages", filled(ask, write))
 
@@ -181,6 +213,45 @@ def _amazon_request(ask: Ask) -> bytes:
 
     verb = "converse-stream" if ask.chunks else "converse"
     return request_bytes(f"/model/{CLAUDE.replace(':', '%3A')}/{verb}", filled(ask, write))
+
+
+_GEMINI_USAGE: JsonObject = {"promptTokenCount": 412, "candidatesTokenCount": 65, "totalTokenCount": 477}
+
+
+def _gemini_whole(text: str) -> JsonObject:
+    content: JsonObject = {"role": "model", "parts": [{"text": text}]}
+    candidate: JsonObject = {"content": content, "finishReason": "STOP", "index": 0}
+    about: JsonObject = {"modelVersion": "gemini-2.5-pro", "responseId": "mRsWaYjUMIuY1PIP5bKv4Ac"}
+    return {"candidates": [candidate], "usageMetadata": _GEMINI_USAGE, **about}
+
+
+_RESPONSES_USAGE: JsonObject = {
+    "input_tokens": 412,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 65,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 477,
+}
+
+
+def _responses_whole(text: str) -> JsonObject:
+    part: JsonObject = {"type": "output_text", "text": text, "annotations": []}
+    about: JsonObject = {"type": "message", "id": "msg_68a1b2c3", "status": "completed", "role": "assistant"}
+    first: JsonObject = {
+        "id": "resp_68a1b2c3",
+        "object": "response",
+        "created_at": 1_795_000_000,
+        "status": "completed",
+    }
+    return {**first, "model": "gpt-4o", "output": [{**about, "content": [part]}], "usage": _RESPONSES_USAGE}
+
+
+def _no_request(ask: Ask) -> bytes:
+    raise ValueError("a request that no case makes")
+
+
+def _no_stream(texts: Sequence[str], ask: Ask) -> list[bytes]:
+    raise ValueError("a stream that no case asks for")
 
 
 OPENAI = Wire(
@@ -199,7 +270,7 @@ ANTHROPIC = Wire(
     "text/event-stream",
     b"event: content_block_delta",
     b"event: message_stop",
-    _claude_request,
+    messages_request,
     _claude_whole,
     _claude_frames,
 )
@@ -213,13 +284,20 @@ BEDROCK = Wire(
     _amazon_whole,
     _amazon_frames,
 )
+_JSON_TYPE = "application/json"
+GEMINI = Wire("gemini", b":generateContent ", _JSON_TYPE, b"", b"", _no_request, _gemini_whole, _no_stream)
+RESPONSES = Wire("responses", b"/responses ", _JSON_TYPE, b"", b"", _no_request, _responses_whole, _no_stream)
 WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OPENAI, ANTHROPIC, BEDROCK)}
+
+
+EVERY_WIRE: Mapping[str, Wire] = {**WIRES, **{wire.name: wire for wire in (GEMINI, RESPONSES)}}
+"""Those, and the APIs of whose responses only whole ones are measured."""
 
 
 def wire_of(request: bytes) -> Wire:
     """The dialect of a call, by its request line. Raises ValueError for any other."""
     line = request[: request.find(b"\r\n")]
-    for wire in WIRES.values():
+    for wire in EVERY_WIRE.values():
         if wire.path in line:
             return wire
     raise ValueError(f"no vendor's call: {line[:200]!r}")

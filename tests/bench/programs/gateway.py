@@ -5,7 +5,7 @@ import os
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.bench.cases import Case
 from tests.bench.programs.program import PATIENCE, Program, Target, running_process, said
 from tests.bench.traffic import KEY, MODEL, chat_request
 from tests.bench.upstream import RunningUpstream
-from tests.bench.vendors import CLAUDE
+from tests.bench.vendors import ANTHROPIC, CLAUDE, OPENAI, Wire, messages_request
 from tests.support.gateway import ROOT, free_ports
 
 MODELS = {
@@ -27,8 +27,13 @@ MODELS = {
 }
 """The model of each dialect, and of each over TLS to the vendor."""
 
+AGENT_MODELS = {"openai": "openai/gpt-4o", "anthropic": MODELS["anthropic"], "gemini": "gemini/gemini-2.5-pro"}
+"""The model of each vendor that coding agents' requests go to."""
+
 _PROFILES = {
     "bench": ("openai_compatible", "/v1"),
+    "openai": ("openai", "/v1"),
+    "gemini": ("gemini", ""),
     "anthropic": ("anthropic", "/v1"),
     "bedrock": ("bedrock", ""),
 }
@@ -45,7 +50,7 @@ def gateway_table(upstream: RunningUpstream, server: str = "", team: str = "", m
         plain, secure = f"http://127.0.0.1:{upstream.port}{path}", f"https://localhost:{upstream.tls_port}{path}"
         vendors.append(f'  {name}: {{profile: {profile}, base_url: "{plain}"}}')
         vendors.append(f'  {name}_tls: {{profile: {profile}, base_url: "{secure}", ca_file: "{upstream.authority}"}}')
-    models = [f'  "{name}": {{{model}}}' for name in MODELS.values()]
+    models = [f'  "{name}": {{{model}}}' for name in dict.fromkeys((*MODELS.values(), *AGENT_MODELS.values()))]
     digest = hashlib.sha256(KEY.encode()).hexdigest()
     return "\n".join(
         [
@@ -63,16 +68,24 @@ def gateway_table(upstream: RunningUpstream, server: str = "", team: str = "", m
 
 @dataclass(frozen=True, slots=True)
 class Gateway(Target):
-    """This gateway. It answers every case in OpenAI's dialect."""
+    """This gateway. It answers every case in the dialect of the surface."""
 
     def request(self, case: Case) -> bytes | None:
-        return chat_request(case.ask, MODELS[case.dialect + ("_tls" if case.tls else "")])
+        model = MODELS[case.dialect + ("_tls" if case.tls else "")]
+        return messages_request(case.ask, model) if case.surface == "messages" else chat_request(case.ask, model)
+
+    def wire(self, case: Case) -> Wire:
+        return ANTHROPIC if case.surface == "messages" else OPENAI
+
+    def agents_model(self, surface: str, vendor: str) -> str | None:
+        return AGENT_MODELS.get(vendor)
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
     """Which gateway: its name in the tables, the folder of the checkout, the interpreter, the number of workers,
-    `server.limits`, further settings of the team and of the models, and further variables of its environment."""
+    `server.limits`, further settings of the team and of the models, further variables of its environment, and the
+    module that is run with its arguments before those of the command."""
 
     name: str = "gateway"
     checkout: Path = ROOT
@@ -82,6 +95,7 @@ class Build:
     team: str = ""
     model: str = MODEL_SETTINGS
     variables: Mapping[str, str] = field(default_factory=dict)
+    module: Sequence[str] = ("proxy",)
 
     def program(self) -> Program:
         """The gateway as a program; its version is the commit, with `-dirty` where it is not what runs."""
@@ -97,7 +111,7 @@ class Build:
         server = f"server: {{port: {port}, {sections}}}"
         table.write_text(gateway_table(upstream, server, self.team, self.model), encoding="utf-8")
         environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.checkout), **self.variables}
-        command = [self.python, "-m", "proxy", "serve", "-c", str(table)]
+        command = [self.python, "-m", *self.module, "serve", "-c", str(table)]
         with running_process(command, folder, admin, environment) as pid:
             wait_until_ready(f"http://127.0.0.1:{admin}/health/ready", folder / "output")
             yield Gateway(self.name, port, pid)

@@ -29,6 +29,14 @@ class Target:
         """The request of a case to this program; None where it has no such case."""
         raise NotImplementedError
 
+    def agents_model(self, surface: str, vendor: str) -> str | None:
+        """The model that a coding agent's request names on a surface to reach a vendor; None where there is none."""
+        raise NotImplementedError
+
+    @property
+    def client_key(self) -> str:
+        return KEY
+
     def port_of(self, case: Case) -> int:
         return self.port
 
@@ -44,7 +52,11 @@ class Forwarder(Target):
     tls_port: int
 
     def request(self, case: Case) -> bytes | None:
-        return WIRES[case.dialect].request(case.ask)
+        # Which of its APIs clients speak is a gateway's matter.
+        return WIRES[case.dialect].request(case.ask) if case.surface == "chat" else None
+
+    def agents_model(self, surface: str, vendor: str) -> str | None:
+        return {("chat", "openai"): "gpt-4o", ("messages", "anthropic"): "claude-haiku-4-5"}.get((surface, vendor))
 
     def port_of(self, case: Case) -> int:
         return self.tls_port if case.tls else self.port
@@ -59,6 +71,13 @@ class Other(Target):
 
     model: str = MODEL
     key: str = KEY
+
+    @property
+    def client_key(self) -> str:
+        return self.key
+
+    def agents_model(self, surface: str, vendor: str) -> str | None:
+        return self.model if (surface, vendor) == ("chat", "openai") else None
 
     def request(self, case: Case) -> bytes | None:
         if case.tls or case.dialect != OPENAI.name:

@@ -1,0 +1,397 @@
+"""The mechanisms that stand as a short way beside an ordinary one, and how each is switched off.
+
+`parts` are where it stands: files, and functions and classes as `file:name`; its lines are theirs. `private` are the
+private names of asyncio, aiohttp and the standard library that it uses. Without patches, `reason` says why it cannot be
+switched off from outside.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.bench.ablation.source_lines import lines_of
+
+CONNECTIONS = "proxy.listener.eager_requests"
+"""The module of clients' connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """One mechanism. `patches` are pairs of a path and the name of what stands there instead (`switches.py`); `stays`
+    says that it is kept whatever it saves, and `tls` that it is measured over TLS to the vendor."""
+
+    name: str
+    title: str
+    parts: Sequence[str]
+    private: Sequence[str] = ()
+    patches: Sequence[tuple[str, str]] = ()
+    reason: str = ""
+    stays: str = ""
+    tls: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Whether the source has it still."""
+        return all(lines_of(part) for part in self.parts)
+
+    @property
+    def lines(self) -> int:
+        return sum(lines_of(part) for part in self.parts)
+
+
+EAGER = "proxy/listener/eager_requests.py"
+_OF_EAGER = f"{EAGER}:EagerRequests"
+_OF_PLAIN = "proxy/listener/client_request.py:PlainRequest"
+_HTTP1 = "proxy/http_client/http1_connection.py"
+
+MECHANISMS: Sequence[Mechanism] = (
+    Mechanism(
+        "loop",
+        "lean event loop",
+        ("proxy/lean_event_loop.py",),
+        (
+            "_ready",
+            "_scheduled",
+            "_stopping",
+            "_debug",
+            "_timer_cancelled_count",
+            "_clock_resolution",
+            "_run_once",
+            "_remove_reader",
+            "_remove_writer",
+            "_cancelled",
+            "_when",
+            "_run",
+            "_fd_to_key",
+            "_selector",
+        ),
+        (("proxy.lean_event_loop:new_event_loop", "asyncio_loop"),),
+    ),
+    Mechanism(
+        "loop_clock",
+        "clock of the loop without a method around it",
+        ("proxy/loop_clock.py",),
+        (),
+        (("proxy.loop_clock:loop_clock", "loop_time"), ("proxy.lean_event_loop:LeanEventLoop.time", "deleted")),
+    ),
+    Mechanism(
+        "vendor_socket",
+        "vendor's socket of our own",
+        ("proxy/http_client/vendor_socket.py",),
+        (
+            "_SelectorSocketTransport",
+            "_sock",
+            "_conn_lost",
+            "_protocol",
+            "_read_ready",
+            "_read_ready_cb",
+            "_read_ready__on_eof",
+            "_fatal_error",
+        ),
+        (("proxy.http_client.vendor_socket:attach", "attach"),),
+    ),
+    Mechanism(
+        "vendor_tls",
+        "TLS to the vendor of our own",
+        ("proxy/http_client/vendor_tls.py",),
+        (
+            "_app_protocol",
+            "_app_reading_paused",
+            "_incoming",
+            "_outgoing",
+            "_sslobj",
+            "_ssl_buffer",
+            "_ssl_buffer_view",
+            "_ssl_reading_paused",
+            "_state",
+            "_do_read",
+            "_write_backlog",
+            "_fatal_error",
+        ),
+        (("proxy.http_client.vendor_tls:secure", "secure"),),
+        tls=True,
+    ),
+    Mechanism(
+        "eager",
+        "request in the callback of its last byte (EagerTask)",
+        (
+            "proxy/eager_task.py",
+            f"{_OF_EAGER}._begin_alone",
+            f"{_OF_EAGER}._answer",
+            f"{_OF_EAGER}._answered",
+            f"{_OF_EAGER}._keep",
+            f"{_OF_EAGER}._go_on",
+            f"{_OF_EAGER}._read_kept",
+            f"{_OF_EAGER}._parse",
+        ),
+        (
+            "_enter_task",
+            "_leave_task",
+            "_asyncio_future_blocking",
+            "_messages",
+            "_waiter",
+            "_manager",
+            "_close",
+            "_force_close",
+            "_request_factory",
+            "_task_handler",
+            "_request_handler",
+            "_handler_waiter",
+            "_keep_alive",
+            "_buffer_paused",
+            "_pause_reading_for_buffer",
+            "_resume_reading_for_buffer",
+            "_current_request",
+            "_loop",
+        ),
+        (
+            ("proxy.listener.eager_requests:EagerRequests.at_boundary", "never_property"),
+            ("proxy.listener.eager_requests:EagerRequests._begin_alone", "never"),
+        ),
+        stays="the issue keeps it",
+    ),
+    Mechanism(
+        "plain_head",
+        "heads of clients read by one expression, requests without aiohttp's objects",
+        (
+            "proxy/listener/plain_head.py",
+            _OF_PLAIN,
+            "proxy/listener/client_request.py:ReceivedBody",
+            f"{_OF_EAGER}._receive",
+            f"{_OF_EAGER}._collect",
+            f"{_OF_EAGER}._leave_to_parser",
+            f"{_OF_EAGER}._stop_collecting",
+            f"{_OF_EAGER}._begin_plain",
+            f"{_OF_EAGER}.at_boundary",
+        ),
+        ("_cache", "_client_max_size", "_headers", "_payload", "_protocol", "_payload_writer", "_rel_url", "_cancel"),
+        (("proxy.listener.plain_head:read_plain_head", "nothing"),),
+    ),
+    Mechanism(
+        "kept_heads",
+        "findings of clients' heads cached by their bytes",
+        (
+            "proxy/listener/plain_head.py:HeadFindings",
+            "proxy/listener/plain_head.py:read_plain_head",
+            "proxy/gateway/match_path.py:RequestHead",
+            "proxy/gateway/match_path.py:head_of",
+        ),
+        (),
+        (("proxy.listener.plain_head:_kept", "uncached"),),
+    ),
+    Mechanism(
+        "early_refusal",
+        "refusal before parsing",
+        ("proxy/overload/refuse_before_parsing.py", "proxy/overload/refusing_connection.py"),
+        ("_protocol", "_paused", "_keepalive_timeout", "_next_keepalive_close_time", "_loop", "_kwargs"),
+        (
+            ("proxy.overload.refusing_connection:EarlyRefusingConnection.data_received", "deleted"),
+            ("proxy.overload.refusing_connection:claim_admission", "nothing"),
+        ),
+        stays="it saves where requests are refused, which `python -m tests.bench.overload` measures",
+    ),
+    Mechanism(
+        "parse_twin",
+        "parsing of requests without dependent fields",
+        ("proxy/surfaces/request/parse_request.py:_simple",),
+        (),
+        (("proxy.surfaces.request.parse_request:_simple", "nothing"),),
+    ),
+    Mechanism(
+        "plan_twin",
+        "plan of a conversation of texts",
+        ("providers/emulation/split_into_calls.py:_simple_plan",),
+        (),
+        (("providers.emulation.split_into_calls:_simple_plan", "nothing"),),
+    ),
+    Mechanism(
+        "encode_twin",
+        "body for OpenAI's family of a conversation of texts",
+        ("providers/dialects/openai/dialect.py:_simple_body",),
+        (),
+        (("providers.dialects.openai.dialect:_simple_body", "nothing"),),
+    ),
+    Mechanism(
+        "whole_twin",
+        "whole response of a text alone",
+        ("providers/dialects/openai/answer.py:only_text_in",),
+        (),
+        (("providers.dialects.openai.answer:only_text_in", "nothing"),),
+    ),
+    Mechanism(
+        "chunk_twin",
+        "chunk of a text alone",
+        ("providers/dialects/openai/stream.py:OpenAIStream._plain",),
+        (),
+        (("providers.dialects.openai.stream:OpenAIStream._plain", "nothing"),),
+    ),
+    Mechanism(
+        "end_twin",
+        "last chunk of a choice",
+        ("providers/dialects/openai/stream.py:OpenAIStream._plain_end",),
+        (),
+        (("providers.dialects.openai.stream:OpenAIStream._plain_end", "nothing"),),
+    ),
+    Mechanism(
+        "text_runs",
+        "runs of text read at once",
+        (
+            "providers/framing/text_frames.py",
+            "providers/dialects/openai/text_runs.py",
+            "providers/dialects/shared/text_stream.py",
+        ),
+        (),
+        (
+            ("providers.dialects.openai.stream:OpenAIStream.lead", "nothing"),
+            ("providers.dialects.shared.text_stream:TextStream.lead", "nothing"),
+        ),
+        stays="the issue keeps it",
+    ),
+    Mechanism(
+        "relay_template",
+        "chunk relayed by comparing what is around its text",
+        tuple(
+            f"proxy/relay/relay_to_client.py:Relay.{name}"
+            for name in ("_shorten", "_take", "_odd", "_settle", "_learn")
+        ),
+        (),
+        (("proxy.relay.relay_to_client:Relay._shorten", "ordinary_take"),),
+    ),
+    Mechanism(
+        "signal_take",
+        "chunk given to its reader in the callback that brings it",
+        ("proxy/eager_task.py:Signal.taking", "proxy/http_client/http_response.py:HttpResponse.each"),
+        (),
+        (("proxy.http_client.http_response:HttpResponse.each", "each_read"),),
+    ),
+    Mechanism(
+        "take_all",
+        "whole response taken with its head",
+        ("proxy/http_client/http_response.py:HttpResponse.take_all",),
+        (),
+        (("proxy.http_client.http_response:HttpResponse.take_all", "nothing"),),
+    ),
+    Mechanism(
+        "log_template",
+        "log line by a template",
+        ("proxy/telemetry/plain_lines.py",),
+        (),
+        (("proxy.telemetry.plain_lines:PlainLines.line", "whole_line"),),
+    ),
+    Mechanism(
+        "metric_rows",
+        "rows of metrics cached by a request's labels",
+        tuple(
+            f"proxy/telemetry/request_counts.py:RequestCounts.{name}" for name in ("_rows", "_keep", "_note_touched")
+        ),
+        (),
+        (("proxy.telemetry.request_counts:RequestCounts._rows", "found_rows"),),
+    ),
+    Mechanism(
+        "call_heads",
+        "heads of vendors' calls cached",
+        ("proxy/http_client/request_bytes.py:CallHead.serves", "proxy/http_client/request_bytes.py:CallHeads"),
+        (),
+        (("proxy.http_client.request_bytes:CallHeads.of", "new_head"),),
+    ),
+    Mechanism(
+        "head_lines",
+        "lines of response heads cached",
+        (
+            "proxy/gateway/client_call.py:answer_lines",
+            "proxy/gateway/client_call.py:_called_lines",
+            "proxy/listener/buffered_response.py:_around",
+        ),
+        (),
+        (
+            ("proxy.gateway.client_call:_called_lines", "uncached"),
+            ("proxy.listener.buffered_response:_around", "uncached"),
+            ("proxy.listener.buffered_response:start_line", "uncached"),
+        ),
+    ),
+    Mechanism(
+        "buffered_response",
+        "response in one write, its head as text",
+        ("proxy/listener/buffered_response.py",),
+        ("_protocol", "_paused", "_drain_helper", "_status", "_keep_alive"),
+        (("proxy.listener.buffered_response:BufferedResponse", "whole_response"),),
+    ),
+    Mechanism(
+        "alarms",
+        "alarms on one timer",
+        ("proxy/alarms.py:Alarms",),
+        (),
+        (("proxy.alarms:Alarms.set", "set_timer"), ("proxy.alarms:Alarms.drop", "drop_timer")),
+    ),
+    Mechanism(
+        "wheel",
+        "coarse alarms for keep-alives",
+        ("proxy/alarms.py:Wheel",),
+        (),
+        (("proxy.alarms:Wheel.set", "set_alone"),),
+    ),
+    Mechanism(
+        "one_write",
+        "head and body of a call in one write",
+        (f"{_HTTP1}:Http1Connection.begin",),
+        (),
+        ((f"{_HTTP1[:-3].replace('/', '.')}:SHORT", "below_zero"),),
+    ),
+    Mechanism(
+        "place_at_once",
+        "slot of a deployment without waiting",
+        ("proxy/dispatch/running_attempt.py:free_place",),
+        (),
+        (("proxy.dispatch.running_attempt:free_place", "nothing"),),
+    ),
+    Mechanism(
+        "allocator",
+        "large buffers leave the process",
+        ("proxy/process/c_allocator.py",),
+        (),
+        (("proxy.process.c_allocator:return_large_buffers", "never"),),
+        stays="it is for memory, not for CPU",
+    ),
+    Mechanism(
+        "collector",
+        "garbage collector that follows the load",
+        ("proxy/process/set_up_process.py:collect_by_load", "proxy/process/set_up_process.py:objects_held"),
+        (),
+        (("proxy.process.set_up_process:collect_by_load", "collect_as_python"),),
+    ),
+    Mechanism(
+        "body_threads",
+        "large bodies off the event loop",
+        ("proxy/off_loop/request_threads.py",),
+        (),
+        (("proxy.surfaces.request.parse_json:is_heavy", "never"),),
+        stays="it is for the requests beside a large one, not for its own CPU",
+    ),
+    Mechanism(
+        "streamed_response",
+        "streams sent by a plain function",
+        ("proxy/listener/streamed_response.py",),
+        ("_protocol", "_paused", "_drain_helper"),
+        reason="the relay calls its `send`, which aiohttp's has no counterpart of",
+    ),
+    Mechanism(
+        "http_client",
+        "HTTP client of our own",
+        ("proxy/http_client/http1_connection.py", "proxy/http_client/http_transport.py"),
+        reason="another client is another transport with other failures, no patch",
+        stays="the issue keeps it",
+    ),
+    Mechanism(
+        "protobuf",
+        "spans as bytes by hand",
+        ("proxy/tracing/protobuf_wire.py", "proxy/tracing/span_bytes.py"),
+        reason="there is no other writer; `python -m tests.bench.tracing` measures what it costs",
+    ),
+    Mechanism(
+        "limits_at_once",
+        "admission without the book of limits",
+        ("proxy/teams/team_limiter.py:TeamLimiter.admit",),
+        reason="it is the first half of the ordinary way",
+    ),
+)
+
+BY_NAME: Mapping[str, Mechanism] = {each.name: each for each in MECHANISMS}

@@ -1,0 +1,126 @@
+"""The ordinary ways that take the place of the short ones: asyncio's, aiohttp's, or the gateway's own for all else."""
+
+import asyncio
+import gc
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+
+from aiohttp import web
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from proxy.alarms import Alarm, Alarms, Slot, Watcher, Wheel
+from proxy.http_client.http_response import HttpResponse
+from proxy.http_client.request_bytes import CallHead, CallHeads
+from proxy.http_client.request_bytes import _made as made_head
+from proxy.listener.response_headers import BASE_HEADERS, JSON
+from proxy.request_record import RequestRecord
+from proxy.telemetry.access_log import request_line
+from proxy.telemetry.plain_lines import PlainLines
+from proxy.telemetry.request_counts import RequestCounts, RequestRows
+from proxy.upstream.transport import Take
+
+# Functions with any arguments, whose result says that the short way is not taken.
+
+
+def nothing(*arguments: object, **named: object) -> None:
+    """Find that a short way does not apply."""
+
+
+def never(*arguments: object, **named: object) -> bool:
+    """Say no."""
+    return False
+
+
+async def attach(sock: socket.socket, protocol: asyncio.BaseProtocol, at_once: int = 0) -> asyncio.Transport:
+    """Connect a protocol to a connected socket, by asyncio's transport."""
+    transport, _ = await asyncio.get_running_loop().create_connection(lambda: protocol, sock=sock)
+    return transport
+
+
+async def secure(sock: socket.socket, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str) -> None:
+    """Connect a protocol to a connected socket by asyncio's TLS."""
+    loop = asyncio.get_running_loop()
+    await loop.create_connection(lambda: protocol, sock=sock, ssl=context, server_hostname=host)
+
+
+def loop_time() -> Callable[[], float]:
+    """Return the running loop's own clock."""
+    return asyncio.get_running_loop().time
+
+
+async def each_read(self: HttpResponse, take: Take) -> None:
+    """Read each piece in the coroutine that wants it."""
+    while take(await self.read()):
+        pass
+
+
+def whole_line(self: PlainLines, record: RequestRecord, cost: float | None) -> bytes:
+    """Write a request's line anew."""
+    return request_line(record)
+
+
+def found_rows(
+    self: RequestCounts, record: RequestRecord, usage: Usage | None, cost: float | None, unpriced: tuple[str, ...]
+) -> RequestRows:
+    """Find the rows of a request by their labels."""
+    return self._found(record, usage, cost, unpriced)
+
+
+def new_head(self: CallHeads, request: UpstreamRequest) -> CallHead:
+    """Make the head of a call."""
+    return made_head(request)
+
+
+class WholeResponse(web.Response):
+    """A JSON response of aiohttp's."""
+
+    def __init__(self, status: int, body: bytes, headers: str) -> None:
+        pairs = [line.partition(": ")[::2] for line in headers.split("\r\n") if line]
+        super().__init__(status=status, body=body, headers=[*BASE_HEADERS.items(), ("Content-Type", JSON), *pairs])
+
+
+class TimerAlarm(Alarm):
+    """An alarm with a timer of asyncio's of its own."""
+
+    __slots__ = ("timer",)
+    timer: asyncio.TimerHandle
+
+
+def set_timer(self: Alarms, at: float, ring: Callable[[], None]) -> Alarm:
+    """Call `ring` at a time, by a timer of its own."""
+    alarm = TimerAlarm(at, ring)
+
+    def due() -> None:
+        alarm.ring = None
+        ring()
+
+    alarm.timer = asyncio.get_running_loop().call_at(at, due)
+    return alarm
+
+
+def drop_timer(self: Alarms, alarm: Alarm) -> None:
+    """Cancel an alarm's timer."""
+    if alarm.ring is not None and isinstance(alarm, TimerAlarm):
+        alarm.ring = None
+        alarm.timer.cancel()
+
+
+def set_alone(self: Wheel, at: float, wait: float, watcher: Watcher) -> Slot:
+    """Call a watcher at a time, by an alarm of its own."""
+    slot = Slot(at)
+    slot.watchers[watcher] = None
+    slot.alarm = self._alarms.set(at, partial(self._ring, slot))
+    return slot
+
+
+PYTHONS_THRESHOLDS = (700, 10, 10)
+"""CPython's own (3.11)."""
+
+
+async def collect_as_python(held: Callable[[], int]) -> None:
+    """Leave the garbage collector as Python sets it up."""
+    gc.set_threshold(*PYTHONS_THRESHOLDS)
+    await asyncio.Event().wait()

@@ -1,0 +1,106 @@
+"""Bodies that cost as much as JSON can within the gateway's limits of elements and depth: calls with such arguments."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from tests.bench.agents.bodies import LARGE, PATHS, SMALL
+from tests.bench.agents.rows import TRANSLATED, Bound, size_name
+from tests.bench.cases import AGENTS
+from tests.bench.programs.program import Target
+from tests.bench.traffic import Ask, request_bytes
+
+DEPTH = 50
+"""Levels of the deepest arguments; the gateway takes 64 with those around them."""
+
+MOST_ELEMENTS = 150_000
+"""Lists, objects and commas of one body; the gateway takes 200,000."""
+
+
+def densest(size: int) -> JsonValue:
+    """Empty objects, and behind as many as may be a text."""
+    count = min(size // 3, MOST_ELEMENTS // 2)
+    return [[{} for _ in range(count)], "x" * max(size - 3 * count, 0)]
+
+
+def deepest(size: int) -> JsonValue:
+    """Lists in lists, side by side as often as may be."""
+    count = min(size // (2 * DEPTH), MOST_ELEMENTS // (DEPTH + 1))
+    nested: JsonValue = []
+    for _ in range(DEPTH):
+        nested = [nested]
+    return [[nested for _ in range(count)], "x" * max(size - 2 * DEPTH * count, 0)]
+
+
+def longest(size: int) -> JsonValue:
+    """One text."""
+    return "x" * size
+
+
+def most_keys(size: int) -> JsonValue:
+    """An object of many names, and behind as many as may be a text."""
+    count = min(size // 11, MOST_ELEMENTS)
+    return [{f"k{place:06d}": 1 for place in range(count)}, "x" * max(size - 11 * count, 0)]
+
+
+def all_escapes(size: int) -> JsonValue:
+    """A text of which each character is escaped."""
+    return '"\\\n' * (size // 6)
+
+
+KINDS: Mapping[str, Callable[[int], JsonValue]] = {
+    "densest": densest,
+    "deepest": deepest,
+    "longest text": longest,
+    "most keys": most_keys,
+    "all escapes": all_escapes,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """One such body in Anthropic's messages, to one vendor. It can be measured as a Row."""
+
+    kind: str
+    vendor: str
+    size: int
+
+    spaced = False
+
+    @property
+    def way(self) -> str:
+        return f"hostile, {self.kind} → {self.vendor}"
+
+    @property
+    def name(self) -> str:
+        return f"{AGENTS} {self.way}, {size_name(self.size)}"
+
+    @property
+    def bound(self) -> Bound:
+        return TRANSLATED
+
+    def body(self, model: str) -> bytes:
+        held: JsonObject = {"held": KINDS[self.kind](self.size)}
+        use: JsonObject = {"type": "tool_use", "id": "toolu_1", "name": "tool_1", "input": held}
+        result: JsonObject = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+        said: list[JsonValue] = [
+            {"role": "user", "content": Ask().mark},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ]
+        tool: JsonObject = {"name": "tool_1", "input_schema": {"type": "object"}}
+        return orjson.dumps({"model": model, "max_tokens": 4096, "messages": said, "tools": [tool]})
+
+    def request(self, target: Target) -> bytes | None:
+        """See Row."""
+        model = target.agents_model("messages", self.vendor)
+        return None if model is None else request_bytes(PATHS["messages"], self.body(model), target.client_key)
+
+
+def hostile_rows() -> list[Hostile]:
+    """Every such row."""
+    return [
+        Hostile(kind, vendor, size) for kind in KINDS for vendor in ("anthropic", "openai") for size in (SMALL, LARGE)
+    ]
