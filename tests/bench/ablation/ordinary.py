@@ -2,24 +2,17 @@
 
 import asyncio
 import gc
-import socket
-import ssl
 from collections.abc import Callable
 from functools import partial
 
 from aiohttp import web
 
-from providers.completion import Usage
 from providers.dialect import UpstreamRequest
 from proxy.alarms import Alarm, Alarms, Slot, Watcher, Wheel
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.request_bytes import CallHead, CallHeads
 from proxy.http_client.request_bytes import _made as made_head
 from proxy.listener.response_headers import BASE_HEADERS, JSON
-from proxy.request_record import RequestRecord
-from proxy.telemetry.access_log import request_line
-from proxy.telemetry.plain_lines import PlainLines
-from proxy.telemetry.request_counts import RequestCounts, RequestRows
 from proxy.upstream.transport import Take
 
 # Functions with any arguments, whose result says that the short way is not taken.
@@ -34,18 +27,6 @@ def never(*arguments: object, **named: object) -> bool:
     return False
 
 
-async def attach(sock: socket.socket, protocol: asyncio.BaseProtocol, at_once: int = 0) -> asyncio.Transport:
-    """Connect a protocol to a connected socket, by asyncio's transport."""
-    transport, _ = await asyncio.get_running_loop().create_connection(lambda: protocol, sock=sock)
-    return transport
-
-
-async def secure(sock: socket.socket, protocol: asyncio.Protocol, context: ssl.SSLContext, host: str) -> None:
-    """Connect a protocol to a connected socket by asyncio's TLS."""
-    loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: protocol, sock=sock, ssl=context, server_hostname=host)
-
-
 def loop_time() -> Callable[[], float]:
     """Return the running loop's own clock."""
     return asyncio.get_running_loop().time
@@ -55,18 +36,6 @@ async def each_read(self: HttpResponse, take: Take) -> None:
     """Read each piece in the coroutine that wants it."""
     while take(await self.read()):
         pass
-
-
-def whole_line(self: PlainLines, record: RequestRecord, cost: float | None) -> bytes:
-    """Write a request's line anew."""
-    return request_line(record)
-
-
-def found_rows(
-    self: RequestCounts, record: RequestRecord, usage: Usage | None, cost: float | None, unpriced: tuple[str, ...]
-) -> RequestRows:
-    """Find the rows of a request by their labels."""
-    return self._found(record, usage, cost, unpriced)
 
 
 def new_head(self: CallHeads, request: UpstreamRequest) -> CallHead:

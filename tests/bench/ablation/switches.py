@@ -1,6 +1,5 @@
 """Switches a mechanism off in this process: the names of `mechanisms.py` with what they stand for."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 
 from tests.bench.ablation import ordinary
@@ -8,18 +7,13 @@ from tests.bench.ablation.mechanisms import CONNECTIONS, Mechanism
 from tests.bench.ablation.patches import DELETED, Patch, apply, holder_of
 
 _INSTEAD: Mapping[str, object] = {
-    "asyncio_loop": asyncio.new_event_loop,
     "loop_time": ordinary.loop_time,
     "deleted": DELETED,
-    "attach": ordinary.attach,
-    "secure": ordinary.secure,
     "never_property": property(ordinary.never),
     "never": ordinary.never,
     "nothing": ordinary.nothing,
     "ordinary_take": lambda self, decoder, take: take,
     "each_read": ordinary.each_read,
-    "whole_line": ordinary.whole_line,
-    "found_rows": ordinary.found_rows,
     "new_head": ordinary.new_head,
     "whole_response": ordinary.WholeResponse,
     "set_timer": ordinary.set_timer,
