@@ -1,11 +1,16 @@
-"""Regular expressions that are compiled when they are first used: those that read the failures of vendors."""
+"""Regular expressions that are compiled once the gateway is ready, or when they are first used before that: those that
+read the failures of vendors."""
 
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T", str, bytes)
+
+_MADE: Final["WeakSet[LatePattern[Any]]"] = WeakSet()
+"""All patterns of the process."""
 
 
 class LatePattern(Generic[T]):
@@ -15,6 +20,7 @@ class LatePattern(Generic[T]):
     def __init__(self, pattern: T, flags: int = 0) -> None:
         self.pattern: T = pattern
         self._flags = flags
+        _MADE.add(self)
 
     @cached_property
     def compiled(self) -> re.Pattern[T]:
@@ -36,3 +42,9 @@ class LatePattern(Generic[T]):
     def sub(self, replacement: T | Callable[[re.Match[T]], T], text: T) -> T:
         """See re.Pattern."""
         return self.compiled.sub(replacement, text)
+
+
+def compile_late_patterns() -> None:
+    """Compile the patterns of all modules that have been imported."""
+    for each in list(_MADE):
+        each.compiled  # noqa: B018 - the property keeps its result

@@ -25,6 +25,7 @@ from providers.tasks.pass_on import PassedRequest
 from providers.unified_request import Operation, Task
 from proxy.gateway.read_passed import MOST_FIELDS, read_passed
 from proxy.off_loop.request_threads import RequestThreads
+from proxy.process.set_up_process import compile_patterns
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import CountAction, StoredAction
 from tests.proxy.kit import gateway_rig
@@ -189,6 +190,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopShare]:
 @pytest.fixture
 async def made(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
     monkeypatch.setattr(gateway_rig, "MAX_BODY", 64 * 2**20)
+    compile_patterns()  # as a process does once it is ready
     async with rig(TABLE) as gateway:
         gateway.vendor.default = json_answer(200, {"id": "x", "results": [], "data": [], "choices": []})
         yield gateway

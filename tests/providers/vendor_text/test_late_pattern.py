@@ -1,8 +1,8 @@
-"""Patterns that are compiled when they are first used."""
+"""Patterns that are compiled once the gateway is ready, or when they are first used."""
 
 import re
 
-from providers.vendor_text.late_pattern import LatePattern
+from providers.vendor_text.late_pattern import LatePattern, compile_late_patterns
 
 
 def test_it_finds_what_a_compiled_pattern_finds() -> None:
@@ -23,3 +23,10 @@ def test_it_is_compiled_once_and_not_before_it_is_used() -> None:
         assert pattern.pattern == "("
     good = LatePattern(b"a")
     assert good.compiled is good.compiled
+
+
+def test_all_are_compiled_at_once() -> None:
+    pattern = LatePattern("a")
+    assert "compiled" not in vars(pattern)
+    compile_late_patterns()
+    assert "compiled" in vars(pattern)
