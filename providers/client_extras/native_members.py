@@ -24,6 +24,7 @@ _READ: Final = frozenset(
 _TURNS: Final = ("messages", "input")
 _OF_TURN: Final = frozenset({"type", "role", "content", "id", "status", "call_id", "name", "arguments", "output"})
 _TEXTS: Final = frozenset({"encrypted_content", "summary", "phase", "namespace"})
+_IN_TURNS: Final = _OF_TURN | _TEXTS
 _FUNCTIONS: Final = frozenset({None, "function", "custom"})
 
 
@@ -71,9 +72,8 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
             yield name, "", name, value
     for param in _TURNS:
         for index, turn in _objects(body.get(param)):
-            for name, value in turn.items():
-                if name not in _OF_TURN | _TEXTS:
-                    yield param, f"{param}[{index}].", name, value
+            for name in turn.keys() - _IN_TURNS:
+                yield param, f"{param}[{index}].", name, turn[name]
     for where, tool in _tools(body):
         if tool.get("type") not in _FUNCTIONS:
             for name, value in tool.items():
