@@ -43,6 +43,7 @@ calls = _together(
     st.sampled_from([{}, {}, {}, {"index": 0}, {"cache_control": CACHE}, {"custom": {"name": "f", "input": "x"}}]),
     fields(extra_content=[None, {"google": {"thought_signature": "QUJD"}}]),
 )
+_AFTER: list[JsonValue] = [None, [0, 0], [2, 0], [0, 1]]
 details = _together(
     st.sampled_from(["reasoning.text", "reasoning.text", "reasoning.encrypted", "reasoning.summary", "other"]).map(
         lambda kind: {"type": kind, "text": "Hm.", "data": "QUJD", "summary": "Well."}
@@ -50,7 +51,7 @@ details = _together(
     st.sampled_from(["anthropic-claude-v1", "anthropic-claude-v1", "google-gemini-v1", "unknown", None]).map(
         lambda form: {"format": form}
     ),
-    st.sampled_from([None, [0, 0], [2, 0], [0, 1]]).map(lambda after: {"after": after}),
+    st.sampled_from(_AFTER).map(lambda after: {"after": after}),
     fields(signature=[None, "QUJD"], id=["a", "b"], index=[0, 1]),
 )
 thinking = st.one_of(
