@@ -6,6 +6,7 @@ November 2026.
 """
 
 from collections.abc import Iterator
+from itertools import filterfalse
 from typing import Final
 
 from providers.client_extras.engine_members import path_text
@@ -72,7 +73,7 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
             yield name, "", name, value
     for param in _TURNS:
         for index, turn in _objects(body.get(param)):
-            for name in turn.keys() - _IN_TURNS:
+            for name in filterfalse(_IN_TURNS.__contains__, turn):
                 yield param, f"{param}[{index}].", name, turn[name]
     for where, tool in _tools(body):
         if tool.get("type") not in _FUNCTIONS:
