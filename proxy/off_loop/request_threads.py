@@ -15,7 +15,7 @@ THREADS: Final = 2
 
 
 FREE_EVERY: Final = 0.01
-"""Seconds for which the memory of ended requests is held, to free that of several at one go."""
+"""Seconds for which the memory of ended requests is held, to free several of them together."""
 
 
 def _clear(ended: list[list[object]]) -> None:
@@ -58,7 +58,8 @@ class RequestThreads:
 
     def free(self, things: list[object]) -> None:
         """Empty a list in a thread, once the event loop's callback has ended: freeing 60,000 objects takes 15 ms, and
-        only the last reference frees. What ends within FREE_EVERY is freed at one go: waking a thread takes 50 us."""
+        only the last reference frees. Requests that end within FREE_EVERY are freed together: to wake a thread takes 50
+        us."""
         if not self._ended:
             asyncio.get_running_loop().call_later(FREE_EVERY, self._free)
         self._ended.append(things)

@@ -24,8 +24,8 @@ def return_large_buffers() -> bool:
     glibc raises its limit (128 KiB) to the size of each larger buffer that is freed, up to 32 MiB: after one request
     body of 24 MiB all bodies lie among small objects, and 160 MB stay (measured in November 2026 with glibc 2.36).
 
-    All threads share one heap: in heaps of their own, what a request takes in two threads lies in three places, none of
-    which the processor's caches hold when the next request comes.
+    All threads share one heap: with a heap for each, the memory of a request that passes two threads lies in three
+    places, and the processor's caches hold none of them when the next request comes.
 
     Up to SPARE bytes stay free at the heap's end, by default 128 KiB: if the 256 KiB for a read happen to lie there,
     each read lengthens the heap and shortens it again, and takes 10 us instead of 3.

@@ -47,7 +47,7 @@ def set_up_process(form: str) -> logging.Logger:
 
 def load_shareable() -> None:
     """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
-    trusts, which take 1 MB, what asyncio loads to look at a host's name, and the patterns over vendors' failures."""
+    trusts, which take 1 MB, the codec of host names, and the patterns over vendors' failures."""
     tls()
     codecs.lookup("idna")
     compile_patterns()
@@ -55,7 +55,7 @@ def load_shareable() -> None:
 
 def late_services(dialer: Dialer, snapshot: Snapshot) -> Iterator[Callable[[], Work]]:
     """Yield what is done once the gateway is ready: compiling the patterns over vendors' failures, and loading the
-    authorities that the system trusts, if a deployment is called by https. What needs one of them earlier makes it."""
+    authorities that the system trusts, if a deployment is called by https. A call that needs them before makes them."""
     yield _compile
     if any(target.base_url.startswith("https:") for _, targets in targets_of_names(snapshot) for target in targets):
         yield partial(_load, dialer)

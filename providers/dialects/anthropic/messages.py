@@ -92,7 +92,7 @@ class Conversation:
 
     def _read(self, turn: Turn, message: JsonValue) -> None:
         """Translate a message of any other form."""
-        # Without the tools the vendor refuses what they gave.
+        # Without the tools the vendor refuses their results.
         again = repeated_blocks(message) if turn.role == "assistant" and self._names.own else []
         self.dropped += [name for name in turn.unsent if not (again and name == BLOCKS)]
         if turn.role == "system":

@@ -234,7 +234,7 @@ class GeminiConversation:
         """Return the calls of a turn that brought no signatures."""
         parts = [self._unsigned_call(call, call.id) for call in calls]
         if parts and self._wire.modern:
-            # The vendor demands one on the first call of a turn, whoever made it.
+            # The vendor demands one on the first call of a turn of any model.
             parts[0]["thoughtSignature"] = SKIPPED
         return parts
 

@@ -87,7 +87,7 @@ def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[
 
 
 def came_after(thought: Part) -> tuple[int, int]:
-    """Return what of its turn came before a thought, as `Thinking.after` has it."""
+    """Return the place of a thought in its turn, as `Thinking.after` has it."""
     return thought.after if isinstance(thought, Thinking | RedactedThinking) else (0, 0)
 
 

@@ -157,7 +157,7 @@ class MessageCalls:
         return ARGUMENTS % self._block + ascii_json(call.arguments) + END
 
     def literal_writer(self, number: int) -> LiteralWriter | None:
-        """Return what writes the event of further arguments of a call; `None` if they are not sent as they come."""
+        """Return the writer of events with further arguments of a call; `None` if they are not sent at once."""
         if self._open is None or self._open[0] != number or not self._open[1].streams:
             return None
         begin, end, pieces = ARGUMENTS % self._block + b'"', b'"' + END, self._open[1].pieces

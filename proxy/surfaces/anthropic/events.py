@@ -58,5 +58,5 @@ def vendors_event(name: str, data: bytes) -> bytes:
 
 
 def around_vendors(form: NativeForm) -> tuple[bytes, bytes]:
-    """Return what `vendors_event` writes before and after a literal of an event of this form."""
+    """Return the bytes that `vendors_event` writes before and after a literal of an event of this form."""
     return b"event: %b\ndata: %b" % (form.name.encode(), form.before), form.after + b"\n\n"

@@ -172,7 +172,7 @@ def _read_exactly(body: bytes, acted_on: Container[str], most: int | None) -> Js
             body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True, float_mode="lossless-float"
         )
     except ValueError:
-        # It is no JSON, which orjson says better, or a key is repeated, if only in an inner object.
+        # It is no JSON, and orjson has the message for that, or a key is repeated, if only in an inner object.
         data = decode(body, most)
         _refuse_rounded(_refuse_repeats(body, acted_on))
         return data
@@ -185,12 +185,12 @@ def _read_exactly(body: bytes, acted_on: Container[str], most: int | None) -> Js
         if nests_deeper(data, MAX_DEPTH):
             raise InvalidJson(_TOO_DEEP) from None
         _refuse_rounded(data)
-    return data if not floats or _has_doubles(data, len(floats)) else _read(body, most)
+    return data if not floats or _put_doubles(data, len(floats)) else _read(body, most)
 
 
-def _has_doubles(data: JsonObject, count: int) -> bool:
-    """Put doubles into an object for the numbers that jiter left as texts. Return whether that was all, `count`, and
-    none is beyond a double: jiter would take it, and orjson says why it is refused."""
+def _put_doubles(data: JsonObject, count: int) -> bool:
+    """Put doubles into an object for the numbers that jiter left as texts. Return whether there were `count`, and
+    each is within a double: jiter would take any other, and orjson has the message for it."""
     read: Mapping[str, object] = data
     doubles = {name: float(value) for name, value in read.items() if isinstance(value, jiter.LosslessFloat)}
     data.update(doubles)

@@ -65,7 +65,7 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
             rule = _OF_MODEL
         if rule is None or (texts := rule.texts(item)) < 0:
             return None
-        # All that the model says before somebody else does is one message.
+        # All texts and calls of the model up to the next turn of another role are one message.
         said = said + texts if rule.of_model else 0
         if said > 1 or texts > 1:
             without_parts = False
@@ -80,7 +80,7 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
 def _judged(
     items: list[JsonObject], native: list[JsonValue], without_parts: bool, instructed: bool
 ) -> CommonInput | None:
-    """Return the input; `None` if its calls have too many arguments, or nobody says anything in it."""
+    """Return the input; `None` if its calls have too many arguments, or it has no messages."""
     kinds = [item["type"] for item in items]
     reasoning = kinds.count(REASONING)
     if reasoning == len(items) and not instructed:

@@ -118,7 +118,7 @@ class ConversationReader:
             self._open(turn, sealed)
 
     def _say(self, turn: _ModelTurn, content: JsonValue) -> None:
-        """Add what the model said to its turn."""
+        """Add a text of the model to its turn."""
         if _cites(content):
             self._draft.left_out["annotations"] = None
         # An empty text says nothing, and several vendors refuse it.
