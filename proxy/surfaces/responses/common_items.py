@@ -153,7 +153,8 @@ def _texts(content: JsonValue) -> int:
     for part in content:
         if type(part) is not dict or type(text := part.get("text")) is not str or not text:
             return -1
-        if part.get("type") not in _TEXTS or (len(part) > 2 and not _is_bare(part)):
+        kind = part.get("type")
+        if type(kind) is not str or kind not in _TEXTS or (len(part) > 2 and not _is_bare(part)):
             return -1
     return len(content)
 

@@ -245,7 +245,7 @@ def _only_text(content: JsonValue) -> str | None:
     text, kind = part.get("text"), part.get("type")
     if type(text) is not str or (len(part) > 2 and (kind == "input_text" or part.get("annotations"))):
         return None
-    return text if kind in _TEXTS else None
+    return text if type(kind) is str and kind in _TEXTS else None
 
 
 def _content(parts: list[JsonValue]) -> JsonValue:

@@ -201,3 +201,17 @@ def test_a_conversation_of_common_items_is_known_to_have_parts_or_none(items: li
     found = common_input([HI, *items], instructed=False)
     assert found is not None
     assert found.without_parts is not has_parts(ask(input=[HI, *items]))
+
+
+@looped("odd", [{}, [], 1, None, True])
+def test_whatever_stands_in_place_of_a_type_or_a_role_is_read_as_on_the_full_way(odd: JsonValue) -> None:
+    for item in (*COMMON, EASY):
+        for name in ("type", "role"):
+            changed: list[JsonObject] = [{**item, name: odd}]
+            for held in ("content", "output", "summary"):
+                parts = item.get(held) if isinstance(item.get(held), list) else [typed("input_text", text="x")]
+                assert isinstance(parts, list)
+                changed.append({**item, held: [{**part, name: odd} for part in parts if isinstance(part, dict)]})
+            for each in changed:
+                body = orjson.dumps({"input": [HI, each, RESULT]})
+                assert written(outcome(body)) == written(in_full(body)), body
