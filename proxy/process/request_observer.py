@@ -12,7 +12,7 @@ from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
 from proxy.request_record import RequestRecord
-from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, line_at_cost, request_text
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_line, request_text
 from proxy.telemetry.line_sampling import LineSampling
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
@@ -118,7 +118,7 @@ RequestLine = Callable[[RequestRecord, float | None], bytes]
 """Returns the line of a finished request, which cost so much."""
 
 LINE_WRITERS: Mapping[str, RequestLine] = {
-    "json": line_at_cost,
+    "json": request_line,
     "text": lambda record, cost: request_text(record),
 }
 """The writer of a request's line for each form of the log, by the setting `server.log`."""

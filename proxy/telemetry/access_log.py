@@ -17,13 +17,9 @@ SHOWN_WAIT = 0.001
 """Least seconds of waiting for the client that get a field."""
 
 
-def request_line(record: RequestRecord) -> bytes:
-    """Return a request's line as JSON: times in milliseconds, names of the configuration, no content."""
-    return line_at_cost(record, record.cost)
-
-
-def line_at_cost(record: RequestRecord, cost: float | None) -> bytes:
-    """Return the line of a request with this cost (`None` if it is unknown)."""
+def request_line(record: RequestRecord, cost: float | None) -> bytes:
+    """Return the line of a request with this cost (`None` if it is unknown) as JSON: times in milliseconds, names of
+    the configuration, no content."""
     fields: dict[str, object] = {
         "time": timestamp(),
         "level": "info",

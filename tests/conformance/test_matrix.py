@@ -101,7 +101,7 @@ def left_out(cell: CellRun) -> None:
         for exchange in filter(None, (cell.whole, cell.streamed)):
             assert exchange.answer.status == 200, exchange.answer.body
             assert dropped_fields(exchange.answer) == (field,), dropped_fields(exchange.answer)
-            assert orjson.loads(request_line(exchange.record))["dropped"] == [field]
+            assert orjson.loads(request_line(exchange.record, exchange.record.cost))["dropped"] == [field]
 
 
 def refused(cell: CellRun) -> None:

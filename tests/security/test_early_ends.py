@@ -192,7 +192,7 @@ async def call(served: Rig, path: str, model: str, end: str) -> None:
 
 def kept(record: RequestRecord) -> list[Counts]:
     """Return the counts of a request in the log and in the ledger."""
-    line, row = orjson.loads(request_line(record)), read_line(row_line(record, 1, 1), "g").row
+    line, row = orjson.loads(request_line(record, record.cost)), read_line(row_line(record, 1, 1), "g").row
     assert line["cost_usd"] == pytest.approx((row.cost or 0) / 1e9)
     return [
         Counts(line["prompt_tokens"], line.get("cached_tokens"), line["completion_tokens"], "usage_estimated" in line),

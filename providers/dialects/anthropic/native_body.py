@@ -38,7 +38,7 @@ _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 @dataclass(slots=True)
 class MendedBody:
-    """A body that may be written to at its top, and the names of what was left out or changed on the way. `marked` are
+    """A body that may be written to at its top, and the names of the fields that were left out or changed. `marked` are
     the turns that may have cache markers."""
 
     body: JsonObject
@@ -147,7 +147,7 @@ def _all_unscoped(held: JsonValue) -> JsonValue:
 
 
 def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> list[JsonValue]:
-    """Return the turns as the vendor takes them, and note those of them that may have cache markers.
+    """Return the turns as the vendor takes them, and note the turns that may have cache markers.
 
     Nearly all turns have nothing to mend. They are read once and stay the same objects.
     """

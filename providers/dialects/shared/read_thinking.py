@@ -64,19 +64,19 @@ def in_order(thoughts: list[Part], said: list[Part], calls: list[Part]) -> list[
     if not thoughts:
         return [*said, *calls]
     parts: list[Part] = []
-    at = offset = told = called = 0
+    at = offset = passed = called = 0
     for thought in thoughts:
         text_before, calls_before = came_after(thought)
-        while at < len(said) and told < text_before:
+        while at < len(said) and passed < text_before:
             part = said[at]
             text = part.text if isinstance(part, Text) else ""
-            if isinstance(part, Text) and len(text) - offset > text_before - told:
-                cut = offset + text_before - told
+            if isinstance(part, Text) and len(text) - offset > text_before - passed:
+                cut = offset + text_before - passed
                 parts.append(Text(text[offset:cut]))
-                offset, told = cut, text_before
+                offset, passed = cut, text_before
                 continue
             parts.append(_from(part, offset))
-            told += len(text) - offset
+            passed += len(text) - offset
             at, offset = at + 1, 0
         parts += calls[called : max(called, calls_before)]
         called = max(called, calls_before)

@@ -113,8 +113,8 @@ def make_call_id(answer: str, candidate: int, number: int, name: str, arguments:
 
 @record
 class TurnSignatures:
-    """The signatures that one turn of the model brought, besides those in its calls' ids: by call, of its text, and
-    those that belong to neither by what they say. `left_out` says that there was thinking besides."""
+    """The signatures that one turn of the model brought, without the ones in the ids of its calls: by call, of its
+    text, and `loose` ones that name neither. `left_out` means that there was further reasoning."""
 
     of_calls: dict[str, str] = field(default_factory=dict)
     of_text: str | None = None

@@ -187,7 +187,7 @@ def only_text(chunk: Chunk) -> bool:
 
 
 def needs_block(chunk: Chunk) -> bool:
-    """Return whether a chunk holds anything that has to be in a block besides those of calls."""
+    """Return whether a chunk holds anything for a block that is no call."""
     if chunk.text or chunk.reasoning:
         return True
     extras = chunk.extras

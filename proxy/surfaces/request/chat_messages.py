@@ -88,8 +88,8 @@ def _are_texts(parts: Iterable[JsonValue]) -> bool:
 
 
 def _called_in(calls: JsonValue) -> int | None:
-    """Return the number of characters in the arguments of calls that are all of functions and have no fields besides
-    those of OpenAI; `None` for any others."""
+    """Return the number of characters in the arguments of calls that are all of functions and have only OpenAI's
+    fields; `None` for any others."""
     if type(calls) is not list:
         return None
     characters = 0

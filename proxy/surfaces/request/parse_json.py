@@ -106,18 +106,17 @@ def load(body: bytes, acted_on: Container[str], most: int | None = None) -> Json
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
-        data = _read_canonical(body, most) if len(body) <= _PAYS_BY_ORJSON and not _is_spaced(body) else None
-        return _read_exactly(body, acted_on, most) if data is None else data
+        _bound_elements(body, most)
+        data = _read_canonical(body) if len(body) <= _PAYS_BY_ORJSON and not _is_spaced(body) else None
+        return _read_exactly(body, acted_on) if data is None else data
     except InvalidJson as error:
         raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
 
 
 def decode(text: bytes, most: int | None = None) -> JsonObject:
     """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
-    data = _read(text, most)
-    if _may_be_deep(text):
-        _written_within_depth(data)
-    return data
+    _bound_elements(text, most)
+    return _read_within_depth(text)
 
 
 def has_too_many_elements(text: bytes, most: int = MAX_ELEMENTS) -> bool:
@@ -136,9 +135,8 @@ def _bound_elements(text: bytes, most: int | None) -> None:
         raise InvalidJson(f"has more than {most} JSON elements")
 
 
-def _read(text: bytes, most: int | None) -> JsonObject:
+def _read(text: bytes) -> JsonObject:
     """Return the JSON object of a text, of any depth."""
-    _bound_elements(text, most)
     try:
         data: JsonValue = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -148,32 +146,38 @@ def _read(text: bytes, most: int | None) -> JsonObject:
     return data
 
 
+def _read_within_depth(text: bytes) -> JsonObject:
+    data = _read(text)
+    if _may_be_deep(text):
+        _written_within_depth(data)
+    return data
+
+
 def _is_spaced(body: bytes) -> bool:
     """Return whether white space follows the first colon, so that a body is not in orjson's form."""
     colon = body.find(b'":') + 2
     return body[colon : colon + 1].isspace()
 
 
-def _read_canonical(body: bytes, most: int | None) -> JsonObject | None:
+def _read_canonical(body: bytes) -> JsonObject | None:
     """Return the object of a body that equals the form in which orjson writes it, as most clients write theirs: such a
     body repeats and rounds nothing. `None` for any other."""
-    data = _read(body, most)
+    data = _read(body)
     if not _may_be_deep(body):
         return data if orjson.dumps(data) == body else None
     written = _written_within_depth(data)
     return data if len(written) == len(body) + 2 * _SPARE_DEPTH and written.startswith(body, _SPARE_DEPTH) else None
 
 
-def _read_exactly(body: bytes, acted_on: Container[str], most: int | None) -> JsonObject:
+def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
     """Return the object of a body in any form. Raises GatewayError if it is ambiguous, and InvalidJson."""
-    _bound_elements(body, most)
     try:
         data: JsonValue = jiter.from_json(
             body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True, float_mode="lossless-float"
         )
     except ValueError:
         # It is no JSON, and orjson has the message for that, or a key is repeated, if only in an inner object.
-        data = decode(body, most)
+        data = _read_within_depth(body)
         _refuse_rounded(_refuse_repeats(body, acted_on))
         return data
     if not isinstance(data, dict):
@@ -185,7 +189,7 @@ def _read_exactly(body: bytes, acted_on: Container[str], most: int | None) -> Js
         if nests_deeper(data, MAX_DEPTH):
             raise InvalidJson(_TOO_DEEP) from None
         _refuse_rounded(data)
-    return data if not floats or _put_doubles(data, len(floats)) else _read(body, most)
+    return data if not floats or _put_doubles(data, len(floats)) else _read(body)
 
 
 def _put_doubles(data: JsonObject, count: int) -> bool:

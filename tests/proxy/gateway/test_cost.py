@@ -92,7 +92,7 @@ async def test_a_negative_count_is_left_out_wherever_usage_is_told(served: Rig) 
     assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (4000, 20, 4020)
     assert "-" not in str(told)
     (record,) = await served.finished(1)
-    line = orjson.loads(request_line(record))
+    line = orjson.loads(request_line(record, record.cost))
     assert (line["prompt_tokens"], line["completion_tokens"], line["cost_usd"]) == (4000, 20, 0.0123)
     assert orjson.loads(row_line(record, 1, 1))[13:19] == [4000, None, 20, None, 0, 12_300_000]
     assert served.series("cost_usd") == {"cost_usd_total model=claude/m team=search": 0.0123}

@@ -70,7 +70,7 @@ async def test_everything_but_health_is_refused_before_its_key_and_its_body_are_
 async def test_a_refusal_is_told_once_and_counted_with_its_reason(full: Rig) -> None:
     await full.post("/v5/completions", ask(), {"x-request-id": "abc-2"})
     (record,) = await full.finished(1)
-    line = orjson.loads(request_line(record))
+    line = orjson.loads(request_line(record, record.cost))
     told = {name: line[name] for name in ("request_id", "surface", "team", "status", "code", "outcome")}
     assert told == {
         "request_id": "abc-2",

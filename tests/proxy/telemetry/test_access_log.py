@@ -43,7 +43,7 @@ def finished(asked: str = "fast", path: str = "/v1/completions") -> RequestRecor
 
 
 def fields(record: RequestRecord) -> dict[str, object]:
-    line = request_line(record)
+    line = request_line(record, record.cost)
     assert b"\n" not in line
     parsed: dict[str, object] = orjson.loads(line)
     return parsed
@@ -103,7 +103,7 @@ def test_under_a_row_for_any_model_the_log_says_which_one_it_was() -> None:
         Attempt("local/*/eu", 10.0, 10.1, "server", 500, "No.", name="local/some/model/eu"),
         Attempt("local/*/us", 10.1, 11.4, name="local/some/model/us"),
     ]
-    line = json.loads(request_line(record))
+    line = json.loads(request_line(record, record.cost))
     assert line["deployment"] == "local/some/model/us"
     assert [failed["deployment"] for failed in line["attempts"]] == ["local/some/model/eu"]
     assert " -> local/some/model/us ok " in request_text(record).decode()
@@ -130,7 +130,7 @@ def test_a_line_that_is_cut_has_the_attempts_that_fit(name: str, shown: int) -> 
     ]
     record.attempts.append(Attempt("a/m/us", 10.1, 11.4))
     line = fields(record)
-    assert len(request_line(record)) <= MAX_LINE
+    assert len(request_line(record, record.cost)) <= MAX_LINE
     attempts = line.get("attempts", [])
     assert isinstance(attempts, list)
     assert (line["cut"], len(attempts)) == (True, shown)
@@ -161,18 +161,18 @@ def test_the_line_for_people_is_within_its_bounds_whatever_failed(odd: str) -> N
 
 def test_a_line_has_one_style_whatever_stands_in_it() -> None:
     record = finished("modèle")
-    assert b'","level":"info","message":"request",' in request_line(record)
-    assert request_line(record).isascii()
+    assert b'","level":"info","message":"request",' in request_line(record, record.cost)
+    assert request_line(record, record.cost).isascii()
 
 
 def test_a_name_that_a_client_made_up_cannot_break_a_line() -> None:
     record = finished("local/" + "\U0001f600" * 250)
     record.attempts = [Attempt("local/*/eu", 10.0, 11.0, name=f"{record.asked}/eu")]
-    line = request_line(record)
+    line = request_line(record, record.cost)
     assert len(line) <= MAX_LINE
     assert json.loads(line)["deployment"] == "local/*/eu"
     record.attempts[0].name = "local/a\nb\x1b[0m\u2028/eu"
-    assert request_line(record).isascii()
+    assert request_line(record, record.cost).isascii()
     assert request_text(record).decode().isprintable()
 
 

@@ -14,7 +14,7 @@ from proxy.request_outcomes import CacheUse, GuardMarks, RefusingLimit, WaitMark
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.session_load import PlacedSession
 from proxy.telemetry import line_fields
-from proxy.telemetry.access_log import line_at_cost, malformed_line, refusal_line, request_line
+from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
 from proxy.telemetry.process_log import JsonFormatter
 from proxy.trace_context import SAMPLED, SampledTrace
@@ -71,10 +71,10 @@ def full_record() -> RequestRecord:
 def request_lines() -> list[Line]:
     record = full_record()
     bare = RequestRecord("req-2", 10.0, "openai", "/v1/completions", finished=11.0)
-    lines = [request_line(record), line_at_cost(record, 0.5), request_line(bare)]
+    lines = [request_line(record, record.cost), request_line(record, 0.5), request_line(bare, bare.cost)]
     record.path = "/" + "\0" * 9000
     record.attempts[0].message = "\0" * 9000
-    return [orjson.loads(line) for line in (*lines, request_line(record))]
+    return [orjson.loads(line) for line in (*lines, request_line(record, record.cost))]
 
 
 def attempt_entries() -> list[Line]:
@@ -82,7 +82,7 @@ def attempt_entries() -> list[Line]:
     assert isinstance(with_cause, list)
     record = full_record()
     record.attempts[0] = Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed.")
-    return [*with_cause, *orjson.loads(request_line(record))["attempts"]]
+    return [*with_cause, *orjson.loads(request_line(record, record.cost))["attempts"]]
 
 
 def process_lines() -> list[Line]:

@@ -23,7 +23,7 @@ Output = pytest.CaptureFixture[str]
 def line(team: str) -> bytes:
     record = full_record()
     record.team = team
-    return request_line(record) + b"\n"
+    return request_line(record, record.cost) + b"\n"
 
 
 class Terminal(io.StringIO):

@@ -21,7 +21,7 @@ def shown(line: bytes, form: LineForm = PLAIN) -> list[str]:
 def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
     record = full_record()
     record.outcome, record.status = "upstream_error", 502
-    first, attempt = shown(request_line(record))
+    first, attempt = shown(request_line(record, record.cost))
     assert first.split("  ")[1:] == [
         *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
         *("$2.8e-05", f"trace_id={0xABC:032x}", "upstream_request_id=a-2", "plugin=redact", "reason=a number"),
@@ -51,7 +51,8 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
 
 
 def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
-    line = request_line(full_record())
+    record = full_record()
+    line = request_line(record, record.cost)
     wrapped = shown(line, LineForm(width=66))
     assert max(map(len, wrapped)) <= 66
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
