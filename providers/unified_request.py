@@ -76,11 +76,21 @@ class ChatPrompt:
     tokens: int | None = field(default=None, compare=False)
     without_parts: bool = field(default=False, compare=False)
 
+    def changed_by(self, change: "ChangeMessages") -> "ChatPrompt":
+        """Return the conversation as `change` returns its messages, which must stay as `plain` and `without_parts`
+        say: this object if it returns the same tuple. One that is deferred is changed when it is first read."""
+        changed = change(self.messages)
+        return self if changed is self.messages else ChatPrompt(changed, self.plain, None, self.without_parts)
+
     def let_go(self, tokens: int) -> None:
         """Free the memory of the messages, once an answer's content has begun to come: nothing is sent again then, and
         a stream may last for minutes. Only the estimate of a usage that the vendor does not report would read them."""
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "messages", ())
+
+
+ChangeMessages = Callable[[tuple[JsonObject, ...]], tuple[JsonObject, ...]]
+"""Returns messages in another form, or the same tuple. Has no effects, and may be called in any thread."""
 
 
 class _DeferredPrompt(ChatPrompt):
@@ -101,6 +111,10 @@ class _DeferredPrompt(ChatPrompt):
         object.__setattr__(self, "messages", made)
         object.__setattr__(self, "_make", tuple)
         return made
+
+    def changed_by(self, change: ChangeMessages) -> ChatPrompt:
+        """See ChatPrompt."""
+        return deferred_prompt(lambda: change(self.messages), self.plain, self.without_parts)
 
     def __eq__(self, other: object) -> bool:
         """Compare as ChatPrompt does."""

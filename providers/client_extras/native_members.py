@@ -73,8 +73,9 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
             yield name, "", name, value
     for param in _TURNS:
         for index, turn in _objects(body.get(param)):
-            for name in filterfalse(_IN_TURNS.__contains__, turn):
-                yield param, f"{param}[{index}].", name, turn[name]
+            if not turn.keys() <= _IN_TURNS:
+                for name in filterfalse(_IN_TURNS.__contains__, turn):
+                    yield param, f"{param}[{index}].", name, turn[name]
     for where, tool in _tools(body):
         if tool.get("type") not in _FUNCTIONS:
             for name, value in tool.items():

@@ -41,9 +41,9 @@ def plan_translated(
     """Plan as `plan_calls` does. Raises Refusal."""
     asked = request.params
     given_up: list[str] = []
-    moved = instructions_as_users(request.prompt) if target.is_engine else None
-    if moved is not None:
-        request = replace(request, prompt=moved)
+    given = request.prompt
+    if target.is_engine and isinstance(given, ChatPrompt):
+        request = replace(request, prompt=given.changed_by(instructions_as_users))
     if losses.unsaid:
         request = _with_usual(request, target, losses)
     while True:
@@ -69,11 +69,12 @@ def plan_translated(
         raise _unsaid(param, subject, target)
     honoured = plan.calls[0].sent.honoured if plan.calls else ()
     left_out = [name for name in losses.left_out if name not in honoured]
+    moved = ("messages",) if _messages(request.prompt) is not _messages(given) else ()
     kept = [name for name in given_up if any(other in request.params for other in losses.instead[name])]
     lost = [name for name in given_up if name in asked and name not in kept]
     return replace(
         plan,
-        emulated=tuple(dict.fromkeys((*plan.emulated, *kept, *(("messages",) if moved is not None else ())))),
+        emulated=tuple(dict.fromkeys((*plan.emulated, *kept, *moved))),
         dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *left_out))),
     )
 
@@ -98,13 +99,16 @@ def _without(request: UnifiedRequest, name: str, losses: TranslationLosses) -> U
     return replace(request, params=cast(Params, {**losses.instead[name], **params}))
 
 
-def instructions_as_users(prompt: Prompt) -> ChatPrompt | None:
-    """Return a conversation whose later instructions are text of the user's turns, one turn where several follow each
-    other; None where it has none."""
-    messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
+def _messages(prompt: Prompt) -> tuple[JsonObject, ...]:
+    return prompt.messages if isinstance(prompt, ChatPrompt) else ()
+
+
+def instructions_as_users(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+    """Return messages with later instructions as text of the user's turns, one turn if several follow each other: the
+    same object if there are no later instructions."""
     begun = behind_instructions(messages)
     if not any([message["role"] in INSTRUCTING for message in messages[begun:]]):
-        return None
+        return messages
     turns = [*messages[:begun]]
     merged: list[JsonValue] = []
     moved = False
@@ -120,7 +124,7 @@ def instructions_as_users(prompt: Prompt) -> ChatPrompt | None:
             turns.append(turn)
         moved = instructs
     _close(turns, merged)
-    return ChatPrompt(tuple(turns))
+    return tuple(turns)
 
 
 def _close(turns: list[JsonObject], merged: list[JsonValue]) -> None:

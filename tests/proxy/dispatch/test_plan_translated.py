@@ -15,9 +15,9 @@ from providers.unified_request import (
     NativeApi,
     NativeRequest,
     Params,
-    TextPrompt,
     TranslationLosses,
     UnifiedRequest,
+    deferred_prompt,
 )
 from proxy.dispatch.plan_translated import instructions_as_users, plan_translated
 from tests.providers.dialects.anthropic import kit as anthropic_kit
@@ -153,12 +153,11 @@ def test_a_hosted_vendor_gets_them_in_their_place() -> None:
 
 
 def test_turns_that_follow_each_other_are_joined_only_around_instructions() -> None:
-    joined = instructions_as_users(
-        talk(("user", "a"), ("user", "b"), ("system", [part("c")]), ("user", "d"), ("tool", "e"), ("system", "f"))
-    )
+    asked = talk(("user", "a"), ("user", "b"), ("system", [part("c")]), ("user", "d"), ("tool", "e"), ("system", "f"))
+    joined = asked.changed_by(instructions_as_users)
     apart: list[JsonValue] = [part("b"), part("\n\nc"), part("\n\nd")]
     assert joined == talk(("user", "a"), ("user", apart), ("tool", "e"), ("user", "f"))
-    joined = instructions_as_users(talk(("user", "a"), ("developer", "b"), ("user", "c")))
+    joined = talk(("user", "a"), ("developer", "b"), ("user", "c")).changed_by(instructions_as_users)
     assert joined == talk(("user", "a\n\nb\n\nc"))
 
 
@@ -184,6 +183,15 @@ def test_no_vendor_gets_texts_of_two_speakers_or_two_instructions_as_one_word(to
 
 
 def test_a_conversation_without_later_instructions_stays() -> None:
-    assert instructions_as_users(talk(("system", "S"), ("system", "T"), ("user", "a"))) is None
-    assert instructions_as_users(talk(("system", "S"))) is None
-    assert instructions_as_users(TextPrompt(("a",))) is None
+    for unchanged in (talk(("system", "S"), ("system", "T"), ("user", "a")), talk(("system", "S"))):
+        assert unchanged.changed_by(instructions_as_users) is unchanged
+
+
+def test_a_deferred_conversation_is_not_made_for_an_engine_with_the_clients_own_api() -> None:
+    def read() -> tuple[JsonObject, ...]:
+        raise AssertionError("the conversation was read")
+
+    deferred = deferred_prompt(read, without_parts=True).changed_by(instructions_as_users)
+    assert (deferred.plain, deferred.without_parts) == (False, True)
+    later = deferred_prompt(lambda: talk(("user", "a"), ("system", "b")).messages).changed_by(instructions_as_users)
+    assert later.messages == talk(("user", "a\n\nb")).messages
