@@ -16,7 +16,8 @@ import orjson
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.errors import previous_response_not_found
-from proxy.surfaces.request.parse_json import INLINE_PARSE_BYTES, InvalidJson, decode, is_heavy
+from proxy.surfaces.request.heavy_body import INLINE_PARSE_BYTES, is_heavy
+from proxy.surfaces.request.parse_json import InvalidJson, decode
 from proxy.surfaces.surface import StoredResponse
 
 MOST_BYTES: Final = 8 * 1024 * 1024

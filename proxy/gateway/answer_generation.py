@@ -29,7 +29,7 @@ from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_answers import GuardedAnswers
 from proxy.relay.client_stream import ClientStream
 from proxy.routing.resolve_model import Plan
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter

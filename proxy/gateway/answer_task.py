@@ -20,7 +20,7 @@ from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.task_apis import A, Q, TaskApi
 from proxy.limits.limit import end_user
 from proxy.request_record import RequestRecord, fresh_id
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import TeamLimiter

@@ -27,7 +27,7 @@ from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Team
 from proxy.surfaces.anthropic.parse_body import parse_count
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.held_limits import Held
 from proxy.teams.team_limiter import RequestSize, TeamLimiter

@@ -45,7 +45,7 @@ from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
 from proxy.receipt.server_timing import stream_header
 from proxy.request_record import RequestRecord
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.telemetry.request_outcomes import abort_labels, record_cancelled, record_client_gone, record_failure

@@ -22,7 +22,7 @@ from proxy.errors import FieldProblem, GatewayError, invalid_request, operation_
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.count_tokens import TokenCounting
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import Action, ReferredIds, StoredAction
 
 MOST_LISTED: Final = 100

@@ -21,7 +21,7 @@ from proxy.bounded_dict import BoundedDict
 from proxy.errors import field_refused
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.upstream.learned_context_windows import MOST, Windows, engine_of, named_by_vendor
 from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
 

@@ -18,7 +18,7 @@ from providers.vendor_text.attribute_failure import attribute
 from providers.vendor_text.refused_seals import refuses_seal
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.upstream.fit_context_window import Fitting
 from proxy.upstream.loop_detection import refuse_loop
 from proxy.upstream.mock_transport import SCHEME, MockTransport

@@ -32,7 +32,7 @@ from proxy.routing.deployment_load import IDLE, Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Key, Snapshot
 from proxy.surfaces.openai import OPENAI
-from proxy.surfaces.request.parse_json import is_heavy
+from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import identify, permit_extras
 from proxy.upstream.request_headers import call_headers

@@ -357,7 +357,7 @@ async def test_threat_05_a_light_request_runs_beside_a_heavy_one(made: Rig, monk
         return read_passed(task, body, default)
 
     monkeypatch.setattr("proxy.gateway.pass_on_task.read_passed", standing)
-    heavy = asyncio.ensure_future(made.post("/v1/moderations", {"model": "v/m", "input": ["x"] * 2000}))
+    heavy = asyncio.ensure_future(made.post("/v1/moderations", {"model": "v/m", "input": ["x" * 300] * 2000}))
     try:
         assert await asyncio.to_thread(begun.wait, 60)
         assert (await made.get("/v1/models")).status == 200

@@ -215,7 +215,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "N",
         load_capacity.r33,
         Sabotage(
-            "proxy/surfaces/request/parse_json.py", "INLINE_PARSE_BYTES = 256 * 1024", "INLINE_PARSE_BYTES = 2**40"
+            "proxy/surfaces/request/heavy_body.py",
+            "INLINE_PARSE_BYTES: Final = 384 * 1024",
+            "INLINE_PARSE_BYTES: Final = 2**40",
         ),
         1.3,
     ),

@@ -28,27 +28,6 @@ are mapped anew beyond `c_allocator.LARGE`."""
 MAX_ELEMENTS = 200_000
 """Objects, lists and commas; 10 MB of `{}` would take 250 ms and 24 times their size in memory."""
 
-INLINE_PARSE_BYTES = 256 * 1024
-"""Bytes of a body that is parsed on the event loop, unless it is dense."""
-
-MANY_OBJECTS = 1000
-"""Objects, or lists, in a body that is parsed on the event loop; each takes up to 10 us to check and translate."""
-
-MANY_COMMAS = 8000
-"""Commas in such a body. What is between two takes up to 0.5 us to read, check and write."""
-
-MANY_QUOTES = 3000
-"""Quotation marks in such a body: two for each name, which takes up to 4 us to judge, or for each text."""
-
-_FEWEST_BYTES = 3 * MANY_OBJECTS
-"""Bytes that hold no more objects than that: each has two braces, and a comma or a name."""
-
-_FEW_QUOTES = 64
-"""Quotation marks up to which strings are skipped by searches: `find` reads 250 KB in 12 us, and `count` in 70."""
-
-_MOST_ESCAPES = 64
-"""Backslashes in a row up to which the end of a string is recognized."""
-
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _NO_ELEMENT = bytes(set(range(256)) - set(b"{[,"))
 _BOM = b"\xef\xbb\xbf"
@@ -58,43 +37,6 @@ _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 class InvalidJson(ValueError):
     """Bytes that are no acceptable JSON object. The message is a predicate, such as "is not a JSON object"."""
-
-
-def is_heavy(body: bytes) -> bool:
-    """Return whether the work on a body may block the event loop for more than a few ms. Takes at most 0.3 ms, and 20
-    us for 250 KB in few strings."""
-    size = len(body)
-    return size > INLINE_PARSE_BYTES or (size > _FEWEST_BYTES and _is_dense(body))
-
-
-def _is_dense(body: bytes) -> bool:
-    if occurs_more(body, b"{", MANY_OBJECTS) or occurs_more(body, b"[", MANY_OBJECTS):
-        return True
-    # A name has five bytes with its value and comma, and what is between two commas has one at least.
-    if len(body) <= 5 * MANY_QUOTES // 2:
-        return False
-    if not occurs_more(body, b'"', _FEW_QUOTES) and _bytes_outside(body) <= 2 * MANY_COMMAS:
-        return False  # its commas are in its strings
-    return body.count(b'"') > MANY_QUOTES or (len(body) > 2 * MANY_COMMAS and body.count(b",") > MANY_COMMAS)
-
-
-def _bytes_outside(body: bytes) -> int:
-    """Return how many bytes of a JSON text are outside its strings, or more."""
-    outside = at = 0
-    while (start := body.find(b'"', at)) >= 0:
-        outside += start - at
-        at = start + 1
-        while (end := body.find(b'"', at)) >= 0:
-            at = end + 1
-            before = body[max(start + 1, end - _MOST_ESCAPES) : end]
-            escapes = len(before) - len(before.rstrip(b"\\"))
-            if escapes == _MOST_ESCAPES:
-                return len(body)
-            if escapes % 2 == 0:
-                break
-        else:
-            return outside
-    return outside + len(body) - at
 
 
 def load(body: bytes, acted_on: Container[str], most: int | None = None) -> JsonObject:

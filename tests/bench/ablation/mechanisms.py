@@ -267,7 +267,7 @@ MECHANISMS: Sequence[Mechanism] = (
         "large bodies off the event loop",
         ("proxy/off_loop/request_threads.py",),
         (),
-        (("proxy.surfaces.request.parse_json:is_heavy", "never"),),
+        (("proxy.surfaces.request.heavy_body:is_heavy", "never"),),
         stays="it is for the requests beside a large one, not for its own CPU",
     ),
     Mechanism(

@@ -5,7 +5,7 @@ import pytest
 from providers.completion import Usage
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.request.parse_json import MANY_COMMAS
+from proxy.surfaces.request.heavy_body import MANY_COMMAS
 from tests.proxy.kit.api_cases import (
     FIREWORKS,
     OPENAI,

@@ -9,6 +9,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from proxy.overload.admission_limits import AdmissionLimits
+from proxy.surfaces.request import heavy_body
 from proxy.surfaces.request import parse_json as body_module
 from proxy.surfaces.request import parse_request as parse_module
 from tests.proxy.kit.gateway_rig import AUTH, MAX_BODY, Rig, ask, rig
@@ -20,7 +21,7 @@ from tests.support.looped import looped
 async def test_a_long_body_is_read_beside_the_loop(
     served: Rig, size: int, beside: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(body_module, "INLINE_PARSE_BYTES", 4096)
+    monkeypatch.setattr(heavy_body, "INLINE_PARSE_BYTES", 4096)
     readers: list[int] = []
 
     def load(body: bytes, acted_on: Container[str]) -> JsonObject:
@@ -35,7 +36,7 @@ async def test_a_long_body_is_read_beside_the_loop(
 
 
 async def test_a_fault_of_a_long_body_is_told_as_of_any(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_module, "INLINE_PARSE_BYTES", 10)
+    monkeypatch.setattr(heavy_body, "INLINE_PARSE_BYTES", 10)
     refused = await served.post("/v1/completions", ask(temperature=3))
     assert (refused.status, refused.code, refused.error()["param"]) == (400, "invalid_value", "temperature")
 

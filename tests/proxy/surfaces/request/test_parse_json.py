@@ -8,18 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.surfaces.request.parse_json import (
-    INLINE_PARSE_BYTES,
-    MANY_COMMAS,
-    MANY_OBJECTS,
-    MANY_QUOTES,
-    MAX_DEPTH,
-    MAX_ELEMENTS,
-    InvalidJson,
-    decode,
-    is_heavy,
-    load,
-)
+from proxy.surfaces.request.parse_json import MAX_DEPTH, MAX_ELEMENTS, InvalidJson, decode, load
 from tests.support.looped import looped
 
 ACTED_ON = frozenset({"model", "stream", "prompt"})
@@ -251,26 +240,3 @@ def test_no_bytes_raise_anything_but_a_gateway_error(body: bytes) -> None:
     except GatewayError:
         data = {}
     assert isinstance(data, dict)
-
-
-@looped(
-    ("few", "many"),
-    [
-        (b"[]," * MANY_OBJECTS, b"[]," * (MANY_OBJECTS + 1)),
-        (b'"":1,' * (MANY_QUOTES // 2), b'"":1,' * (MANY_QUOTES // 2 + 1)),
-        (b"1," * MANY_COMMAS, b"1," * (MANY_COMMAS + 1)),
-        (b'"%b"' % (b"prose, and more. " * 7000), b'"%b"' % (b"x" * (INLINE_PARSE_BYTES + 1))),
-        (b'"%b\\\\"' % (b"," * 2 * MANY_COMMAS), b'"\\\\","\\"",%b"\\""' % (b"1," * 2 * MANY_COMMAS)),
-        (b'"\\"%b"' % (b"," * 2 * MANY_COMMAS), b'"%b",%b' % (b"\\" * 64, b"1," * 2 * MANY_COMMAS)),
-    ],
-)
-def test_a_dense_body_is_heavy(few: bytes, many: bytes) -> None:
-    assert not is_heavy(few)
-    assert is_heavy(many)
-
-
-def test_a_body_of_many_objects_is_heavy_however_short_they_are() -> None:
-    few, many = (b"[" + b"{}," * count + b"1]" for count in (MANY_OBJECTS, MANY_OBJECTS + 1))
-    assert not is_heavy(few)
-    assert is_heavy(many)
-    assert is_heavy(b"[" + b'{"":' * MANY_OBJECTS + b"{" + b"}" * (MANY_OBJECTS + 1) + b"]")
