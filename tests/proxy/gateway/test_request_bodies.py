@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import orjson
 import pytest
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
+from proxy.dispatch import next_deployment
 from proxy.overload.admission_limits import AdmissionLimits
 from proxy.surfaces.request import heavy_body
 from proxy.surfaces.request import parse_json as body_module
@@ -107,3 +108,47 @@ async def test_what_is_too_large_by_itself_is_not_put_down_to_the_others() -> No
         sent = (head(20_000) + b" " * 20_000, head(MAX_BODY + 1))
         codes = [(await exchange(made.port, each)).code for each in sent]
     assert codes == ["overloaded", "request_too_large"]
+
+
+def _schema(count: int) -> JsonObject:
+    names: list[JsonValue] = [f"name_{at:04d}" for at in range(count)]
+    properties: JsonObject = {str(name): {"type": "string"} for name in names}
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _with_schema(field: str, schema: JsonObject) -> JsonObject:
+    function: JsonObject = {"name": "f", "parameters": schema, "strict": field == "strict tools"}
+    fields: Mapping[str, JsonObject] = {
+        "guided_json": {"guided_json": schema},
+        "response_format": {
+            "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema, "strict": True}}
+        },
+        "strict tools": {"tools": [{"type": "function", "function": function}]},
+        "tools": {"tools": [{"type": "function", "function": function}]},
+    }
+    return fields[field]
+
+
+@pytest.mark.parametrize(
+    ("field", "count", "beside"),
+    [
+        *[(field, 20, False) for field in ("guided_json", "response_format", "strict tools", "tools")],
+        *[(field, 400, True) for field in ("guided_json", "response_format", "strict tools")],
+        ("tools", 400, False),
+    ],
+)
+async def test_schemas_that_an_answer_is_held_to_are_fitted_beside_the_loop_if_they_are_large(
+    served: Rig, field: str, count: int, beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planners: list[int] = []
+
+    def noted(*given: object) -> object:
+        planners.append(threading.get_ident())
+        return prepared_for(*given)  # type: ignore[arg-type]  # as it is called
+
+    prepared_for = next_deployment.prepared_for
+    monkeypatch.setattr(next_deployment, "prepared_for", noted)
+    asked: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "hi"}]}
+    await served.post("/v1/chat/completions", {**asked, **_with_schema(field, _schema(count))})
+    assert planners
+    assert [planner != threading.get_ident() for planner in planners] == [beside] * len(planners)

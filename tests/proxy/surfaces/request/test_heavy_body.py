@@ -60,7 +60,9 @@ def test_requests_of_coding_agents_are_not_heavy() -> None:
 def test_a_sample_holds_windows_of_each_part_of_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = orjson.dumps([*range(60_000)])
     for place in (0, 255):
-        monkeypatch.setattr(heavy_body.os, "urandom", lambda count, place=place: bytes([place]) * count)
+        monkeypatch.setattr(
+            "proxy.surfaces.request.heavy_body.os.urandom", lambda count, place=place: bytes([place]) * count
+        )
         sample = heavy_body._sample(numbers)
         assert len(sample) == heavy_body.SAMPLE_BYTES
         assert sample[:256] in numbers[: len(numbers) // 64]
