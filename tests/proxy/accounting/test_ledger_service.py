@@ -40,6 +40,8 @@ TEAM = "team search"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READ_EVERY", 0.02)
+    # The loader is nice: beside busy neighbours its last steps take seconds.
+    monkeypatch.setattr(loader_process, "SLACK", 60.0)
 
 
 def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
