@@ -18,6 +18,7 @@ from proxy.accounting.loader_process import LoaderProcess, loading, start_progra
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
+from proxy.ledger.loading import LAST
 from proxy.off_loop.child_process import Child
 from tests.proxy.accounting.kit import ledger_threads, sums
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -230,7 +231,7 @@ async def test_one_that_has_loaded_all_is_not_replaced_though_it_takes_most_of_i
         await until(lambda: state.loaded == 1)
         loader.end()
         puppet.close()
-        await asyncio.sleep(module.LAST + module.SLACK - 1)
+        await asyncio.sleep(LAST + module.SLACK - 1)
         puppet.end()
     assert (puppet.returncode, state.load_errors, caplog.messages) == (0, 0, [])
 
@@ -250,7 +251,7 @@ async def test_one_that_has_loaded_all_and_does_not_end_is_killed_after_its_time
         puppet.close()
         began = now()
         await until(lambda: loader.pid == 2)
-        assert module.LAST + module.SLACK <= now() - began < module.LAST + module.SLACK + 0.1
+        assert LAST + module.SLACK <= now() - began < LAST + module.SLACK + 0.1
         last.close()
         last.end()
     assert (puppet.returncode, last.returncode) == (-signal.SIGKILL, 0)

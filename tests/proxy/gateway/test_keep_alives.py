@@ -8,6 +8,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from proxy.listener.streamed_response import StreamedResponse
+from proxy.request_record import RequestRecord
+from proxy.teams.held_limits import Held
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.keep_alives import (
     COMMENT,
@@ -222,6 +225,32 @@ async def test_white_space_comes_before_a_late_whole_response(served: Rig, surfa
     assert (quick.headers["x-dragoman-attempts"], "content-length" in quick.headers) == ("1", True)
     one, two = await served.finished(2)
     assert (one.keep_alives, two.status, two.outcome, two.keep_alives >= 2) == (0, 200, "ok", True)
+
+
+async def test_a_late_whole_response_counts_when_its_request_ends(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it counts for nobody if the ledger is read between that and its row."""
+    gate, steps = asyncio.Event(), list[str]()
+    write, end = StreamedResponse.write_eof, Held.end
+
+    async def write_eof(self: StreamedResponse, data: bytes = b"") -> None:
+        await write(self, data)
+        steps.append("written")
+
+    def end_held(self: Held, record: RequestRecord) -> None:
+        end(self, record)
+        steps.append("counted")
+
+    monkeypatch.setattr(StreamedResponse, "write_eof", write_eof)
+    monkeypatch.setattr(Held, "end", end_held)
+    served.vendor.answer((Until(gate), *json_answer(200, chat("one"))))
+    body, key = asked("openai", "v/json", stream=False), {"Authorization": "Bearer queued"}
+    async with connected(served.port) as client:
+        await client.send(request("POST", PATHS["openai"], body, key))
+        await silent(client, 1, b"\n")
+        gate.set()
+        assert (await client.chunks())[1]
+    await served.finished(1)
+    assert steps[:2] == ["written", "counted"]
 
 
 async def test_an_error_after_white_space_is_the_body_under_status_200(served: Rig) -> None:
