@@ -19,6 +19,10 @@ from proxy.process.load_table import Source
 from tests.faults.check_answers import SURFACES, refusal, unprocessable
 from tests.faults.fault_rig import OPERATOR_KEY, PATIENT, TABLE, Rig
 from tests.faults.registry import single_fault
+from tests.support.cpu_growth import ROUNDS, SLACK, YARDSTICK, seconds
+
+MOST: Final = 10
+"""The most that a body which is refused may hold up the loop, in readings of the yardstick of `cpu_growth`."""
 
 CHATS: Final = {name: path.replace("completions", "chat/completions") for name, path in SURFACES.items()}
 
@@ -80,8 +84,7 @@ async def deep_nesting(rig: Rig) -> None:
 
 @dataclass(slots=True)
 class Lag:
-    """The most of the processor that the loop's thread took between two looks, in seconds: what else runs on the
-    machine does not count."""
+    """The most of the processor that the loop's thread took between two looks, in seconds."""
 
     worst: float = 0.0
 
@@ -104,6 +107,20 @@ async def lagging() -> AsyncIterator[Lag]:
         ticking.cancel()
 
 
+async def refused_briefly(rig: Rig, body: bytes, path: str) -> None:
+    """The body is refused, and in some round of several the loop is held up for no longer than reading MOST times the
+    yardstick takes: what a busy machine adds it does not add to every round."""
+    worst = measure = float("inf")
+    for _ in range(ROUNDS):
+        measure = min(measure, seconds(lambda: orjson.loads(YARDSTICK)), seconds(lambda: orjson.loads(YARDSTICK)))
+        async with lagging() as lag:
+            await refused(rig, body, paths=(path,))
+        worst = min(worst, lag.worst)
+        if worst <= MOST * measure + SLACK:
+            return
+    raise AssertionError(f"{1000 * worst:.1f} ms of the loop are {worst / measure:.0f} times the measure, not {MOST}")
+
+
 BOMBS: Final = {
     "a million objects": b"[" + b"{}," * 1_000_000 + b"1]",
     "10 MB of objects": b"[" + b"{}," * 3_400_000 + b"1]",
@@ -117,9 +134,7 @@ BOMBS: Final = {
 @single_fault(52, PATIENT)
 async def more_elements_than_memory_is_worth(rig: Rig) -> None:
     for bomb, path in zip(BOMBS.values(), cycle(EVERYWHERE), strict=False):
-        async with lagging() as lag:
-            await refused(rig, asking(x=bomb), paths=(path,))
-        assert lag.worst < 0.1
+        await refused_briefly(rig, asking(x=bomb), path)
     await taken(rig, asking(x=b"[" + b"{}," * 99_000 + b"1]"))
     # aiohttp says that a thread would be better for so much.
     warnings.simplefilter("ignore", ResourceWarning)
