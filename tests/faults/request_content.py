@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Final
 
@@ -87,23 +87,28 @@ class Lag:
     """The most of the processor that the loop's thread took between two looks, in seconds."""
 
     worst: float = 0.0
+    looked: float = field(default_factory=time.thread_time)
+
+    def look(self) -> None:
+        now = time.thread_time()
+        self.worst, self.looked = max(self.worst, now - self.looked), now
 
 
 @asynccontextmanager
 async def lagging() -> AsyncIterator[Lag]:
-    """Watch the loop for as long as the block."""
+    """Watch the loop for as long as the block, its last moment included: what ends it may come with a hold-up."""
     lag = Lag()
 
     async def tick() -> None:
         while True:
-            before = time.thread_time()
             await asyncio.sleep(0.001)
-            lag.worst = max(lag.worst, time.thread_time() - before)
+            lag.look()
 
     ticking = asyncio.ensure_future(tick())
     try:
         yield lag
     finally:
+        lag.look()
         ticking.cancel()
 
 
