@@ -5,11 +5,11 @@ from typing import Final
 
 from pydantic.json_schema import JsonSchemaValue
 
-from config.defaults import duration, share, size
 from config.sections.limits_section import LimitsSection
 from config.sections.price_section import RatesSection
 from config.table.table_json_schema import json_schema
 from config.table.table_schema import DeploymentSettings
+from config.units import duration, share, size
 
 README: Final = Path(__file__).parent / "README.md"
 _AS_WRITTEN: Final = {"duration": duration, "size": size, "share": share}
@@ -80,9 +80,8 @@ _WITH_MORE: Final = {
 """Sections that have every key of another one, which is told once: those keys, and where they are."""
 
 
-def reference() -> str:
-    """Return the tables as Markdown, one for each section."""
-    schema = json_schema()
+def reference(schema: JsonSchemaValue) -> str:
+    """Return the tables of a schema's keys as Markdown, one for each section."""
     return "\n".join(_section(name, heading, schema) for name, heading in _SECTIONS.items())
 
 
@@ -92,7 +91,7 @@ def updated(readme: str) -> str:
     _, found_end, after = rest.partition(END)
     if not (found_begin and found_end):
         raise ValueError("the README has lost a mark of the tables of keys")
-    return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
+    return f"{before}{BEGIN}\n{reference(json_schema())}\n{END}{after}"
 
 
 def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:

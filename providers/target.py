@@ -19,13 +19,10 @@ OnUnsupported = Literal["error", "drop"]
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Deadlines of one attempt, and the longest silence towards a client, in seconds.
+    """The settings below `timeouts`, in seconds: deadlines of one attempt, and the longest silence towards a client.
 
-    `connect` is for the connection, `first_event` for the first content of a stream, `idle` for the gap between two
-    pieces of a body, `total` for the whole request. A stream that has begun may stay without content for `progress` and
-    last for `stream`. `answer` is for the head of an answer that is not streamed (None = as long as `total` allows).
-    `written` names the deadlines that the operator set. `keep_alive` is for clients of streams (`None` = no
-    keep-alives); with `keep_alive_json` it holds for clients of whole responses too.
+    `answer` may be None (= as long as `total` allows), and so may `keep_alive` (= no keep-alives). `written` names the
+    settings that the operator wrote.
     """
 
     connect: float
@@ -42,8 +39,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class RetryBudget:
-    """The budget of repeated attempts of one model string: a `share` of its requests plus `per_second`, and the `least`
-    capacity of the bucket; None = built in."""
+    """The settings below `retries.budget`; None = built in."""
 
     share: float | None = None
     per_second: float | None = None
@@ -52,13 +48,7 @@ class RetryBudget:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How failed attempts are repeated.
-
-    `attempts` is the most that one request gets. `safety` says what may be repeated after a failure here: all that may
-    succeed (`safe`), only what cannot have been generated (`strict`), or nothing (`off`). `same_deployment` is how
-    often an attempt is repeated here before another deployment is chosen. `budget` holds for requests whose first
-    attempt is here.
-    """
+    """The settings below `retries`: how failed attempts are repeated."""
 
     attempts: int
     safety: Literal["safe", "strict", "off"]
@@ -72,8 +62,7 @@ ONE_ATTEMPT = Retries(1, "safe")
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """When the circuit breaker of a deployment opens: after so many consecutive `failures`, for `cooldown` seconds the
-    first time and at most `longest_cooldown` while it goes on failing; None = built in."""
+    """The settings below `circuit_breaker`; None = built in."""
 
     failures: int | None = None
     cooldown: float | None = None
@@ -136,18 +125,13 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment ready to be called.
+    """A deployment ready to be called. A field with the name of a setting has its value; `config/README.md` says more.
 
     `vendor`, `model` and `deployment` are the names in the routing table, `upstream_model` the name that is sent to the
     vendor. `base_url` has every placeholder filled in and no trailing slash; `table_key` is the key of `models` that
-    the target comes from (`vendor/*` for a wildcard). `completions` overrides whether the profile says that this model
-    takes raw prompts (None = as the profile says). `on_unsupported` says what happens to a field that the deployment
-    cannot honour, `context_behavior` which `context_length_exceeded_behavior` holds for clients that send none (None =
-    the surface's); a team's settings override both. `authorities` are trusted for the vendor's certificate (None = the
-    system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
-    such limit). `input_type` is what embedded inputs are for where the client does not say (None = nothing is said).
-    `stream_upstream` says whether an answer that the client wants whole may be requested as a stream, `out_of_service`
-    that it gets no new requests. `base_model` is the model behind a name of the operator's own.
+    the target comes from (`vendor/*` for a wildcard). `completions` None = as the profile says.
+    `context_length_exceeded_behavior` None = the surface's; a team's settings override it and `on_unsupported`.
+    `authorities` are trusted for the vendor's certificate (None = the system's), `permits` is what clients may send.
     `list_price` returns the price of a model by its name, for a target of any model whose vendor has list prices.
     """
 
@@ -168,7 +152,7 @@ class Target:
     allow_private: bool = False
     table_key: str = ""
     on_unsupported: OnUnsupported = "error"
-    context_behavior: ContextBehavior | None = None
+    context_length_exceeded_behavior: ContextBehavior | None = None
     price: Price | None = None
     retries: Retries = ONE_ATTEMPT
     circuit_breaker: CircuitBreaker = CircuitBreaker()

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from config.checks.misshapen_routes import is_name
-from config.defaults import duration, size
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
 from config.reading.other_gateways import foreign_key, import_hint
 from config.reading.tree_values import Value
@@ -21,6 +20,7 @@ from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import DURATION_PATTERN, Referable
 from config.table.table_schema import GatewayConfig, VendorSection
+from config.units import duration, size
 
 _WANTED: Final = {
     "string_type": "text",

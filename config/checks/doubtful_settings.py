@@ -18,12 +18,12 @@ from config.checks.check_between_sections import (
 )
 from config.checks.doubtful_collectors import doubtful_collectors
 from config.checks.doubtful_hedges import doubtful_hedges
-from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.affinity_section import AffinitySection
 from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection, RouteTarget
 from config.table.table_schema import DeploymentSection, GatewayConfig
+from config.units import duration
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")

@@ -7,9 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from config import defaults
-from config.defaults import duration
-from config.sections.section import Section, SwitchableSection
+from config.sections.section import Section, SwitchableSection, setting
 from config.sections.value_types import (
     DURATION_PATTERN,
     REFERENCE_PATTERN,
@@ -36,61 +34,52 @@ class RetryBudgetSection(Section):
     closed, that does not hang, and that has not failed the team twice since it last answered it, or in the last 30 s.
     Each is inherited by itself."""
 
-    share: Ratio = Field(
-        default=None,
-        description=f"Gained with each request of the name. Built in: {defaults.RETRY_BUDGET_SHARE:g}.",
-    )
-    per_second: Repeats = Field(
-        default=None, description=f"Gained with each second. Built in: {defaults.RETRY_BUDGET_PER_SECOND:g}."
-    )
-    least: Repeats = Field(
-        default=None,
-        description="Held by a name that is new, or had few requests; others hold up to what 10 s bring. "
-        f"Built in: {defaults.RETRY_BUDGET_LEAST:g}.",
+    share: Ratio = setting("Gained with each request of the name.", built_in=0.2, resolved=False)
+    per_second: Repeats = setting("Gained with each second.", built_in=1, resolved=False)
+    least: Repeats = setting(
+        "Held by a name that is new, or had few requests; others hold up to what 10 s bring.",
+        built_in=10,
+        resolved=False,
     )
 
 
 class RetriesSection(Section):
     """When a failed attempt is followed by another. Each is inherited by itself."""
 
-    attempts: Attempts = Field(
-        default=None,
-        description=f"Attempts of one request at most, the first included. Built in: {defaults.ATTEMPTS}.",
+    attempts: Attempts = setting("Attempts of one request at most, the first included.", built_in=3)
+    safety: Safety = setting(
+        "What may be tried again after this deployment failed, as long as the client got no content: safe, "
+        "whatever may pass; strict, only what cannot have been generated already; off, nothing.",
+        built_in="safe",
     )
-    safety: Safety = Field(
-        default=None,
-        description="What may be tried again after this deployment failed, as long as the client got no content: safe, "
-        "whatever may pass; strict, only what cannot have been generated already; off, nothing. "
-        f"Built in: {defaults.RETRY_SAFETY}.",
-    )
-    same_deployment: SameDeployment = Field(
-        default=None,
-        description="How often an attempt that failed is repeated here before another deployment is asked, where that "
+    same_deployment: SameDeployment = setting(
+        "How often an attempt that failed is repeated here before another deployment is asked, where that "
         "may help and this one may be asked at once or said when. Paid for by the budget. "
-        f"Built in: {defaults.SAME_DEPLOYMENT_RETRIES}; where there is no other, an attempt is repeated once.",
+        "Built in: {built_in}; where there is no other, an attempt is repeated once.",
+        built_in=0,
     )
-    budget: RetryBudgetSection = Field(default=RetryBudgetSection(), description="What pays for repeats.")
+    budget: RetryBudgetSection = setting("What pays for repeats.", default=RetryBudgetSection())
 
 
 class CircuitBreakerSection(Section):
     """When the circuit of a deployment opens, and for how long. After a cooldown it gets one request at a time, until
     one is answered. What a vendor says itself (Retry-After) counts instead, up to 60s. Each is inherited by itself."""
 
-    failures: Failures = Field(
-        default=None,
-        description="Failures in a row that open it, as do half of twice as many attempts within 30 s. "
-        f"Built in: {defaults.BREAKER_FAILURES}.",
+    failures: Failures = setting(
+        "Failures in a row that open it, as do half of twice as many attempts within 30 s.", built_in=5, resolved=False
     )
-    cooldown: Timeout = Field(
-        default=None,
-        description="How long it stays open, a fifth more or less, and how long a deployment is skipped that says "
-        "that it limits its rate and not for how long, unless it answers others meanwhile (1s). "
-        f"Built in: {duration(defaults.COOLDOWN)}.",
+    cooldown: Timeout = setting(
+        "How long it stays open, a fifth more or less, and how long a deployment is skipped that says "
+        "that it limits its rate and not for how long, unless it answers others meanwhile (1s).",
+        built_in="5s",
+        resolved=False,
     )
-    longest_cooldown: Timeout = Field(
-        default=None,
-        description="While the request after a cooldown fails too, each is twice as long as the last, up to this. "
-        f"Built in: {duration(defaults.LONGEST_COOLDOWN)}, or cooldown where that is longer.",
+    longest_cooldown: Timeout = setting(
+        "While the request after a cooldown fails too, each is twice as long as the last, up to this. "
+        "Built in: {built_in}, or cooldown where that is longer.",
+        # No longer than the first: a trial after each costs one request, and a primary that is back is to be used.
+        built_in="5s",
+        resolved=False,
     )
 
 

@@ -65,6 +65,9 @@ Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, PERCENT, "share"
 Patience = Annotated[float, Field(gt=0, le=LONGEST_QUEUE), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Unpriced = Annotated[Literal["reject", "ignore"], Referable()]
 
+CONCURRENT_WAIT: Final = 1.0
+"""Seconds that a request waits for a slot of a deployment with a concurrency limit; no setting changes it."""
+
 
 class WrittenLimit(NamedTuple):
     """One limit of a section, and the key that it stands under."""

@@ -1,24 +1,22 @@
 """The `media` section of deployments and teams: which addresses of media may be sent."""
 
-from pydantic import Field
-
-from config import defaults
-from config.sections.section import Section
+from config.sections.section import Section, setting
 from config.sections.value_types import OptionalSwitch, Scheme
 
 
 class MediaSection(Section):
     """Which addresses of images, sounds, videos and files may be sent. Each is inherited by itself."""
 
-    schemes: list[Scheme] | None = Field(
-        default=None,
-        description="Schemes of addresses that pass, such as http, gs or s3, which a vendor may read under the "
-        "identity of its key. The list replaces the one above it. "
-        f"Built in: [{', '.join(defaults.MEDIA_SCHEMES)}].",
+    schemes: list[Scheme] | None = setting(
+        "Schemes of addresses that pass, such as http, gs or s3, which a vendor may read under the "
+        "identity of its key. The list replaces the one above it.",
+        built_in=["https", "data"],
+        resolved=False,
     )
-    allow_private: OptionalSwitch = Field(
-        default=None,
-        description="Whether an engine, which fetches addresses itself, may be sent ones inside its own network: "
+    allow_private: OptionalSwitch = setting(
+        "Whether an engine, which fetches addresses itself, may be sent ones inside its own network: "
         "loopback and private IP addresses, names without a dot or ending in .internal, .local or .svc. Addresses of "
-        "metadata services are never sent. Built in: false.",
+        "metadata services are never sent.",
+        built_in=False,
+        resolved=False,
     )

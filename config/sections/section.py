@@ -1,7 +1,9 @@
-"""Base classes of the table's sections."""
+"""Base classes of the table's sections, and the declaration of a setting that deployments inherit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -12,6 +14,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -29,6 +32,66 @@ class Section(BaseModel):
         hide_input_in_errors=True,
         model_title_generator=lambda model: model.__name__.removesuffix("Section"),
     )
+
+
+BUILT_IN: Final = "{built_in}"
+"""Stands for the built-in value in a setting's documentation, which otherwise ends with it."""
+
+_S = TypeVar("_S", bound=Section)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declaration:
+    """The mark of a field that is a setting, with the arguments of `setting`."""
+
+    built_in: object
+    resolved: bool
+    instead_of: str
+
+
+def setting(
+    description: str, built_in: object = None, *, default: object = None, resolved: bool = True, instead_of: str = ""
+) -> Any:  # noqa: ANN401 -- it stands for a value of any type, as pydantic's `Field` does
+    """Declare a setting: a field that each level of the table may write, from the deployment up to the `defaults`.
+
+    The deepest level that writes the setting decides: of a section (`default` is one) key by key, of a mapping
+    (`default` is one) entry by entry, otherwise as a whole. Empty text stands for no value. `built_in` is the value if
+    no level writes one, in the form that the operator would write. If `resolved` is False, code beyond the table
+    applies the built-in value, which depends on more than the deployment. A level that writes the setting
+    `instead_of` another does not inherit the other.
+    """
+    if built_in is not None:
+        words = f"[{', '.join(built_in)}]" if isinstance(built_in, list) else str(built_in)
+        shown = words.lower() if isinstance(built_in, bool) else words
+        whole = description if BUILT_IN in description else f"{description} Built in: {BUILT_IN}."
+        description = whole.replace(BUILT_IN, shown)
+    field = FieldInfo.from_field(default, description=description)
+    field.metadata.append(Declaration(built_in, resolved, instead_of))
+    return field
+
+
+@cache
+def settings_of(section: type[Section]) -> Mapping[str, Declaration]:
+    """Return the settings among the fields of a section, in the order of their declaration."""
+    fields = section.model_fields.items()
+    return {name: each for name, field in fields for each in field.metadata if isinstance(each, Declaration)}
+
+
+def built_in(section: type[Section], key: str, kind: type[_T]) -> _T:
+    """Return the built-in value of a setting, for code that applies it; raises TypeError if it has another type."""
+    value = getattr(section.model_validate({key: settings_of(section)[key].built_in}), key)
+    if not isinstance(value, kind):
+        raise TypeError(f"the built-in value of {key} is no {kind.__name__}")
+    return value
+
+
+def unwritten(section: type[_S]) -> _S:
+    """Return the section that holds if no level writes a setting: the built-in values, and no field counts as set."""
+    known = ((name, each.built_in) for name, each in settings_of(section).items() if each.resolved)
+    made = section.model_validate({name: value for name, value in known if value is not None})
+    inner = {name: unwritten(type(value)) for name, value in made if isinstance(value, Section)}
+    return section.model_construct(set(), **{**dict(made), **inner})
 
 
 class MaybeEmptySection(Section):

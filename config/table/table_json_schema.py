@@ -42,9 +42,9 @@ class _TableSchema(GenerateJsonSchema):
         return result
 
 
-def json_schema() -> JsonSchemaValue:
+def json_schema(table: type[GatewayConfig] = GatewayConfig) -> JsonSchemaValue:
     """Return the schema as JSON values. It accepts a string with a reference wherever one may stand."""
-    schema = GatewayConfig.model_json_schema(schema_generator=_TableSchema)
+    schema = table.model_json_schema(schema_generator=_TableSchema)
     properties = {"version": schema["properties"]["version"], "include": _INCLUDE, **schema["properties"]}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Dragoman routing table"}
     return {**head, **schema, "title": head["title"], "properties": properties}

@@ -50,7 +50,11 @@ def _seed(secret: bytes, form: str, surface: str, plan: Plan, team: Team) -> bla
         form,
         surface,
         "" if shared else team.tenant,
-        (team.on_unsupported, team.context_behavior, repr(team.media.schemes and sorted(team.media.schemes))),
+        (
+            team.on_unsupported,
+            team.context_length_exceeded_behavior,
+            repr(team.media.schemes and sorted(team.media.schemes)),
+        ),
         team.media.allow_private,
         (plan.asked, plan.label, plan.by_route, plan.same_space),
         sorted({_fingerprint(target) for target in plan.every_target}),
@@ -76,7 +80,12 @@ def _fingerprint(target: Target) -> str:
         words = (
             *(target.name, target.upstream_model, target.base_url, target.profile.name, target.api_version),
             *(target.context_window, target.max_output_tokens, target.completions, target.allow_private),
-            *(target.on_unsupported, target.context_behavior, target.stream_upstream, sorted(target.permits.fields)),
+            *(
+                target.on_unsupported,
+                target.context_length_exceeded_behavior,
+                target.stream_upstream,
+                sorted(target.permits.fields),
+            ),
         )
         found = target.compiled[_FINGERPRINT] = target.credential.seal(_FINGERPRINT, repr(words))
     return found

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from config import defaults
-from config.defaults import duration, size
+from config.sections.section import unwritten
+from config.table.table_schema import DeploymentSettings
+from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
 from proxy.cli.as_team import find_team
 from proxy.cli.terminal import Ink, paint
@@ -43,6 +44,8 @@ CACHE_COLUMNS: Row = ("CACHE OF", "TEAM", "TTL", "STALE", "SCOPE", "WHERE", "MAX
 SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
+
+_BUILT_IN: Final = unwritten(DeploymentSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +222,17 @@ def target_settings(team: Team, target: Target) -> str:
     """Return the settings of a deployment for a team's requests that are not the built-in ones."""
     return _differing(
         ("out_of_service", target.out_of_service, False),
-        ("on_unsupported", team.on_unsupported or target.on_unsupported, defaults.ON_UNSUPPORTED),
-        ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
+        ("on_unsupported", team.on_unsupported or target.on_unsupported, _BUILT_IN.on_unsupported),
+        (
+            "context_length_exceeded_behavior",
+            team.context_length_exceeded_behavior or target.context_length_exceeded_behavior,
+            None,
+        ),
         ("concurrent", target.concurrent, None),
         ("input_type", target.input_type, None),
-        ("retries.attempts", target.retries.attempts, defaults.ATTEMPTS),
-        ("retries.safety", target.retries.safety, defaults.RETRY_SAFETY),
-        ("retries.same_deployment", target.retries.same_deployment, defaults.SAME_DEPLOYMENT_RETRIES),
+        ("retries.attempts", target.retries.attempts, _BUILT_IN.retries.attempts),
+        ("retries.safety", target.retries.safety, _BUILT_IN.retries.safety),
+        ("retries.same_deployment", target.retries.same_deployment, _BUILT_IN.retries.same_deployment),
         *_budget(target.retries.budget),
         *_circuit_breaker(target.circuit_breaker),
         *_permitted(target.permits),
@@ -237,7 +244,7 @@ def team_settings(team: Team) -> str:
     """Return the settings of a team that are not the built-in ones."""
     return _differing(
         ("on_unsupported", team.on_unsupported, None),
-        ("context_length_exceeded_behavior", team.context_behavior, None),
+        ("context_length_exceeded_behavior", team.context_length_exceeded_behavior, None),
         ("inference_extra_params", team.extra_params, True),
         ("inference_extra_headers", team.extra_headers, True),
         *_media(team.media),

@@ -1,9 +1,13 @@
 """The built-in rules of circuit breakers, and what a deployment's settings replace."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
-from config import defaults
+from config.sections.failover_section import CircuitBreakerSection
+from config.sections.section import built_in
 from providers.target import CircuitBreaker
+
+_FAILURES: Final = built_in(CircuitBreakerSection, "failures", int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,12 @@ class HealthRules:
     `panic_every` is the time between two requests to a group of which no deployment admits any.
     """
 
-    failures: int = defaults.BREAKER_FAILURES
+    failures: int = _FAILURES
     window: float = 30.0
-    window_least: int = 2 * defaults.BREAKER_FAILURES
+    window_least: int = 2 * _FAILURES
     window_share: float = 0.5
-    cooldown: float = defaults.COOLDOWN
-    longest_cooldown: float = defaults.LONGEST_COOLDOWN
+    cooldown: float = built_in(CircuitBreakerSection, "cooldown", float)
+    longest_cooldown: float = built_in(CircuitBreakerSection, "longest_cooldown", float)
     jitter: float = 0.2
     forgive: float = 60.0
     slow_start: float = 10.0

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from config import defaults
+from config.sections.limits_section import CONCURRENT_WAIT
 from providers.failure import Failure, FailureKind
 
 UNLIMITED: Final = sys.maxsize
@@ -35,7 +35,7 @@ class ConcurrencyRules:
     grow: float = 0.05
     grow_every: float = 10.0
     forget: float = 60.0
-    wait: float = defaults.CONCURRENT_WAIT
+    wait: float = CONCURRENT_WAIT
     queue: int = 2
 
 

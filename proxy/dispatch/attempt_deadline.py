@@ -2,9 +2,12 @@
 
 from typing import Final
 
-from config.defaults import ANSWER_TIMEOUT
+from config.sections.section import built_in
+from config.table.table_schema import TimeoutsSection
 from providers.frozen_record import record
 from providers.target import Timeouts
+
+_ANSWER_TIMEOUT: Final = built_in(TimeoutsSection, "answer", float)
 
 
 @record
@@ -26,5 +29,5 @@ def attempt_limits(timeouts: Timeouts, total: float, share: float | None = None)
     if share is None:
         return UNLIMITED if limit is timeouts.answer is None else AttemptLimits(limit, timeouts.answer)
     # A whole answer takes at least as long as its first token.
-    answer = max(ANSWER_TIMEOUT, timeouts.first_event) if timeouts.answer is None else timeouts.answer
+    answer = max(_ANSWER_TIMEOUT, timeouts.first_event) if timeouts.answer is None else timeouts.answer
     return AttemptLimits(share if limit is None else min(limit, share), answer)

@@ -41,7 +41,7 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: s
 
 def _planned_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
     on_unsupported = team.on_unsupported or target.on_unsupported
-    behavior = team.context_behavior or target.context_behavior
+    behavior = team.context_length_exceeded_behavior or target.context_length_exceeded_behavior
     losses = request.losses
     if losses is not None:
         plan = plan_translated(losses, request, target, on_unsupported, behavior, team.media)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from config.defaults import duration, share
 from config.sections.failover_section import HedgeSection, seconds_of, times_of
 from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
+from config.units import duration, share
 
 LEAST_WAIT: Final = 0.3
 """Seconds without content that a learned percentile cannot fall below."""

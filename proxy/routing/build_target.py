@@ -1,13 +1,15 @@
 """Builds the target of a deployment from its settings and its vendor's profile."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path as FilePath
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from config.addresses import address_fault, reach
 from config.load_config import Loaded
 from config.problem import Path, Problem, did_you_mean, shown
+from config.sections.section import Section
 from config.table.inheritance import Settings
 from providers.client_extras.extra_headers import covers_own
 from providers.client_extras.hosts_paths_and_code import is_reserved
@@ -19,6 +21,8 @@ from providers.target import CircuitBreaker, Media, Permits, Retries, RetryBudge
 from providers.vendor_credential import Authorities, Credential
 from proxy.routing.compile_prices import compile_pricing
 from proxy.vendor_credentials.sources import Deployment, Missing, source_of
+
+_T = TypeVar("_T")
 
 GENERIC: Final = "openai_compatible"
 """The profile for any server that speaks OpenAI's API."""
@@ -39,10 +43,10 @@ def make_target(
     if report.problems:
         return tuple(report.problems)
     pricing = compile_pricing(settings, profile, base_url, model, prices)
-    timeouts, breaker = settings.timeouts, settings.circuit_breaker
-    retries, budget = settings.retries, settings.retries.budget
-    own_budget = RetryBudget(budget.share, budget.per_second, budget.least)
-    return Target(
+    timeouts, retries = settings.timeouts, settings.retries
+    return with_settings(
+        Target,
+        settings,
         vendor=vendor,
         model=model,
         deployment=deployment,
@@ -51,51 +55,48 @@ def make_target(
         dialect=DIALECTS[profile.dialect],
         base_url=base_url,
         credential=credential,
-        timeouts=Timeouts(
-            *(timeouts.connect, timeouts.first_event, timeouts.idle, timeouts.total),
-            *(timeouts.progress, timeouts.stream, timeouts.answer),
-            written=_written("timeouts.", settings),
+        timeouts=with_settings(
+            Timeouts,
+            timeouts,
+            written=frozenset(timeouts.model_fields_set),
             keep_alive=None if timeouts.keep_alive == "off" else timeouts.keep_alive,
-            keep_alive_json=timeouts.keep_alive_json,
         ),
-        stream_upstream=settings.stream_upstream,
-        retries=Retries(retries.attempts, retries.safety, retries.same_deployment, own_budget),
-        circuit_breaker=CircuitBreaker(breaker.failures, breaker.cooldown, breaker.longest_cooldown),
-        weight=settings.weight,
+        retries=with_settings(Retries, retries, budget=with_settings(RetryBudget, retries.budget)),
+        circuit_breaker=with_settings(CircuitBreaker, settings.circuit_breaker),
         context_window=settings.context_window or pricing.window,
-        max_output_tokens=settings.max_output_tokens,
-        api_version=settings.api_version,
-        completions=settings.completions,
-        allow_private=settings.allow_private,
         table_key=key,
-        on_unsupported=settings.on_unsupported,
-        context_behavior=settings.context_behavior,
         authorities=report.authorities("ca_file"),
         permits=permits,
-        concurrent=settings.concurrent,
-        input_type=settings.input_type,
-        out_of_service=settings.out_of_service,
         price=pricing.price,
         base_model=pricing.base_model,
         list_price=pricing.list_price,
     )
 
 
-def _written(prefix: str, settings: Settings) -> frozenset[str]:
-    return frozenset(key.removeprefix(prefix) for key in settings.origins if key.startswith(prefix))
+def with_settings(kind: type[_T], settings: Section, **given: object) -> _T:
+    """Make a target, or a part of one, of the settings that its fields are named after and of the fields given."""
+    part: type = kind
+    shared = {name: getattr(settings, name) for name in _shared(part, type(settings)) if name not in given}
+    return kind(**shared, **given)
+
+
+@cache
+def _shared(kind: type, section: type[Section]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.init and each.name in section.model_fields)
 
 
 def _permits(settings: Settings, report: "_Report") -> Permits:
-    for index, name in enumerate(settings.allow_headers):
+    headers, names, schemes = settings.allow_headers or (), settings.allow_fields or (), settings.media.schemes
+    for index, name in enumerate(headers):
         if covers_own(name.lower()):
             report.entry("allow_headers", index, "no client may send this: it is the gateway's or a credential")
-    for index, name in enumerate(settings.allow_fields):
+    for index, name in enumerate(names):
         if is_reserved(name):
             report.entry("allow_fields", index, "no client may send this: it is the gateway's to decide")
     return Permits(
-        frozenset(settings.allow_fields),
-        tuple(name.lower() for name in settings.allow_headers),
-        Media(settings.media.schemes, settings.media.allow_private),
+        frozenset(names),
+        tuple(name.lower() for name in headers),
+        with_settings(Media, settings.media, schemes=None if schemes is None else frozenset(schemes)),
         reach,
     )
 
@@ -171,7 +172,7 @@ def _base_url(profile: Profile, settings: Settings, report: _Report) -> str:
             template = template.replace("{" + name + "}", settings.url_params[name])
     url = template.rstrip("/")
     if urlsplit(url).scheme in ("http", "https") and (
-        fault := address_fault(url, allow_private=settings.allow_private)
+        fault := address_fault(url, allow_private=bool(settings.allow_private))
     ):
         report.add("base_url", here, fault)
     return url

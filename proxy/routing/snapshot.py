@@ -99,8 +99,8 @@ class Team:
     routes that may be asked for, `inner_routes` all own routes, which come first inside other routes (unless given:
     those that may be asked for).
 
-    `on_unsupported`, `context_behavior` and `media` override the deployment's settings (None = the deployment's).
-    `extra_params` and `extra_headers` say whether the team's clients may send
+    `on_unsupported`, `context_length_exceeded_behavior` and `media` override the deployment's settings (None = the
+    deployment's). `extra_params` and `extra_headers` say whether the team's clients may send
     `inference_extra_params` and `inference_extra_headers`. `limits` and `tags`, which the ledger keeps, are the team's
     for all its keys.
     """
@@ -109,7 +109,7 @@ class Team:
     allow: tuple[str, ...]
     routes: Mapping[str, Route]
     on_unsupported: Literal["error", "drop"] | None = None
-    context_behavior: Literal["truncate", "error"] | None = None
+    context_length_exceeded_behavior: Literal["truncate", "error"] | None = None
     extra_params: bool = True
     extra_headers: bool = True
     media: Media = NO_MEDIA
@@ -378,7 +378,7 @@ def _team(name: str, team: TeamSection, limits: LimitCompiler, config: GatewayCo
         tuple(team.models),
         MappingProxyType(_routes(team.routes, config)),
         on_unsupported=team.on_unsupported,
-        context_behavior=team.context_length_exceeded_behavior,
+        context_length_exceeded_behavior=team.context_length_exceeded_behavior,
         extra_params=team.inference_extra_params,
         extra_headers=team.inference_extra_headers,
         media=Media(None if schemes is None else frozenset(schemes), team.media.allow_private),

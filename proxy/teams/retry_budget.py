@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from config import defaults
+from config.sections.failover_section import RetryBudgetSection
+from config.sections.section import built_in
 from providers.target import RetryBudget
 
 
@@ -11,10 +12,10 @@ class BudgetRules:
     """A retry budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds
     bring and `least` in any case; a retry that is not free takes 1."""
 
-    per_request: float = defaults.RETRY_BUDGET_SHARE
-    per_second: float = defaults.RETRY_BUDGET_PER_SECOND
+    per_request: float = built_in(RetryBudgetSection, "share", float)
+    per_second: float = built_in(RetryBudgetSection, "per_second", float)
     worth: float = 10.0
-    least: float = defaults.RETRY_BUDGET_LEAST
+    least: float = built_in(RetryBudgetSection, "least", float)
 
     def of(self, own: RetryBudget) -> "BudgetRules":
         """Return these rules with a deployment's own settings."""

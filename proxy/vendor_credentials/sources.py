@@ -103,6 +103,6 @@ def _oidc(written: OidcCredentials, deployment: Deployment) -> OidcSource:
         written.scope,
         written.audience,
         written.client_auth,
-        deployment.settings.allow_private,
+        bool(deployment.settings.allow_private),
         deployment.authorities,
     )

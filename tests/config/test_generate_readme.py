@@ -12,7 +12,8 @@ def test_the_readme_holds_the_generated_tables() -> None:
 
 
 def test_every_key_is_in_the_tables() -> None:
-    tables, schema = reference(), json_schema()
+    schema = json_schema()
+    tables = reference(schema)
     sections = [schema, *schema["$defs"].values()]
     sections += [option for section in sections for option in section.get("anyOf", ())]
     keys = {name for section in sections for name in section.get("properties", {})}
@@ -20,7 +21,7 @@ def test_every_key_is_in_the_tables() -> None:
 
 
 def test_a_row_says_what_a_value_is_and_what_it_is_without() -> None:
-    rows = reference().splitlines()
+    rows = reference(json_schema()).splitlines()
     assert "| `port` | number | `8080` | Port to listen on; 0 takes a free one. |" in rows
     assert (
         "| `policy` | `priority` or `weighted` or `round_robin` or `least_busy` or `fastest` | `priority` | "

@@ -9,9 +9,9 @@ from datetime import datetime, tzinfo
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from config.defaults import duration
 from config.sections.server_section import AdminSection
 from config.time_zones import zone_named
+from config.units import duration
 from providers.vendor_credential import Credential
 from proxy.cli.terminal import CommandError, Ink, paint
 from proxy.cli.usage.known_table import known_table

@@ -3,19 +3,17 @@
 import pytest
 from pydantic import SecretStr
 
+from config.sections.failover_section import CircuitBreakerSection, RetriesSection, RetryBudgetSection
+from config.sections.media_section import MediaSection
 from config.sections.price_section import PriceSection
+from config.sections.section import unwritten
 from config.table.inheritance import (
-    BudgetSettings,
-    CircuitBreakerSettings,
-    MediaSettings,
-    RetrySettings,
-    TimeoutSettings,
     deployment_inheritance,
     deployment_named,
     effective,
     vendor_inheritance,
 )
-from config.table.table_schema import DeploymentSection, ModelSection
+from config.table.table_schema import DeploymentSection, ModelSection, TimeoutsSection
 from tests.config.tables import load
 from tests.support.looped import looped
 
@@ -71,7 +69,9 @@ def test_what_is_tried_again_is_inherited_key_by_key() -> None:
         "models: {v/m: {deployments: {a: {retries: {safety: off}}, b: {}}}}\n"
     )
     one, two = (effective(table.config, "v", "v/m", name).retries for name in ("a", "b"))
-    assert (one, two) == (RetrySettings(5, "off"), RetrySettings(5, "strict"))
+    assert (one, two) == tuple(
+        RetriesSection(attempts=5, safety=safety, same_deployment=0) for safety in ("off", "strict")
+    )
 
 
 def test_budgets_and_circuit_breakers_are_inherited_key_by_key_and_nothing_counts_as_written() -> None:
@@ -81,11 +81,11 @@ def test_budgets_and_circuit_breakers_are_inherited_key_by_key_and_nothing_count
         "models: {v/m: {circuit_breaker: {failures: 2, longest_cooldown: 1m}}}\n"
     )
     own = effective(table.config, "v", "v/m", "default")
-    assert own.retries.budget == BudgetSettings(share=0, per_second=None, least=3)
-    assert own.circuit_breaker == CircuitBreakerSettings(2, 2.0, 60.0)
+    assert own.retries.budget == RetryBudgetSection(share=0, per_second=None, least=3)
+    assert own.circuit_breaker == CircuitBreakerSection(failures=2, cooldown=2.0, longest_cooldown=60.0)
     assert own.origins["retries.budget.share"] == ("vendors", "v", "retries", "budget", "share")
     assert own.origins["circuit_breaker.cooldown"] == ("vendors", "v", "circuit_breaker", "cooldown")
-    assert effective(SILENT, "v", "v/m", "default").circuit_breaker == CircuitBreakerSettings()
+    assert effective(SILENT, "v", "v/m", "default").circuit_breaker == CircuitBreakerSection()
 
 
 def test_requests_at_once_are_bounded_by_the_deepest_level() -> None:
@@ -114,12 +114,14 @@ def test_the_keep_alives_of_streams_are_off_where_the_deepest_level_says_so() ->
     asked = (("v", "v/m", "default"), ("v", "v/n", "default"), ("w", "w/m", "default"))
     found = [effective(table.config, *names).timeouts for names in asked]
     assert [(each.keep_alive, each.keep_alive_json) for each in found] == [("off", False), (0.5, True), (5.0, False)]
-    assert TimeoutSettings().keep_alive == 20.0
+    assert unwritten(TimeoutsSection).keep_alive == 20.0
 
 
 def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     one = effective(CONFIG, "v", "v/m", "one")
-    assert one.timeouts == TimeoutSettings(connect=3.0, first_event=60.0, idle=10.0, total=20.0, answer=30.0)
+    written = {"connect": 3.0, "first_event": 60.0, "idle": 10.0, "total": 20.0, "answer": 30.0}
+    assert one.timeouts == unwritten(TimeoutsSection).model_copy(update=written)
+    assert one.timeouts.model_fields_set == set(written)
     assert (one.stream_upstream, effective(CONFIG, "v", "v/m", "two").stream_upstream) == ("off", "auto")
     assert (one.base_url, one.context_window, one.max_output_tokens) == ("https://one.example", 1000, None)
     assert (one.profile, one.api_version, one.upstream_model, one.weight) == ("vllm", "2024-10-21", "big", 5)
@@ -128,7 +130,7 @@ def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
 
 
 @looped(
-    ("vendor", "model", "deployment", "on_unsupported", "context_behavior"),
+    ("vendor", "model", "deployment", "on_unsupported", "behavior"),
     [
         ("v", "v/m", "one", "error", "truncate"),
         ("v", "v/m", "two", "drop", "error"),
@@ -137,15 +139,15 @@ def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     ],
 )
 def test_each_level_may_say_what_becomes_of_what_does_not_fit(
-    vendor: str, model: str, deployment: str, on_unsupported: str, context_behavior: str
+    vendor: str, model: str, deployment: str, on_unsupported: str, behavior: str
 ) -> None:
     found = effective(CONFIG, vendor, model, deployment)
-    assert (found.on_unsupported, found.context_behavior) == (on_unsupported, context_behavior)
+    assert (found.on_unsupported, found.context_length_exceeded_behavior) == (on_unsupported, behavior)
 
 
 def test_by_default_the_request_is_refused_and_the_window_left_to_the_surface() -> None:
     found = effective(SILENT, "v", "v/m", "default")
-    assert (found.on_unsupported, found.context_behavior) == ("error", None)
+    assert (found.on_unsupported, found.context_length_exceeded_behavior) == ("error", None)
     assert not found.origins
 
 
@@ -202,10 +204,10 @@ models:
 """
     config = load(text).config
     one, two = (effective(config, "v", "v/m", name) for name in ("one", "two"))
-    assert (one.allow_fields, two.allow_fields, two.allow_headers) == ((), ("chat_template",), ("x-a",))
-    assert two.media == MediaSettings(frozenset({"data"}), allow_private=True)
+    assert (one.allow_fields, two.allow_fields, two.allow_headers) == ([], ["chat_template"], ["x-a"])
+    assert two.media == MediaSection(schemes=["data"], allow_private=True)
     assert two.origins["media.schemes"] == ("models", "v/m", "media", "schemes")
-    assert effective(CONFIG, "v", "v/x", "default").media == MediaSettings()
+    assert effective(CONFIG, "v", "v/x", "default").media == MediaSection()
 
 
 def test_settings_show_no_secret() -> None:

@@ -1,10 +1,20 @@
 """The sections of a table: optional keys, short forms, and what is never shown."""
 
+from collections.abc import Iterator
+
 import pytest
+import yaml
 from pydantic import ValidationError
 
-from config.table.table_schema import GatewayConfig
+from config.generate_readme import README
+from config.sections.media_section import MediaSection
+from config.sections.section import Section, built_in, settings_of
+from config.table.table_schema import DeploymentSettings, GatewayConfig, ModelSettings, TimeoutsSection
+from providers.target import DEFAULT_SCHEMES
 from tests.config.tables import load
+from tests.support.looped import looped
+
+GUIDE = README.read_text(encoding="utf-8")
 
 
 def test_what_is_not_written_has_the_documented_defaults() -> None:
@@ -36,3 +46,46 @@ def test_a_vendor_a_model_and_a_deployment_may_say_nothing() -> None:
     table = "version: 1\ndefaults:\nvendors: {v: }\nmodels:\n  v/m:\n  v/n:\n    deployments:\n      a:\n"
     assert load(table).config == load(table.replace(":\n  v/n", ": {}\n  v/n").replace(": }", ": {}}")).config
     assert set(load(table).config.models) == {"v/m", "v/n"}
+
+
+def below(section: type[Section], key: str = "") -> Iterator[tuple[str, type[Section], str]]:
+    """Yields each field of a section and of those in it: its key, its section, and its name there."""
+    for name, field in section.model_fields.items():
+        if isinstance(field.default, Section):
+            yield from below(type(field.default), f"{key}{name}.")
+        else:
+            yield key + name, section, name
+
+
+def test_all_that_a_deployment_may_inherit_is_declared_as_a_setting() -> None:
+    declared = {key for key, section, name in below(ModelSettings) if name in settings_of(section)}
+    assert declared == {key for key, _, _ in below(ModelSettings)}
+
+
+@looped("keys", ["connect", "first_event", "answer", "idle", "total", "keep_alive", "progress`, `stream"])
+def test_the_guide_gives_the_timeouts_that_are_built_in(keys: str) -> None:
+    line = next(line for line in GUIDE.splitlines() if line.startswith(f"| `{keys}` | "))
+    shown = line.rpartition(" | ")[2].removesuffix(" |").split(", or ")[0]
+    declared = settings_of(TimeoutsSection)
+    assert shown == ", ".join(str(declared[key].built_in) for key in keys.split("`, `"))
+
+
+def flat(mapping: dict[str, object], above: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in mapping.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def test_the_guide_s_example_writes_the_built_in_values_of_failover() -> None:
+    (block,) = [block for block in GUIDE.split("```yaml\n")[1:] if "circuit_breaker: {" in block.partition("```")[0]]
+    written = yaml.safe_load(block.partition("```")[0])["defaults"]
+    known = {key: settings_of(section)[name].built_in for key, section, name in below(DeploymentSettings)}
+    written["circuit_breaker"].pop("longest_cooldown")  # the example shows a longer one
+    given = [(key, value) for key, value in flat(written) if known[key] != value]
+    assert not given
+
+
+def test_both_halves_let_the_same_schemes_of_media_pass() -> None:
+    assert frozenset(built_in(MediaSection, "schemes", list)) == DEFAULT_SCHEMES

@@ -1,11 +1,21 @@
 """One deployment's settings and its vendor's row, joined, or every reason why not, at its place."""
 
-from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
+import typing
+from dataclasses import dataclass
+from types import NoneType, UnionType
+
+from config.generate_readme import reference
+from config.sections.media_section import MediaSection
+from config.sections.section import Section, setting, settings_of, unwritten
+from config.sections.value_types import Timeout
+from config.table import table_schema
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, Settings, effective
+from config.table.table_json_schema import json_schema
 from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Media, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
-from proxy.routing.build_target import make_target
+from proxy.routing.build_target import make_target, with_settings
 from tests.proxy.kit.tables import loaded
 from tests.support.looped import looped
 
@@ -33,7 +43,7 @@ def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     assert found.timeouts == Timeouts(5.0, 60.0, 120.0, 600.0, 600.0, 3600.0, keep_alive=20.0)
     assert found.stream_upstream == "off"
     assert (found.weight, found.allow_private, found.completions) == (1, False, None)
-    assert (found.on_unsupported, found.context_behavior, found.price) == ("error", None, None)
+    assert (found.on_unsupported, found.context_length_exceeded_behavior, found.price) == ("error", None, None)
 
 
 EVERYTHING = """
@@ -75,7 +85,7 @@ def test_every_setting_reaches_the_target() -> None:
     assert found.allow_private
     assert found.concurrent == 12
     assert found.input_type == "search_document"
-    assert (found.on_unsupported, found.context_behavior) == ("drop", "truncate")
+    assert (found.on_unsupported, found.context_length_exceeded_behavior) == ("drop", "truncate")
     assert found.price == Price(0.15, 0.6, 0.075)
     assert found.retries == Retries(2, "strict", 1, RetryBudget(0.3, 2, 7))
     assert found.circuit_breaker == CircuitBreaker(4, 3.0, 60.0)
@@ -199,3 +209,63 @@ def test_every_profile_can_be_used(name: str) -> None:
     found = target(f"vendors: {{v: {{{settings}}}}}\nmodels: {{v/m: {{}}}}")
     assert "{" not in found.base_url
     assert found.profile is profile
+
+
+class DeploymentSettings(table_schema.DeploymentSettings):
+    """The settings of deployments, and one more."""
+
+    siesta: Timeout = setting("How long it rests.", "7s")
+
+
+class Table(table_schema.GatewayConfig):
+    """A table with that setting."""
+
+    defaults: DeploymentSettings = DeploymentSettings()
+
+
+@dataclass
+class Resting:
+    siesta: float
+    concurrent: int | None = None
+
+
+def test_a_declared_setting_is_in_the_target_the_schema_and_the_reference() -> None:
+    levels = Inheritance([(("vendors", "v"), DeploymentSettings(siesta=3.0)), (("defaults",), DeploymentSettings())])
+    assert with_settings(Resting, levels.resolve(unwritten(DeploymentSettings)), concurrent=1) == Resting(3.0, 1)
+    assert levels.origins == {"siesta": ("vendors", "v", "siesta")}
+    assert with_settings(Resting, Inheritance([]).resolve(unwritten(DeploymentSettings))) == Resting(7.0)
+    schema = json_schema(Table)
+    described = schema["$defs"]["DeploymentSettings"]["properties"]["siesta"]
+    assert (described["title"], described["description"]) == ("duration", "How long it rests. Built in: 7s.")
+    assert "| `siesta` | duration |  | How long it rests. Built in: 7s. |" in reference(schema)
+
+
+WORKED_OUT = frozenset(
+    {
+        *("base_url", "keep_alive", "price", "schemes"),  # of another type, or with more than the setting
+        *("api_key", "credentials", "headers", "url_params", "ca_file", "media", "allow_fields", "allow_headers"),
+        *("cache", "affinity", "hedge"),  # of names, not of deployments
+    }
+)
+SECTIONS = {"timeouts": Timeouts, "retries": Retries, "budget": RetryBudget, "circuit_breaker": CircuitBreaker}
+
+
+def lacking(section: type[Section], part: type) -> list[str]:
+    """The settings of a section for which a part of a target has no field of the same name and type."""
+    had = typing.get_type_hints(part, localns={"Dialect": object})
+    wanted = typing.get_type_hints(section)
+    names = [name for name in settings_of(section) if name not in WORKED_OUT]
+    below = {name: section.model_fields[name].default for name in names if name in SECTIONS}
+    found = [each for name, value in below.items() for each in lacking(type(value), SECTIONS[name])]
+    return found + [name for name in names if name not in below and kinds(wanted[name]) != kinds(had.get(name))]
+
+
+def kinds(hint: object) -> set[object]:
+    """The types of a hint but for None."""
+    union = typing.get_origin(hint) in (typing.Union, UnionType)
+    return {kind for kind in (typing.get_args(hint) if union else (hint,)) if kind is not NoneType}
+
+
+def test_the_target_has_a_field_for_each_setting_that_is_not_worked_out() -> None:
+    assert not lacking(Settings, Target)
+    assert not lacking(MediaSection, Media)

@@ -80,13 +80,13 @@ def test_a_key_ends_when_the_table_says_and_has_the_name_that_it_gives() -> None
 
 def test_a_team_has_its_own_word_on_what_its_requests_may_hold() -> None:
     strict = TABLE.teams["strict"]
-    assert (strict.on_unsupported, strict.context_behavior) == ("error", "truncate")
+    assert (strict.on_unsupported, strict.context_length_exceeded_behavior) == ("error", "truncate")
     assert (strict.extra_params, strict.extra_headers) == (False, False)
 
 
 @pytest.mark.parametrize("team", [TABLE.teams["search"], ANYONE])
 def test_a_team_that_is_told_nothing_has_the_deployment_s_word_and_all_freedom(team: Team) -> None:
-    assert (team.on_unsupported, team.context_behavior) == (None, None)
+    assert (team.on_unsupported, team.context_length_exceeded_behavior) == (None, None)
     assert (team.extra_params, team.extra_headers) == (True, True)
 
 

@@ -1,0 +1,22 @@
+"""Durations, sizes and shares as the configuration writes them."""
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as a table writes it: whole days as `1d` and hours as `1h`, else seconds as `600s`."""
+    for unit, length in (("d", 86400), ("h", 3600)):
+        if seconds and seconds % length == 0:
+            return f"{seconds / length:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def size(number: int) -> str:
+    """Return bytes as a table writes them, in the largest unit of which they are a whole number: `32MiB`."""
+    for unit, length in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if number and number % length == 0:
+            return f"{number // length}{unit}"
+    return f"{number} bytes"
+
+
+def share(number: float) -> str:
+    """Return a share of 1 as the configuration writes it: `3%`."""
+    return f"{100 * number:.6g}%"
