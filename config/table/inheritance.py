@@ -93,7 +93,7 @@ def _merged(values: Sequence[tuple[Path, Mapping[str, object]]], origins: dict[s
         for name, value in entries.items():
             found[name.lower()] = (name, value)
             origins[f"{key}.{name}"] = (*path, name)
-    return dict(found.values())
+    return MappingProxyType(dict(found.values()))
 
 
 def _deepest(levels: _Levels, name: str, declared: Declaration) -> tuple[Path, object] | None:
