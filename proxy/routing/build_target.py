@@ -1,7 +1,9 @@
 """Builds the target of a deployment from its settings and its vendor's profile."""
 
-from dataclasses import dataclass, field, fields
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path as FilePath
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -43,10 +45,11 @@ def make_target(
     if report.problems:
         return tuple(report.problems)
     pricing = compile_pricing(settings, profile, base_url, model, prices)
-    timeouts, retries = settings.timeouts, settings.retries
-    return with_settings(
+    timeouts, written = settings.timeouts, frozenset(settings.timeouts.model_fields_set)
+    keep_alive = None if timeouts.keep_alive == "off" else timeouts.keep_alive
+    budget = with_settings(partial(RetryBudget), settings.retries.budget)
+    target = partial(
         Target,
-        settings,
         vendor=vendor,
         model=model,
         deployment=deployment,
@@ -55,14 +58,9 @@ def make_target(
         dialect=DIALECTS[profile.dialect],
         base_url=base_url,
         credential=credential,
-        timeouts=with_settings(
-            Timeouts,
-            timeouts,
-            written=frozenset(timeouts.model_fields_set),
-            keep_alive=None if timeouts.keep_alive == "off" else timeouts.keep_alive,
-        ),
-        retries=with_settings(Retries, retries, budget=with_settings(RetryBudget, retries.budget)),
-        circuit_breaker=with_settings(CircuitBreaker, settings.circuit_breaker),
+        timeouts=with_settings(partial(Timeouts, written=written, keep_alive=keep_alive), timeouts),
+        retries=with_settings(partial(Retries, budget=budget), settings.retries),
+        circuit_breaker=with_settings(partial(CircuitBreaker), settings.circuit_breaker),
         context_window=settings.context_window or pricing.window,
         table_key=key,
         authorities=report.authorities("ca_file"),
@@ -71,18 +69,19 @@ def make_target(
         base_model=pricing.base_model,
         list_price=pricing.list_price,
     )
+    return with_settings(target, settings)
 
 
-def with_settings(kind: type[_T], settings: Section, **given: object) -> _T:
-    """Make a target, or a part of one, of the settings that its fields are named after and of the fields given."""
-    part: type = kind
-    shared = {name: getattr(settings, name) for name in _shared(part, type(settings)) if name not in given}
-    return kind(**shared, **given)
+def with_settings(part: partial[_T], settings: Section) -> _T:
+    """Make a target, or a part of one, with the settings that its fields are named after unless they are given."""
+    shared = _shared(part.func, type(settings))
+    return part(**{name: getattr(settings, name) for name in shared if name not in part.keywords})
 
 
 @cache
-def _shared(kind: type, section: type[Section]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.init and each.name in section.model_fields)
+def _shared(kind: Callable[..., object], section: type[Section]) -> tuple[str, ...]:
+    """Return the names that the fields of a dataclass and the settings of a section have in common."""
+    return tuple(name for name in signature(kind).parameters if name in section.model_fields)
 
 
 def _permits(settings: Settings, report: "_Report") -> Permits:
@@ -96,7 +95,7 @@ def _permits(settings: Settings, report: "_Report") -> Permits:
     return Permits(
         frozenset(names),
         tuple(name.lower() for name in headers),
-        with_settings(Media, settings.media, schemes=None if schemes is None else frozenset(schemes)),
+        with_settings(partial(Media, schemes=None if schemes is None else frozenset(schemes)), settings.media),
         reach,
     )
 

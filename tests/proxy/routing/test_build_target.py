@@ -2,6 +2,7 @@
 
 import typing
 from dataclasses import dataclass
+from functools import partial
 from types import NoneType, UnionType
 
 from config.generate_readme import reference
@@ -231,9 +232,11 @@ class Resting:
 
 def test_a_declared_setting_is_in_the_target_the_schema_and_the_reference() -> None:
     levels = Inheritance([(("vendors", "v"), DeploymentSettings(siesta=3.0)), (("defaults",), DeploymentSettings())])
-    assert with_settings(Resting, levels.resolve(unwritten(DeploymentSettings)), concurrent=1) == Resting(3.0, 1)
+    assert with_settings(partial(Resting, concurrent=1), levels.resolve(unwritten(DeploymentSettings))) == Resting(
+        3.0, 1
+    )
     assert levels.origins == {"siesta": ("vendors", "v", "siesta")}
-    assert with_settings(Resting, Inheritance([]).resolve(unwritten(DeploymentSettings))) == Resting(7.0)
+    assert with_settings(partial(Resting), Inheritance([]).resolve(unwritten(DeploymentSettings))) == Resting(7.0)
     schema = json_schema(Table)
     described = schema["$defs"]["DeploymentSettings"]["properties"]["siesta"]
     assert (described["title"], described["description"]) == ("duration", "How long it rests. Built in: 7s.")
