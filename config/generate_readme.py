@@ -9,11 +9,9 @@ from config.sections.limits_section import LimitsSection
 from config.sections.price_section import RatesSection
 from config.table.table_json_schema import json_schema
 from config.table.table_schema import DeploymentSettings
-from config.units import duration, share, size
+from config.units import AS_WRITTEN
 
 README: Final = Path(__file__).parent / "README.md"
-_AS_WRITTEN: Final = {"duration": duration, "size": size, "share": share}
-"""How defaults of settings with a unit are told, by the title of their type."""
 
 BEGIN: Final = "<!-- keys: written by `python -m config.generate_readme` -->"
 END: Final = "<!-- end of keys -->"
@@ -130,7 +128,7 @@ def _default(value: JsonSchemaValue) -> str:
     default = value.get("default")
     if default in (None, [], {}):
         return ""
-    if (written := _AS_WRITTEN.get(value.get("title", ""))) is not None and not isinstance(default, str):
+    if (written := AS_WRITTEN.get(value.get("title", ""))) is not None and not isinstance(default, str):
         return f"`{written(default)}`"
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 

@@ -1,5 +1,8 @@
 """Durations, sizes and shares as the configuration writes them."""
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 
 def duration(seconds: float) -> str:
     """Return a duration as a table writes it: whole days as `1d` and hours as `1h`, else seconds as `600s`."""
@@ -20,3 +23,11 @@ def size(number: int) -> str:
 def share(number: float) -> str:
     """Return a share of 1 as the configuration writes it: `3%`."""
     return f"{100 * number:.6g}%"
+
+
+AS_WRITTEN: Final[Mapping[str, Callable[[float], str]]] = {
+    "duration": duration,
+    "size": lambda number: size(int(number)),
+    "share": share,
+}
+"""How a number is written, by the title of its type in the schema."""

@@ -2,7 +2,7 @@
 
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Final, Union
@@ -20,7 +20,7 @@ from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import DURATION_PATTERN, Referable
 from config.table.table_schema import GatewayConfig, VendorSection
-from config.units import duration, size
+from config.units import AS_WRITTEN
 
 _WANTED: Final = {
     "string_type": "text",
@@ -39,13 +39,6 @@ _BOUNDS: Final = {
 }
 _NO_SPACE: Final = "a space is missing after the colon of {}"
 _GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
-_AS_WRITTEN: Final[Mapping[str, Callable[[float], str]]] = {
-    "duration": duration,
-    "size": lambda number: size(int(number)),
-    "share": lambda part: f"{part:.0%}",
-}
-"""How a bound is told of settings with a unit, by the title of their type: as the table would say it."""
-
 _SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
@@ -213,7 +206,7 @@ def _as_written(path: Path, number: float) -> str:
     known = section.model_fields.get(str(path[-1])) if section else None
     titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
     plain = f"{number:.0f}" if number == int(number) else f"{number:g}"
-    return next((_AS_WRITTEN[title](number) for title in titles if title in _AS_WRITTEN), plain)
+    return next((AS_WRITTEN[title](number) for title in titles if title in AS_WRITTEN), plain)
 
 
 def _no_model_key(path: Path, root: Node) -> str | None:

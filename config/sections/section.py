@@ -53,13 +53,12 @@ class Declaration:
 def setting(
     description: str, built_in: object = None, *, default: object = None, resolved: bool = True, instead_of: str = ""
 ) -> Any:  # noqa: ANN401 -- it stands for a value of any type, as pydantic's `Field` does
-    """Declare a setting: a field that each level of the table may write, from the deployment up to the `defaults`.
+    """Declare a setting: a field that each level may write, from the deployment up to the `defaults`.
 
     The deepest level that writes the setting decides: of a section (`default` is one) key by key, of a mapping
     (`default` is one) entry by entry, otherwise as a whole. Empty text stands for no value. `built_in` is the value if
-    no level writes one, in the form that the operator would write. If `resolved` is False, code beyond the table
-    applies the built-in value, which depends on more than the deployment. A level that writes the setting
-    `instead_of` another does not inherit the other.
+    no level writes one, in the form that the operator would write. If `resolved` is False, other code applies it, since
+    it depends on more than the deployment. A level with a setting `instead_of` another does not inherit the other.
     """
     if built_in is not None:
         words = f"[{', '.join(built_in)}]" if isinstance(built_in, list) else str(built_in)
