@@ -124,10 +124,7 @@ MECHANISMS: Sequence[Mechanism] = (
         "refusal before parsing",
         ("proxy/overload/refuse_before_parsing.py", "proxy/overload/refusing_connection.py"),
         ("_protocol", "_paused", "_keepalive_timeout", "_next_keepalive_close_time", "_loop", "_kwargs"),
-        (
-            ("proxy.overload.refusing_connection:EarlyRefusingConnection.data_received", "deleted"),
-            ("proxy.overload.refusing_connection:claim_admission", "nothing"),
-        ),
+        (("proxy.overload.refusing_connection:EarlyRefusingConnection.data_received", "deleted"),),
         stays="it saves where requests are refused, which `python -m tests.bench.overload` measures",
     ),
     Mechanism(
