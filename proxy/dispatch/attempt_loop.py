@@ -129,8 +129,7 @@ async def first_success(
     """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
     GatewayError where no target can be called."""
     now, tenant = context.now(), planned.team.tenant
-    budget = context.teams.of(tenant).retry_budget(planned.plan.label, now)
-    budget.requests += 1
+    budget = context.teams.count_request(tenant, planned.plan.label, now)
     candidates = Candidates(context.breakers, tenant, prepare)
     placed = planned.record.placed
     first = candidates.first(planned.plan, now, None if placed is None else placed.number)

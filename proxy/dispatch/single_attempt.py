@@ -104,10 +104,9 @@ class Dispatcher:
     def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
         does."""
-        # As `_preparing`, without its call.
-        prepare = partial(
-            prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy
-        )
+        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
+        asked = planned.request, planned.team, planned.record, planned.heavy
+        prepare = partial(prepared_off_loop, self.off_loop, *asked)
         return first_success(self._context, planned, prepare, self._wholes, self._hedged_wholes)
 
     def answer(
@@ -122,8 +121,9 @@ class Dispatcher:
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> "OpenedAttempt[CallPlan, Stream]":
         """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
         Raises as `opened` does."""
-        streams = self._streams
-        return OpenedAttempt(self._context, planned, self._preparing(planned), streams, self._hedged_streams)
+        asked = planned.request, planned.team, planned.record, planned.heavy
+        prepare = partial(prepared_off_loop, self.off_loop, *asked)
+        return OpenedAttempt(self._context, planned, prepare, self._streams, self._hedged_streams)
 
     def opened(
         self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
@@ -134,10 +134,6 @@ class Dispatcher:
         What fails within the block has been committed, so no attempt follows.
         """
         return OpenedAttempt(self._context, planned, prepare, OpenedAttempts(self.reports, begin))
-
-    def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
-        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
-        return partial(prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy)
 
 
 class WholeAttempts(Generic[P, T]):

@@ -37,6 +37,12 @@ class TeamStates:
             state = self._states[tenant] = TeamState()
         return state
 
+    def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
+        """Count a request of a team for a name, and return the retry budget that it belongs to."""
+        budget = self.of(tenant).retry_budget(name, now)
+        budget.requests += 1
+        return budget
+
     def keep(self, tenants: Set[str], names: Set[str]) -> None:
         """Forget the teams and names that a new table does not have."""
         self._states = {tenant: state for tenant, state in self._states.items() if tenant in tenants}

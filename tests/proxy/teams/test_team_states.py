@@ -26,6 +26,15 @@ def test_a_name_that_a_new_table_has_keeps_its_retry_budget_and_one_that_comes_b
     assert [spent(teams, "", name) for name in ("a", "b")] == [10, 0]
 
 
+def test_requests_fill_the_retry_budget_of_their_name() -> None:
+    teams = TeamStates()
+    assert spent(teams, "a", "n") == 10
+    for _ in range(round(1 / RULES.per_request)):
+        budget = teams.count_request("a", "n", 0.0)
+    assert budget.spend(RULES, 0.0)
+    assert (spent(teams, "a", "n"), spent(teams, "a", "m")) == (0, 10)
+
+
 def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
     teams = TeamStates()
     budget = teams.of("").retry_budget("gone", 0.0)
