@@ -206,7 +206,7 @@ class ClientCall:
         call's team says so. Only for text: no other task can be done by the model of a chat, and none has turns."""
         record, name = self.record, request.model
         planned = self._planned(self.team, name, request, load)
-        instead = limits.route(self.key, self.snapshot)
+        instead = limits.route(self.key, self.snapshot) if limits.routed else None
         if instead is not None and instead[0] != name:
             record.routed, team = instead
             # As behind a route of the table, the answer names the model that served.

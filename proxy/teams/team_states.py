@@ -39,7 +39,8 @@ class TeamStates:
 
     def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
         """Count a request of a team for a name, and return the retry budget that it belongs to."""
-        budget = self.of(tenant).retry_budget(name, now)
+        state = self._states.get(tenant)
+        budget = (self.of(tenant) if state is None else state).retry_budget(name, now)
         budget.requests += 1
         return budget
 

@@ -97,7 +97,7 @@ MECHANISMS: Sequence[Mechanism] = (
             "proxy/listener/plain_head.py",
             _OF_PLAIN,
             "proxy/listener/client_request.py:ReceivedBody",
-            f"{_OF_EAGER}._receive",
+            f"{_OF_EAGER}._receive_part",
             f"{_OF_EAGER}._collect",
             f"{_OF_EAGER}._leave_to_parser",
             f"{_OF_EAGER}._stop_collecting",

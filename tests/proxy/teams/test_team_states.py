@@ -29,9 +29,8 @@ def test_a_name_that_a_new_table_has_keeps_its_retry_budget_and_one_that_comes_b
 def test_requests_fill_the_retry_budget_of_their_name() -> None:
     teams = TeamStates()
     assert spent(teams, "a", "n") == 10
-    for _ in range(round(1 / RULES.per_request)):
-        budget = teams.count_request("a", "n", 0.0)
-    assert budget.spend(RULES, 0.0)
+    budgets = [teams.count_request("a", "n", 0.0) for _ in range(round(1 / RULES.per_request))]
+    assert budgets[0].spend(RULES, 0.0)
     assert (spent(teams, "a", "n"), spent(teams, "a", "m")) == (0, 10)
 
 
