@@ -33,7 +33,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.team_states import TeamStates
+from proxy.teams.retry_budget import RetryBudgets
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.upstream.call_vendor import SingleStream, UpstreamCaller
@@ -69,14 +69,14 @@ class Dispatcher:
         self.deployments = Deployments(rules.health, rules.queue, self.draw)
         self.load = LiveLoad(self.deployments.breakers, self.draw)
         self.metrics = metrics
-        self.teams = TeamStates()
+        self.retry_budgets = RetryBudgets()
         self.last_failures = LastFailures(time.time)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
         self.calls = CallSender(http, off_loop.threads)
         self._caller = UpstreamCaller(self.calls, off_loop)
         self._context = RetryContext(
-            *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
+            *(self.now, self.draw, self.deployments.breakers, self.retry_budgets, rules.retries, metrics, off_loop)
         )
         self.guard = ObserverGuard(metrics.observer_failed, self.now)
         self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
@@ -97,7 +97,7 @@ class Dispatcher:
         self.last_failures.keep(target.label for target in snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
         names.update(*(team.routes for team in snapshot.teams.values()))
-        self.teams.keep({"", *snapshot.teams}, names)
+        self.retry_budgets.keep({"", *snapshot.teams}, names)
         self.hedges.states.keep(names, {"", *snapshot.teams})
         self.load.keep(names)
 
