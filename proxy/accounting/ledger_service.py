@@ -93,6 +93,8 @@ class LedgerService:
         self._user_totals = UserTotals[Period]()
         self.users = UserSums(self._read_users, clock)
         self.unknown: Callable[[int], Sequence[str]] = lambda most: ()
+        # Appends the requests that have ended and are not reported yet: what they used is settled already.
+        self.report_ended: Callable[[], None] = lambda: None
         self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
@@ -122,6 +124,7 @@ class LedgerService:
         clock is the one that they are read by."""
         notes, tick = self._book.notes, int(self._clock() * TICKS)
         if tick != self._tick:
+            self.report_ended()
             self._ticks.append((notes.mark, self._journal.sequence))
             notes.mark += 1
             self._tick = tick
@@ -130,6 +133,7 @@ class LedgerService:
     def _marks_of(self, loaded: int) -> tuple[int, int]:
         """Return the last tick whose rows are all among the first `loaded` ones of this process, and the last of which
         any is."""
+        self.report_ended()
         if loaded >= self._journal.sequence:
             self._ticks.clear()
             self._mark, self._covered = self._book.notes.mark, loaded

@@ -29,7 +29,7 @@ SILENCE: Final = 60.0
 """Seconds without a report after which it is taken for stuck, and killed."""
 
 SLACK: Final = 3.0
-"""Seconds that it has to end beyond those that it may still load, and to end once it has said so."""
+"""Seconds that it has to end beyond those that it may still load, or once it reports no more though nobody ended it."""
 
 LOOK_EVERY: Final = 1.0
 
@@ -108,8 +108,10 @@ class LoaderProcess:
                 beside.start(self._end_in_time(child))
                 child.writer.write(self._order)
                 await self._follow(child.reader)
+                # At the end of the gateway `_end_in_time` limits this: it has loaded all, but it is nice, and beside
+                # busy neighbours its interpreter takes seconds to end.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(SLACK):
+                    async with asyncio.timeout(None if self._ending.is_set() else SLACK):
                         await child.process.wait()
         finally:
             child.writer.close()

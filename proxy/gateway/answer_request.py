@@ -251,9 +251,8 @@ async def end_broken(
 
 
 async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
-    """Write the body of a response whose head has been sent."""
+    """Write the body of a response whose head has been sent. It takes time: see `ClientCalls.unsettled`."""
     record, shared = call.record, call.shared
-    shared.end_held(record)
     if record.content is not None:
         record.content.answer = body
     before = shared.now()

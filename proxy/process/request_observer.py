@@ -42,6 +42,7 @@ class RequestObserver:
 
     `soon` calls `report` once the current event loop iteration has ended, after it has been given the first request of
     it. The code of all observers is used for several requests in a row then, which takes 6 % off the CPU of a request.
+    The ledger has them reported before that if it counts its rows.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class RequestObserver:
         self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
         self._malformed_line = MALFORMED_LINES[log.form]
         own = (Observer("metrics", metrics.observe), Observer("log", self._write_line))
-        first = () if ledger is None else (Observer("ledger", lambda record, cost: ledger.append(record)),)
-        self._observers: tuple[Observer, ...] = (*first, *own)
+        self._observers: tuple[Observer, ...] = own
+        if ledger is not None:
+            self._observers = Observer("ledger", lambda record, cost: ledger.append(record)), *own
+            ledger.report_ended = self.report
 
     def add(self, name: FinishedObserver, observe: Observe) -> None:
         """Report each finished request to one more observer."""

@@ -3,16 +3,17 @@
 import asyncio
 import json
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.cpu import cpu_seconds
 from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.whole_gateway import port_of
 from tests.security.costly_requests import ANSWERS, COSTLY_REQUESTS, TABLE, CostlyRequest
 from tests.support import openai_wire
-from tests.support.gateway import ROOT, running_gateway
+from tests.support.gateway import ROOT, RunningGateway, running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
@@ -27,15 +28,23 @@ AFTER = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """The light client's view: milliseconds of each answer, and statuses."""
+    """The light client's view: milliseconds of each answer, those of CPU time that the gateway took meanwhile, and
+    statuses."""
 
     took: Sequence[float]
+    worked: Sequence[float]
     statuses: Sequence[int]
 
     @property
     def worst(self) -> float:
         """Milliseconds of the slowest answer."""
         return max(self.took)
+
+    @property
+    def stalled(self) -> float:
+        """Milliseconds for which the gateway's work held up an answer at most: what else the machine does makes answers
+        slower, and no work."""
+        return max(map(min, self.took, self.worked))
 
     @property
     def hurt(self) -> int:
@@ -45,11 +54,12 @@ class Felt:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One costly request: its status, 0 without an answer, its seconds, and what a light client felt meanwhile."""
+    """One costly request: its status, 0 without an answer, the seconds of CPU time that the gateway took for it, and
+    what a light client felt meanwhile."""
 
     name: str
     status: int
-    seconds: float
+    cpu: float
     felt: Felt
 
 
@@ -78,30 +88,31 @@ async def hostile_run(folder: Path) -> HostileRun:
     async with FakeVendor(_vendor) as vendor:
         table = TABLE.replace("VENDOR", str(vendor.port))
         async with running_gateway(table, folder) as gateway:
-            port = int(gateway.url.rpartition(":")[2])
-            idle = await _alone(port)
+            port = port_of(gateway.url)
+            idle = await _alone(gateway)
             for _ in range(3):
                 await _sent(port, COSTLY_REQUESTS["06 unique items"])  # what a first check loads is no leak
             before = _resident(gateway.process.pid)
-            attacks = [await _attack(port, name, each) for name, each in COSTLY_REQUESTS.items() for _ in range(2)]
+            attacks = [await _attack(gateway, name, each) for name, each in COSTLY_REQUESTS.items() for _ in range(2)]
             alive = gateway.process.poll() is None
             kept = _resident(gateway.process.pid) - before
     return HostileRun(idle, attacks, kept, alive)
 
 
-async def _alone(port: int) -> Felt:
-    async with _light_client(port) as felt:
+async def _alone(gateway: RunningGateway) -> Felt:
+    async with _light_client(gateway) as felt:
         await asyncio.sleep(IDLE)
     return felt[0]
 
 
-async def _attack(port: int, name: str, each: CostlyRequest) -> Attack:
-    async with _light_client(port) as felt:
-        began = time.perf_counter()
-        status = await _sent(port, each)
-        seconds = time.perf_counter() - began
+async def _attack(gateway: RunningGateway, name: str, each: CostlyRequest) -> Attack:
+    pid = gateway.process.pid
+    async with _light_client(gateway) as felt:
+        before = cpu_seconds(pid)
+        status = await _sent(port_of(gateway.url), each)
+        cpu = cpu_seconds(pid) - before
         await asyncio.sleep(AFTER)
-    return Attack(name, status, seconds, felt[0])
+    return Attack(name, status, cpu, felt[0])
 
 
 async def _sent(port: int, each: CostlyRequest) -> int:
@@ -115,9 +126,9 @@ async def _sent(port: int, each: CostlyRequest) -> int:
 
 
 @asynccontextmanager
-async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
+async def _light_client(gateway: RunningGateway) -> AsyncIterator[list[Felt]]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.security.light_client", str(port)),
+        *(sys.executable, "-m", "tests.security.light_client", str(port_of(gateway.url)), str(gateway.process.pid)),
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -134,7 +145,7 @@ async def _light_client(port: int) -> AsyncIterator[list[Felt]]:
         line = await process.stdout.readline()
         await process.wait()
     said = json.loads(line)
-    felt.append(Felt(said["took"], said["statuses"]))
+    felt.append(Felt(said["took"], said["worked"], said["statuses"]))
 
 
 def _vendor(received: Received) -> Script:

@@ -1,8 +1,9 @@
-"""A client that sends a light request every few milliseconds and notes how long each takes: what others feel of an
-attack. Run as a process of its own, so that the attacker's work in the test's process does not slow it down.
+"""A client that sends a light request every few milliseconds and notes how long each takes, and how much CPU time the
+gateway took meanwhile: what others feel of an attack. Run as a process of its own, so that the attacker's work in the
+test's process does not slow it down.
 
-`python -m tests.security.light_client PORT` prints a line `begun`, and when standard input ends the milliseconds and
-statuses as JSON.
+`python -m tests.security.light_client PORT PID` prints a line `begun`, and when standard input ends the milliseconds of
+both and the statuses as JSON.
 """
 
 import http.client
@@ -11,24 +12,29 @@ import select
 import sys
 import time
 
+from tests.bench.cpu import cpu_seconds
+
 PAUSE = 0.005
 BODY = json.dumps({"model": "mock/echo", "prompt": "hi", "max_tokens": 5}).encode()
 HEADERS = {"Content-Type": "application/json"}
 
 
 def main() -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=60)
+    port, pid = map(int, sys.argv[1:])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     took: list[float] = []
+    worked: list[float] = []
     statuses: list[int] = []
     print("begun", flush=True)
     while not select.select([sys.stdin], [], [], PAUSE)[0]:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), cpu_seconds(pid)
         connection.request("POST", "/v1/completions", BODY, HEADERS)
         answer = connection.getresponse()
         answer.read()
         took.append(1000 * (time.perf_counter() - began))
+        worked.append(1000 * (cpu_seconds(pid) - cpu))
         statuses.append(answer.status)
-    print(json.dumps({"took": took, "statuses": statuses}))
+    print(json.dumps({"took": took, "worked": worked, "statuses": statuses}))
 
 
 if __name__ == "__main__":

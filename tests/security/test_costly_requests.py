@@ -1,6 +1,6 @@
 """Requests that cost as much as one can, each beside a client with light ones, against a real gateway.
 
-The bounds here are for a machine that is busy with other tests; `make trust-full` measures against the real ones.
+Bounds are of the gateway's work, to which a busy machine adds little; `make trust-full` measures how long others wait.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ import pytest
 from tests.security.costly_requests import COSTLY_REQUESTS
 from tests.security.hostile_run import Attack, HostileRun, hostile_run
 
-WORST_STALL = 1500.0
-"""Milliseconds; each of these requests stalled everybody for 1.4 s to minutes, or ended the process."""
+WORST_STALL = 1000.0
+"""Milliseconds of work; each of these requests stalled everybody for 1.4 s to minutes, or ended the process."""
 
 MOST_KEPT = 64 * 2**20
 """Bytes; one of these requests left 395 MB. What the allocator keeps of its own differs by some MB from run to run."""
@@ -31,7 +31,7 @@ def harmless(made: HostileRun, number: str) -> list[Attack]:
     for attack in attacks:
         assert attack.status != 0, attack.name
         assert attack.felt.hurt == 0, attack.name
-        assert attack.felt.worst < WORST_STALL, attack.name
+        assert attack.felt.stalled < WORST_STALL, attack.name
     return attacks
 
 
@@ -57,7 +57,7 @@ def test_threat_03_large_automata_are_not_kept(made: HostileRun) -> None:
 
 @pytest.mark.timeout(300)
 def test_threat_04_patterns_are_read_in_time_linear_in_their_length(made: HostileRun) -> None:
-    assert all(attack.seconds < 2.0 for attack in harmless(made, "04"))
+    assert all(attack.cpu < 2.0 for attack in harmless(made, "04"))
 
 
 @pytest.mark.timeout(300)

@@ -82,9 +82,9 @@ async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: C
 async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Path, client: Client) -> None:
     text = table(BUDGET)
     async with started(text, tmp_path) as gateway:
-        # What has just been loaded may count twice for a moment, so that one or two may still pass.
+        # What has just been loaded may count twice for a moment, so that one or two may be refused too early.
         await client.load(gateway, 5, 200)
-        assert client.statuses[200] == pytest.approx(PASSES, abs=2)
+        assert PASSES - 2 <= client.statuses[200] <= PASSES
         await until(lambda: sqlite_rows(tmp_path / "ledger.db").spent[0] == client.statuses[200])
         gateway.process.kill()
         await ended(gateway)

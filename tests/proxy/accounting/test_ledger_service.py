@@ -4,13 +4,15 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from config.sections.log_section import LogSection
 from providers.completion import Usage
 from providers.pricing import Price
 from proxy.accounting import ledger_service as module
@@ -23,10 +25,14 @@ from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
+from proxy.limits.spending import SpendingCounter
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
+from proxy.process.request_observer import RequestObserver
 from proxy.request_outcomes import CacheUse
 from proxy.request_record import UNKNOWN_TEAM, Outcome, RequestRecord
+from proxy.telemetry.log_writer import LineWriter
+from proxy.telemetry.metrics import Metrics
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
@@ -40,6 +46,8 @@ TEAM = "team search"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READ_EVERY", 0.02)
+    # The loader is nice: beside busy neighbours its last steps take seconds.
+    monkeypatch.setattr(loader_process, "SLACK", 60.0)
 
 
 def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
@@ -265,7 +273,7 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
     async def used(loaded: int) -> int:
         """What counts when so many rows of this process are in the ledger."""
 
-        async def read(self: object, work: object) -> SpentNews[Period]:
+        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
             return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
@@ -275,6 +283,49 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
         return found
 
     assert [await used(loaded) for loaded in (170, 290, 300)] == [300_000] * 3
+
+
+async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_reported_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = table(tmp_path)
+    ledger, book = service(made)
+    now, waiting = 0.0, list[Callable[[], None]]()
+    monkeypatch.setattr(ledger, "_clock", lambda: now)
+    lines = LineWriter(BytesIO(), print)
+    observer = RequestObserver(Metrics(), lines, LogSection(), ledger, soon=waiting.append)
+
+    def end_one() -> SpendingCounter:
+        held = book.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
+        assert isinstance(held, Reservation)
+        ledger.settling()
+        held.settle(1, 1000)
+        observer.finished(spent(1))
+        (counter,) = held.meters.counters
+        assert isinstance(counter, SpendingCounter)
+        return counter
+
+    async def known(loaded: int) -> int:
+        """What this process knows to be spent, with what it tells others that no ledger holds, when so many of its rows
+        are in the ledger."""
+
+        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
+            sums = {TEAM: (loaded, loaded, 1000 * loaded)}
+            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
+
+        monkeypatch.setattr(ReaderTurns, "read", read)
+        await ledger._read_spent()
+        return 1000 * loaded + counter.own
+
+    counter = end_one()
+    assert await known(0) == 1000  # all rows that were written are in the ledger
+    end_one()
+    now += 1.0
+    end_one()  # another tick begins before what ended in the one before is reported
+    waiting.pop()()
+    # A tick counts as unloaded until all of its rows are loaded: rather too much than too little.
+    assert [await known(loaded) for loaded in (1, 2, 3)] == [4000, 3000, 3000]
+    lines.close()
 
 
 @pytest.mark.smoke

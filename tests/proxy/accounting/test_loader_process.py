@@ -18,6 +18,7 @@ from proxy.accounting.loader_process import LoaderProcess, loading, start_progra
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
+from proxy.ledger.loading import LAST
 from proxy.off_loop.child_process import Child
 from tests.proxy.accounting.kit import ledger_threads, sums
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -158,7 +159,7 @@ async def running(loader: LoaderProcess) -> AsyncIterator["asyncio.Task[None]"]:
 
 
 class Puppet:
-    """A process that loads nothing. It reports as a test tells it to, and ends only if it is killed."""
+    """A process that loads nothing. It reports as a test tells it to, and ends only if it is killed, or by `end`."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -174,14 +175,22 @@ class Puppet:
         assert self._there is not None
         self._there.sendall(orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE))
 
+    def close(self) -> None:
+        """Report no more."""
+        assert self._there is not None
+        self._there.close()
+
+    def end(self) -> None:
+        self.returncode = 0
+        self._ended.set()
+
     async def wait(self) -> int:
         await self._ended.wait()
         assert self.returncode is not None
         return self.returncode
 
     def kill(self) -> None:
-        assert self._there is not None
-        self._there.close()
+        self.close()
         self.returncode = -signal.SIGKILL
         self._ended.set()
 
@@ -207,6 +216,45 @@ async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(mo
         await until(lambda: state.loaded == 5 and state.trouble is None)
         task.cancel()
     assert [each.returncode for each in puppets] == [-signal.SIGKILL] * 2
+
+
+@in_virtual_time
+async def test_one_that_has_loaded_all_is_not_replaced_though_it_takes_most_of_its_time_to_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "SLACK", 3.0)
+    puppet, state = Puppet(1), LedgerState()
+    loader = LoaderProcess(sqlite(Path("/nowhere")), state, "json", puppet.started)
+    async with running(loader):
+        await until(lambda: loader.pid == 1)
+        puppet.report(LedgerState(loaded=1))
+        await until(lambda: state.loaded == 1)
+        loader.end()
+        puppet.close()
+        await asyncio.sleep(LAST + module.SLACK - 1)
+        puppet.end()
+    assert (puppet.returncode, state.load_errors, caplog.messages) == (0, 0, [])
+
+
+@in_virtual_time
+async def test_one_that_has_loaded_all_and_does_not_end_is_killed_after_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SLACK", 3.0)
+    puppet, now = Puppet(1), asyncio.get_running_loop().time
+    last = Puppet(2)
+    starts = iter((puppet, last))
+    loader = LoaderProcess(sqlite(Path("/nowhere")), LedgerState(), "json", lambda: next(starts).started())
+    async with running(loader):
+        await until(lambda: loader.pid == 1)
+        loader.end()
+        puppet.close()
+        began = now()
+        await until(lambda: loader.pid == 2)
+        assert LAST + module.SLACK <= now() - began < LAST + module.SLACK + 0.1
+        last.close()
+        last.end()
+    assert (puppet.returncode, last.returncode) == (-signal.SIGKILL, 0)
 
 
 async def test_who_keeps_it_may_be_cancelled_and_leaves_no_process(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ models:
   v/hasty: {{timeouts: {{first_event: 500ms, idle: 900ms, progress: 1500ms}}, retries: {{attempts: 1}}}}
 routes:
   both: {{targets: [v/first, v/second]}}
+  patient: {{targets: [v/m, v/second]}}
   mixed: {{targets: [v/off, v/second]}}
 teams:
   t: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
@@ -37,6 +38,9 @@ teams:
     limits: {{concurrent: 1}}
     on_limit: {{queue: 500ms}}
 """
+PATIENT_TABLE = TABLE.replace("keep_alive: 100ms", "keep_alive: 100s")
+"""A busy machine, too, answers before the first keep-alive of this one."""
+
 PATHS = {
     "openai": "/v1/chat/completions",
     "scale_v5": "/v5/chat/completions",

@@ -5,36 +5,47 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.limits.kit.fleet import run_fleet
+from proxy.limits.rate_lease import HOLDS
+from tests.proxy.limits.kit.fleet import FleetResult, run_fleet
 from tests.proxy.limits.kit.simulation import excess, within
 from tests.support.redis import real_redis
 
 
+def beside_one(
+    folder: Path, processes: int, limit: int, offered: float, seconds: float, burst: int | None = None
+) -> tuple[FleetResult, FleetResult]:
+    """What several processes are given, and one in the same moment that is offered as much."""
+    for name in ("all", "one"):
+        (folder / name).mkdir()
+    with (
+        real_redis(folder / "all") as redis,
+        real_redis(folder / "one") as other,
+        ThreadPoolExecutor(2) as at_once,
+    ):
+        several = at_once.submit(run_fleet, redis.url, processes, limit, offered, seconds, burst)
+        one = at_once.submit(run_fleet, other.url, 1, limit, offered, seconds, burst)
+        return several.result(), one.result()
+
+
+def lasted(result: FleetResult) -> float:
+    """Seconds until the last was given: a busy machine ends later than it was told to."""
+    return result.admitted[-1][0] - result.begin
+
+
 def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
-    with real_redis(tmp_path) as redis:
-        result = run_fleet(redis.url, 4, 200, 500, 4)
+    result, control = beside_one(tmp_path, 4, 200, 500, 4)
     assert result.alone == 0
-    # A busy machine ends later than it was told to.
-    lasted = result.admitted[-1][0] - result.begin
-    assert len(result.admitted) == pytest.approx(200 * (1 + lasted), rel=0.04)
-    assert excess(result.admitted, 200, 200) <= 0.02 * 200 * 5
+    # What is leased may be used for so much longer.
+    assert excess(result.admitted, 200, 200) <= HOLDS * 200
+    # A unit that is not taken in its time is lost, on a busy machine to one process as to four.
+    given, of_one = (len(each.admitted) / (1 + lasted(each)) for each in (result, control))
+    assert given >= 0.9 * of_one
 
 
 def test_two_processes_pass_of_a_burst_of_one_what_one_would(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    with (
-        real_redis(tmp_path / "two") as redis,
-        real_redis(tmp_path / "one") as other,
-        ThreadPoolExecutor(2) as at_once,
-    ):
-        two = at_once.submit(run_fleet, redis.url, 2, 20, 200, 5, burst=1)
-        one = at_once.submit(run_fleet, other.url, 1, 20, 200, 5, burst=1)
-        result, control = two.result(), one.result()
+    result, control = beside_one(tmp_path, 2, 20, 200, 5, burst=1)
     assert result.alone == 0
-    lasted = result.admitted[-1][0] - result.begin
-    assert len(result.admitted) <= 1.02 * 20 * lasted + 1
-    # A unit that is not taken in its time is lost, on a busy machine to one process as to two.
+    assert len(result.admitted) <= 1.02 * 20 * lasted(result) + 1
     assert len(result.admitted) >= 0.8 * len(control.admitted)
 
 
