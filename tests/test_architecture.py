@@ -56,8 +56,8 @@ WAITS = ("proxy/deployment_health/deployment_queue.py",)
 SMALL_FILE = 60
 MOST_SMALL_FILES = 125
 """Source files with functions and fewer lines than `SMALL_FILE`. A ratchet: this number only falls, since a concept in
-many small files is read in many places. A file without functions, such as one of names that other rooms import, may be
-of any size, and a room may hold any number of files."""
+many small files is read in many places. A file without functions, such as one of names that other packages import, may
+be of any size, and a package may hold any number of files."""
 
 # Names with one home.
 HOMES: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""The way of one request through the packages: how many functions it takes, and how often the way changes rooms."""
+"""The way of one request through the packages: how many functions it takes, and how often it changes packages."""
 
 from types import FrameType
 from typing import Final
@@ -8,13 +8,13 @@ import pytest
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, gateway_fixture
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.tables import digest_of
-from tests.support.followed_calls import FollowedCalls, room_of_code
+from tests.support.followed_calls import FollowedCalls, package_of_code
 from tests.support.http_scripts import sse_answer
 from tests.support.openai_wire import chat_frames
 
 MOST_CALLS: Final = 160
 MOST_CHANGES: Final = 36
-"""A ratchet: these numbers only fall. A request is to take at most 120 calls and 40 changes of room."""
+"""A ratchet: these numbers only fall. A request is to take at most 120 calls and 40 changes of package."""
 
 WARMING: Final = 3
 FOLLOWED: Final = 3
@@ -41,12 +41,12 @@ def writes_to_vendor(frame: FrameType) -> bool:
     return (
         frame.f_code.co_name == "write"
         and caller is not None
-        and room_of_code(caller.f_code.co_filename) == "proxy/http_client"
+        and package_of_code(caller.f_code.co_filename) == "proxy/http_client"
     )
 
 
 @pytest.mark.smoke
-async def test_a_warm_streamed_chat_takes_few_functions_and_changes_of_room_before_the_vendor_has_it(
+async def test_a_warm_streamed_chat_takes_few_functions_and_changes_of_package_before_the_vendor_has_it(
     served: Rig,
 ) -> None:
     followed = []
@@ -65,7 +65,7 @@ async def test_a_warm_streamed_chat_takes_few_functions_and_changes_of_room_befo
                 calls.end()
             followed.append(calls)
     least = min(followed, key=lambda calls: len(calls.calls))
-    assert least.calls[0].room in ("proxy/listener", "proxy/overload")
-    assert least.calls[-1].room == "proxy/http_client"
+    assert least.calls[0].package in ("proxy/listener", "proxy/overload")
+    assert least.calls[-1].package == "proxy/http_client"
     assert len(least.calls) <= MOST_CALLS, str(least)
     assert least.changes <= MOST_CHANGES, str(least)

@@ -28,8 +28,8 @@ class Deployments:
         return queue
 
     def take_free(self, target: Target, team: str) -> DeploymentQueue | None:
-        """Take a place at a target's deployment for a team at once, and return the queue that it is in; `None` if none
-        is free."""
+        """Take a slot of a target's deployment for a team, and return the queue that it is in; `None` if none is
+        free."""
         queue = self._queues.get(target.identity)
         if queue is None:
             queue = self.queue(target)

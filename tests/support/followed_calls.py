@@ -1,8 +1,9 @@
-"""Follows the functions of the packages that run between two moments, and the changes of room among them.
+"""Follows the functions of `config`, `providers` and `proxy` that run between two moments, and the changes of package
+among them.
 
-A change of room is a call of a function of another room than that of the nearest calling function, whatever the
-standard library or aiohttp does between the two. Files at a package's top are its vocabulary and no room: a call of one
-of their functions is a call, and no change of room.
+A change of package is a call of a function in another folder than that of the nearest calling function, whatever the
+standard library or aiohttp does between the two. A function of a file at the top of the three, which every package
+may import, is a call and no change of package.
 """
 
 import sys
@@ -14,7 +15,6 @@ from types import FrameType
 from typing import Final
 
 from tests.support.rooms import ROOMS
-from tests.support.source_rules import room_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -24,17 +24,17 @@ PARTS: Final = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 
 @dataclass(frozen=True, slots=True)
 class FollowedCall:
-    """A call of a function in a file of the packages. `room` is `proxy` for the vocabulary of that package; `caller` is
-    the room of the nearest calling function that has one, `None` if there is none."""
+    """A call of a function. `package` is the path of its folder, which is in `ROOMS` for a file at the top; `caller` is
+    the package of the nearest calling function below the top, `None` if there is none."""
 
-    room: str
+    package: str
     function: str
     caller: str | None
 
     @property
-    def changes_room(self) -> bool:
-        """Whether the call goes from one room to another."""
-        return self.room not in ROOMS and self.caller is not None and self.caller != self.room
+    def changes_package(self) -> bool:
+        """Whether the call goes from one package to another."""
+        return self.package not in ROOMS and self.caller is not None and self.caller != self.package
 
 
 class FollowedCalls:
@@ -59,13 +59,13 @@ class FollowedCalls:
 
     @property
     def changes(self) -> int:
-        """How many of the calls go from one room to another."""
-        return sum(each.changes_room for each in self.calls)
+        """How many of the calls go from one package to another."""
+        return sum(each.changes_package for each in self.calls)
 
     def __str__(self) -> str:
-        """Return the calls in their order, each on a line; an arrow marks a change of room."""
-        rows = [f"{'->' if each.changes_room else '  '} {each.room:28} {each.function}" for each in self.calls]
-        return "\n".join([f"{len(self.calls)} calls, {self.changes} changes of room:", *rows])
+        """Return the calls in their order, each on a line; an arrow marks a change of package."""
+        rows = [f"{'->' if each.changes_package else '  '} {each.package:28} {each.function}" for each in self.calls]
+        return "\n".join([f"{len(self.calls)} calls, {self.changes} changes of package:", *rows])
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         if event != "call":
@@ -73,34 +73,29 @@ class FollowedCalls:
         if self._ends(frame):
             self.end()
             return
-        room = room_of_code(frame.f_code.co_filename)
-        if room is None or frame.f_code.co_name in PARTS or frame in self._frames:
+        package = package_of_code(frame.f_code.co_filename)
+        if package is None or frame.f_code.co_name in PARTS or frame in self._frames:
             return
         self._frames.add(frame)
-        self.calls.append(FollowedCall(room, frame.f_code.co_qualname, calling_room(frame)))
+        self.calls.append(FollowedCall(package, frame.f_code.co_qualname, calling_package(frame)))
 
 
-def calling_room(frame: FrameType) -> str | None:
-    """Return the room of the nearest function that calls a frame and is in a room; `None` if there is none."""
+def calling_package(frame: FrameType) -> str | None:
+    """Return the package of the nearest function that calls a frame and is below the top; `None` if there is none."""
     before = frame.f_back
     while before is not None:
-        room = room_of_code(before.f_code.co_filename)
-        if room is not None and room not in ROOMS:
-            return room
+        package = package_of_code(before.f_code.co_filename)
+        if package is not None and package not in ROOMS:
+            return package
         before = before.f_back
     return None
 
 
 @cache
-def room_of_code(filename: str) -> str | None:
-    """Return the room of a file as a path from the root, or the package of a file at its top; `None` for a file outside
-    of the packages."""
+def package_of_code(filename: str) -> str | None:
+    """Return the folder of a file as a path from the root; `None` for a file outside of the three packages."""
     path = Path(filename)
     if not path.is_relative_to(ROOT):
         return None
-    inside = path.relative_to(ROOT).as_posix()
-    package = inside.partition("/")[0]
-    if package not in ROOMS:
-        return None
-    room = room_of(inside)
-    return package if room == "." else f"{package}/{room}"
+    folder = path.parent.relative_to(ROOT).as_posix()
+    return folder if folder.partition("/")[0] in ROOMS else None

@@ -1,8 +1,8 @@
-"""What is followed of a row of calls: each function of the packages once, and the changes of room among them."""
+"""What is followed of a row of calls: each function once, and the changes of package among them."""
 
 from types import FrameType
 
-from tests.support.followed_calls import ROOT, FollowedCalls, room_of_code
+from tests.support.followed_calls import ROOT, FollowedCalls, package_of_code
 from tests.support.looped import looped
 
 FILES = {
@@ -56,9 +56,9 @@ def followed(ends: str) -> FollowedCalls:
     return calls
 
 
-def test_each_function_is_called_once_and_only_what_leaves_a_room_for_another_changes_rooms() -> None:
+def test_each_function_is_called_once_and_only_a_call_of_another_package_changes_packages() -> None:
     calls = followed("nothing")
-    assert [(each.room, each.function, each.changes_room) for each in calls.calls] == [
+    assert [(each.package, each.function, each.changes_package) for each in calls.calls] == [
         ("proxy/relay", "outer", False),
         ("proxy/relay", "pause", False),
         ("proxy/relay", "Pause.__await__", False),
@@ -80,9 +80,9 @@ def test_nothing_is_followed_after_the_end() -> None:
     ]
 
 
-def test_the_table_marks_changes_of_room() -> None:
+def test_the_table_marks_changes_of_package() -> None:
     assert str(followed("last")).splitlines() == [
-        "5 calls, 1 changes of room:",
+        "5 calls, 1 changes of package:",
         "   proxy/relay                  outer",
         "   proxy/relay                  pause",
         "   proxy/relay                  Pause.__await__",
@@ -92,7 +92,7 @@ def test_the_table_marks_changes_of_room() -> None:
 
 
 @looped(
-    ("path", "room"),
+    ("path", "package"),
     [
         (str(ROOT / "proxy/limits/gcra.py"), "proxy/limits"),
         (str(ROOT / "providers/target.py"), "providers"),
@@ -101,5 +101,5 @@ def test_the_table_marks_changes_of_room() -> None:
         ("<string>", None),
     ],
 )
-def test_a_file_of_the_packages_has_a_room(path: str, room: str | None) -> None:
-    assert room_of_code(path) == room
+def test_the_package_of_a_file_is_its_folder(path: str, package: str | None) -> None:
+    assert package_of_code(path) == package

@@ -39,7 +39,7 @@ def test_each_has_its_own(deployments: Deployments) -> None:
     assert deployments.queue(A) is not deployments.queue(B)
 
 
-def test_a_free_place_is_taken_in_the_queue_of_its_deployment(deployments: Deployments) -> None:
+def test_a_free_slot_is_taken_in_the_queue_of_its_deployment(deployments: Deployments) -> None:
     narrow = replace(A, concurrent=1)
     queue = deployments.take_free(narrow, "a")
     assert queue is deployments.queue(A)
