@@ -15,7 +15,7 @@ of them, and it reads no faster than `find` and `startswith` do (CPython 3.11).
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -155,6 +155,17 @@ def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> Text
         characters += len(text) - len(literal)
         size += len(text.encode()) - len(literal)
     return TextRun(index, literals, odd, characters, size, fingerprint)
+
+
+def without_first(run: TextRun) -> TextRun:
+    """Return a run without its first piece."""
+    piece = run.odd.get(0)
+    size = len(run.literals[0] if piece is None else piece.encode())
+    characters = len(run.literals[0] if piece is None else piece) if run.part == "text" else 0
+    odd = {place - 1: text for place, text in run.odd.items() if place} if run.odd else NO_ODD
+    return replace(
+        run, literals=run.literals[1:], odd=odd, characters=run.characters - characters, size=run.size - size
+    )
 
 
 def text_of_literal(literal: bytes) -> str | None:

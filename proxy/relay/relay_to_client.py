@@ -12,7 +12,7 @@ each object that is touched, which is more than for what they do: so this is one
 own attributes. Every other piece goes the ordinary way, which gives the same bytes and the same record.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -20,7 +20,7 @@ from providers.completion import Chunk, StreamEvent, TextRun, Usage, has_content
 from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_of, size_written
 from providers.failure import FailureKind, UpstreamError
-from providers.framing.text_frames import PLAIN, Around, text_of_literal
+from providers.framing.text_frames import PLAIN, Around, text_of_literal, without_first
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
@@ -343,19 +343,33 @@ class Relay:
         try:
             for part in parts:
                 if isinstance(part, TextRun):
-                    run = self.renderer.run(part)
-                    if run is not None:
-                        frames.append(run)
-                        record.chunks += len(part.literals)
-                        self.size += part.size
-                        self._content = True
-                        continue
-                for event in part.chunks() if isinstance(part, TextRun) else (part,):
-                    frames.append(self._frame(event))
+                    frames += self._frames_of_run(part)
+                else:
+                    frames.append(self._frame(part))
                     record.chunks += 1
         except UpstreamError as error:
             self._broken = error
         return b"".join(frames)
+
+    def _frames_of_run(self, run: TextRun) -> Iterator[bytes]:
+        """Yield the frames of a run. One that begins a choice has a first chunk of its own."""
+        frames = self.renderer.run(run)
+        if frames is None:
+            yield self._frame(next(run.chunks()))
+            self.record.chunks += 1
+            if len(run.literals) == 1:
+                return
+            run = without_first(run)
+            frames = self.renderer.run(run)
+        if frames is None:
+            for chunk in run.chunks():
+                yield self._frame(chunk)
+                self.record.chunks += 1
+            return
+        self.record.chunks += len(run.literals)
+        self.size += run.size
+        self._content = True
+        yield frames
 
     def _send(self, data: bytes) -> None:
         """Write frames, but for those with which the answer is whole: they are held."""

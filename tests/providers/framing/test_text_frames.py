@@ -4,6 +4,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.completion import RunPart
 from providers.framing.text_frames import (
     MARK,
     MOST_BYTES,
@@ -11,8 +12,10 @@ from providers.framing.text_frames import (
     FrameLearner,
     TextFrames,
     learn,
+    part_run,
     text_of_ascii,
     text_run,
+    without_first,
 )
 from providers.json_types import JsonObject
 from tests.support.looped import looped
@@ -229,3 +232,13 @@ def test_plain_texts_are_left_as_they_are() -> None:
 def test_the_text_of_a_literal_in_ascii() -> None:
     assert text_of_ascii(b"plain \x7f") == "plain \x7f"
     assert text_of_ascii(b'\\"\\ud83d\\ude00\\n') == '"\U0001f600\n'
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, max_size=6), st.booleans(), st.sampled_from(["text", "reasoning"]))
+def test_a_run_without_its_first_piece_is_the_run_of_the_others(texts: list[str], escaped: bool, part: RunPart) -> None:
+    valid = [text.encode("utf-8", "replace").decode() for text in texts]
+    literals = [(_escaped(text) if escaped else orjson.dumps(text))[1:-1] for text in valid]
+    whole, others = (part_run(1, given, "fp", part, 0) for given in (literals, literals[1:]))
+    assert whole is not None
+    assert without_first(whole) == others
+    assert [*without_first(whole).chunks()] == [*whole.chunks()][1:]
