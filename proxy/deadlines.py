@@ -129,8 +129,10 @@ class Deadlines:
         """Begin a phase that may last `limit` seconds without activity."""
         self._phase = phase
         self._limit = limit
-        self._last = self._now()
-        self._arm()
+        now = self._last = self._now()
+        # The alarm rings in time for all other limits.
+        if self._alarm is None or not self._waiting or now + limit < self._alarm.at:
+            self._arm()
 
     def expect(self, phase: Phase, limit: float | None) -> None:
         """Limit the time to the begin of an answer to `limit` seconds (None = no limit), whatever activity comes
@@ -172,11 +174,10 @@ class Deadlines:
 
     def commit(self, idle: float, progress: float, longest: float) -> None:
         """Switch to a stream's limits: `idle` seconds without data, `progress` without content, `longest` in all."""
-        # Before the phase begins: it arms the alarm, by the earliest of all limits.
-        now = self.content_at = self._now()
-        self._progress = progress
+        now = self._last = self.content_at = self._now()
+        self._phase, self._limit, self._progress = Phase.IDLE, idle, progress
         self._total, self._total_at, self._total_phase = longest, now + longest, Phase.STREAM
-        self.enter(Phase.IDLE, idle)
+        self._arm()
 
     def advance(self) -> float:
         """Renew the limits after content from the upstream, and wait for it again. Returns the time."""

@@ -7,31 +7,28 @@ from providers.adaptation.order_results import with_results_behind_calls
 from providers.adaptation.unique_call_ids import with_unique_ids
 from providers.frozen_record import record
 from providers.hosted_tools.translate_hosted import asks_hosted, translate_hosted
+from providers.request_fields import SEARCH
 from providers.target import Target
 from providers.unified_request import ChatPrompt, UnifiedRequest
 
 
 @record
 class AdaptedRequest:
-    """A request in a form that the target may take, the same object if there was nothing to adapt; the unified fields
-    that the gateway emulates by this, and the settings that are left out."""
+    """A request in a form that the target may take, the unified fields that the gateway emulates by this, and the
+    settings that are left out."""
 
     request: UnifiedRequest
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> bool:
-        """Whether the headers of the response name any of these fields."""
-        return bool(self.emulated or self.dropped)
 
     def also(self, emulated: tuple[str, ...]) -> tuple[str, ...]:
         """Return the emulated fields with further ones."""
         return tuple(dict.fromkeys((*self.emulated, *emulated)))
 
 
-def adapt_request(request: UnifiedRequest, target: Target) -> AdaptedRequest:
-    """Return the request as it is planned for the target. Raises Refusal."""
+def adapt_request(request: UnifiedRequest, target: Target) -> AdaptedRequest | None:
+    """Return the request as it is planned for the target, `None` if that is unchanged. Raises Refusal."""
+    given, params = request, request.params
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     prompt = request.prompt
@@ -42,11 +39,12 @@ def adapt_request(request: UnifiedRequest, target: Target) -> AdaptedRequest:
             request = replace(request, prompt=ChatPrompt(ordered))
         if ordered is not unique:
             emulated = ("messages",)
-    if allows_some(request.params) and not target.profile.takes_tool(ALLOWED):
+    if "tool_choice" in params and allows_some(params) and not target.profile.takes_tool(ALLOWED):
         request = replace(request, params=with_allowed_tools(request.params))
         emulated = (*emulated, FIELD)
-    if asks_hosted(request.params):
+    if ("tools" in params or SEARCH in params) and asks_hosted(request.params):
         hosted = translate_hosted(request, target)
         request, dropped = hosted.request, hosted.dropped
         emulated = (*emulated, *hosted.emulated)
-    return AdaptedRequest(request, emulated, dropped)
+    changed = request is not given or emulated or dropped
+    return AdaptedRequest(request, emulated, dropped) if changed else None

@@ -22,8 +22,10 @@ _MESSAGE: Final = frozenset(
 def check_members(request: UnifiedRequest, target: Target) -> None:
     """Raise Refusal for the first member that names a host, a path, a template or code and that the routing table does
     not allow: of the body, of `inference_extra_params`, of a message, or of a tool that is no function."""
-    if _is_plain(request):
-        return
+    prompt = request.prompt
+    usual = not isinstance(prompt, ChatPrompt) or prompt.plain or not _has_more(prompt)
+    if usual and not (request.unknown or request.extra_params or "tools" in request.params):
+        return  # as in most requests
     search = Search(target.permits.fields)
     for param, where, name, value in _members(request, target.profile.forwards_unknown, target.permits.fields):
         found = search.find(name, value)
@@ -34,16 +36,9 @@ def check_members(request: UnifiedRequest, target: Target) -> None:
             raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
 
 
-def _is_plain(request: UnifiedRequest) -> bool:
-    """Return whether there is nothing to check, as in most requests."""
-    if request.unknown or request.extra_params or "tools" in request.params:
-        return False
-    prompt = request.prompt
-    if isinstance(prompt, ChatPrompt) and not prompt.plain:
-        for message in prompt.messages:
-            if len(message) > 2:
-                return False
-    return True
+def _has_more(prompt: ChatPrompt) -> bool:
+    """Return whether a message has more members than a role and a content."""
+    return any([len(message) > 2 for message in prompt.messages])
 
 
 def _members(

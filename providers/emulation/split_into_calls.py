@@ -143,8 +143,12 @@ def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
     if target.is_engine:
         check_members(request, target)
     adapted = adapt_request(request, target)
+    if adapted is None:
+        return _plan_adapted(request, target)
     plan = _plan_adapted(adapted.request, target)
-    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped) if adapted.named else plan
+    if not (adapted.emulated or adapted.dropped):
+        return plan
+    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
 
 
 def _forces(request: UnifiedRequest, target: Target) -> bool:
@@ -153,7 +157,7 @@ def _forces(request: UnifiedRequest, target: Target) -> bool:
 
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
-    if forces_by_format(request.params, table):
+    if FORCING in request.params and forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:
@@ -167,7 +171,7 @@ def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, for
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
     if request.prompts == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
-        sent = prefer_stream(request, target)
+        sent = request if request.stream else prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
         plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
     else:

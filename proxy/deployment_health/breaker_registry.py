@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from providers.target import Target
 from providers.vendor_credential import Credential
 from proxy.bounded_dict import BoundedDict
-from proxy.deployment_health.circuit_breaker import NEVER, Breaker, State
+from proxy.deployment_health.circuit_breaker import NEVER, AnswerKind, Breaker, State, TrackedAttempt
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns
 
@@ -81,6 +81,11 @@ class Breakers:
             for cooldown in cooldowns:
                 if (breaker := named.get(cooldown.name)) is not None:
                     breaker.apply_cooldown(now, cooldown.kind, cooldown.seconds)
+
+    def begin(self, target: Target, now: float, answer: AnswerKind, team: str = "") -> TrackedAttempt:
+        """Count a team's attempt at a target in, which is about to be sent."""
+        breaker = self._known.get(target.identity)
+        return (self.of(target) if breaker is None else breaker).begin(now, answer, team)
 
     def of(self, target: Target) -> Breaker:
         """Return the circuit breaker of a target's deployment."""

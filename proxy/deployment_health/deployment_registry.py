@@ -27,6 +27,14 @@ class Deployments:
             queue = self._queues[target.identity] = DeploymentQueue(self._rules, target.concurrent)
         return queue
 
+    def take_free(self, target: Target, team: str) -> DeploymentQueue | None:
+        """Take a slot of a target's deployment for a team, and return the queue that it is in; `None` if none is
+        free."""
+        queue = self._queues.get(target.identity)
+        if queue is None:
+            queue = self.queue(target)
+        return queue if queue.take_free(team) else None
+
     def limited(self, now: float) -> Iterator[tuple[str, Limited]]:
         """Yield the label and the limit of each deployment that has one; of an entry for any model the tightest."""
         tightest: dict[str, Limited] = {}

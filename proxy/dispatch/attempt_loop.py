@@ -22,8 +22,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
-from proxy.teams.retry_budget import RetryBucket
-from proxy.teams.team_states import TeamStates
+from proxy.teams.retry_budget import RetryBucket, RetryBudgets
 from proxy.telemetry.metrics import Metrics
 
 T = TypeVar("T")
@@ -81,7 +80,7 @@ class RetryContext(NamedTuple):
     now: Callable[[], float]
     draw: Callable[[], float]
     breakers: Breakers
-    teams: TeamStates
+    budgets: RetryBudgets
     rules: RetryRules
     metrics: Metrics
     off_loop: OffLoop
@@ -129,8 +128,7 @@ async def first_success(
     """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
     GatewayError where no target can be called."""
     now, tenant = context.now(), planned.team.tenant
-    budget = context.teams.of(tenant).retry_budget(planned.plan.label, now)
-    budget.requests += 1
+    budget = context.budgets.count_request(tenant, planned.plan.label, now)
     candidates = Candidates(context.breakers, tenant, prepare)
     placed = planned.record.placed
     first = candidates.first(planned.plan, now, None if placed is None else placed.number)

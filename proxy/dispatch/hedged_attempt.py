@@ -236,8 +236,8 @@ class HedgeRace(Generic[T]):
                 continue
             if not bucket.has_one(self._rules):
                 return "refused_share"  # others have taken the last ones while this was prepared
-            queue = reports.deployments.queue(target)
-            if not queue.take_free(planned.team.name):
+            queue = reports.deployments.take_free(target, planned.team.name)
+            if queue is None:
                 refused = "refused_busy"
                 continue
             there, hold = reports.limits.hold_at_once(target, planned.record)

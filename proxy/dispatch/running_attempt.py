@@ -47,8 +47,7 @@ def free_place(
 ) -> DeploymentQueue | None:
     """Take a place for an attempt at once, and return the queue that it is in. None where there is something to wait
     for: a place, or a limit that the operator wrote for a deployment. See `taken_place`."""
-    queue = reports.deployments.queue(prepared.target)
-    return queue if not reports.limits.scopes and queue.take_free(planned.team.name) else None
+    return None if reports.limits.scopes else reports.deployments.take_free(prepared.target, planned.team.name)
 
 
 async def taken_place(
@@ -130,8 +129,8 @@ class RunningAttempt:
         record.attempts.append(attempt)
         record.called, record.price, record.max_tokens = target.name, target.price, prepared.max_tokens
         record.emulated, record.dropped, record.passed = prepared.emulated, prepared.dropped, None
-        breaker = reports.deployments.breakers.of(target)
-        self._tracked = breaker.begin(attempt.started, answer, planned.team.tenant)
+        breakers = reports.deployments.breakers
+        self._tracked = breakers.begin(target, attempt.started, answer, planned.team.tenant)
         inflight = self._inflight = reports.metrics.inflight_row(attempt.deployment)
         inflight[0] += 1
         planned.deadlines.begin_attempt(limit)

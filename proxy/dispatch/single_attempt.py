@@ -33,7 +33,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.team_states import TeamStates
+from proxy.teams.retry_budget import RetryBudgets
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.upstream.call_vendor import SingleStream, UpstreamCaller
@@ -69,14 +69,14 @@ class Dispatcher:
         self.deployments = Deployments(rules.health, rules.queue, self.draw)
         self.load = LiveLoad(self.deployments.breakers, self.draw)
         self.metrics = metrics
-        self.teams = TeamStates()
+        self.retry_budgets = RetryBudgets()
         self.last_failures = LastFailures(time.time)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
         self.calls = CallSender(http, off_loop.threads)
         self._caller = UpstreamCaller(self.calls, off_loop)
         self._context = RetryContext(
-            *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
+            *(self.now, self.draw, self.deployments.breakers, self.retry_budgets, rules.retries, metrics, off_loop)
         )
         self.guard = ObserverGuard(metrics.observer_failed, self.now)
         self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
@@ -97,17 +97,16 @@ class Dispatcher:
         self.last_failures.keep(target.label for target in snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
         names.update(*(team.routes for team in snapshot.teams.values()))
-        self.teams.keep({"", *snapshot.teams}, names)
+        self.retry_budgets.keep({"", *snapshot.teams}, names)
         self.hedges.states.keep(names, {"", *snapshot.teams})
         self.load.keep(names)
 
     def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
         does."""
-        # As `_preparing`, without its call.
-        prepare = partial(
-            prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy
-        )
+        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
+        asked = planned.request, planned.team, planned.record, planned.heavy
+        prepare = partial(prepared_off_loop, self.off_loop, *asked)
         return first_success(self._context, planned, prepare, self._wholes, self._hedged_wholes)
 
     def answer(
@@ -122,8 +121,9 @@ class Dispatcher:
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> "OpenedAttempt[CallPlan, Stream]":
         """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
         Raises as `opened` does."""
-        streams = self._streams
-        return OpenedAttempt(self._context, planned, self._preparing(planned), streams, self._hedged_streams)
+        asked = planned.request, planned.team, planned.record, planned.heavy
+        prepare = partial(prepared_off_loop, self.off_loop, *asked)
+        return OpenedAttempt(self._context, planned, prepare, self._streams, self._hedged_streams)
 
     def opened(
         self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
@@ -134,10 +134,6 @@ class Dispatcher:
         What fails within the block has been committed, so no attempt follows.
         """
         return OpenedAttempt(self._context, planned, prepare, OpenedAttempts(self.reports, begin))
-
-    def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
-        # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
-        return partial(prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy)
 
 
 class WholeAttempts(Generic[P, T]):

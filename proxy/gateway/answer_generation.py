@@ -126,11 +126,12 @@ class TextGeneration:
         self, call: ClientCall, planned: Plan, request: UnifiedRequest, waiting: ClientStream | None, *, heavy: bool
     ) -> Awaitable[web.StreamResponse]:
         """Admit a planned request by the limits of its team, and respond to it."""
-        record = call.record
-        measure = partial(_size, request, planned, call.prompt_tokens)
-        if heavy and self._limits.limits_anything and not (call.prompt_tokens and is_short_work(request)):
-            return self._answer_heavy(call, planned, request, measure, waiting)
-        later = self._limits.admit(call.key, planned, record, measure)
+        later = None
+        if self._limits.limits_anything:
+            measure = partial(_size, request, planned, call.prompt_tokens)
+            if heavy and not (call.prompt_tokens and is_short_work(request)):
+                return self._answer_heavy(call, planned, request, measure, waiting)
+            later = self._limits.admit(call.key, planned, call.record, measure)
         if later is not None or self._turns.concerns(planned, request):
             return self._answer_later(call, planned, request, later, waiting, heavy=heavy)
         return self._answer_planned(call, planned, request, None, waiting, heavy=heavy)

@@ -206,7 +206,7 @@ class ClientCall:
         call's team says so. Only for text: no other task can be done by the model of a chat, and none has turns."""
         record, name = self.record, request.model
         planned = self._planned(self.team, name, request, load)
-        instead = limits.route(self.key, self.snapshot)
+        instead = limits.route(self.key, self.snapshot) if limits.routed else None
         if instead is not None and instead[0] != name:
             record.routed, team = instead
             # As behind a route of the table, the answer names the model that served.
@@ -241,13 +241,10 @@ class ClientCall:
     def whole_body(self) -> bytes | None:
         """Return the body where all of it has come, so that nothing has to be waited for; else None. Raises as
         `read_body` does."""
-        http, admitted = self.http, self.admitted
-        if not http.content.is_eof():
+        body = received_body(self.http)
+        if body is None:
             return None
-        body = received_body(http)
-        # As `_hold_body` and `_taken`, without their calls: nearly every request passes here.
-        reason = admitted.complete() if admitted.hold_body(len(body)) else OverloadReason.BODY_BYTES
-        if reason is not None:
+        if (reason := self.admitted.hold_whole(len(body))) is not None:
             raise self.shared.overloaded(self.record, reason)
         if self.shared.payloads is not None:
             self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)

@@ -41,7 +41,7 @@ from proxy.listener.http_connection import path_of
 from proxy.loop_clock import loop_clock
 from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
-from proxy.overload.refusing_connection import claim_admission
+from proxy.overload.refusing_connection import admit
 from proxy.overload.start_queue import StartQueue
 from proxy.plugins.guard_desk import GuardDesk
 from proxy.receipt.server_timing import NAMELESS, wants_last
@@ -174,17 +174,14 @@ class Gateway:
         record = RequestRecord(head.given_id or fresh_id(), started, surface.name, path, http.remote or "")
         record.aside = head.aside
         record.receipt = self._receipt
-        admitted = claim_admission(http)
-        if admitted is None:
-            reason = self._admission.refusal()
-            if reason is not None:
-                return self._refuse_overloaded(http, surface, record, reason)
-            admitted = self._admission.begin(0) if http.content.is_eof() else self._admission.expect()
+        admitted = admit(http, self._admission, self._queue)
+        if isinstance(admitted, OverloadReason):
+            return self._refuse_overloaded(http, surface, record, admitted)
         if not self.in_flight:
             self.idle.clear()
         self.in_flight += 1
         try:
-            if not self._queue.may_start():
+            if not admitted.starts:
                 await self._queue.wait()
                 record.waits().queued = self._now() - started
             return await self._begin(http, head, record, admitted)

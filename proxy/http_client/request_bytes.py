@@ -59,7 +59,8 @@ class CallHead:
 
     def bytes_for(self, request: UpstreamRequest, request_id: str, fresh: bool) -> bytes:
         """Return the whole head of a call; on a `fresh` connection the vendor may close after its answer."""
-        request_id = sent_id(request_id, self.target)
+        if ":" in request_id:  # else it is sent as it is
+            request_id = sent_id(request_id, self.target)
         if not request_id.isprintable():
             raise ValueError("a request id that splits the head")
         more = f"{HOPS}: {onward()}\r\n" if self.counts_hops else ""

@@ -89,7 +89,7 @@ class PlainRequest(Incoming):
 
     __slots__ = (
         *("_cache", "_client_max_size", "_headers", "_payload", "_protocol", "_sent", "_target", "_writer"),
-        *("content", "content_length", "found", "headers", "keep_alive", "method", "takes_comments"),
+        *("content", "content_length", "found", "headers", "keep_alive", "method", "remote", "takes_comments"),
         "version",
     )
 
@@ -99,6 +99,7 @@ class PlainRequest(Incoming):
     found: HeadFindings
     keep_alive: bool
     method: str
+    remote: str | None
     takes_comments: bool
     version: HttpVersion
     _sent: int
@@ -120,6 +121,8 @@ class PlainRequest(Incoming):
         self.content_length = head.length
         self.keep_alive = head.keep_alive
         self.found = head.found
+        address = protocol.peername
+        self.remote = str(address[0]) if isinstance(address, tuple) else address
 
     @property
     def _payload_writer(self) -> StreamWriter:  # type: ignore[override]  # an attribute of the parent's
@@ -142,11 +145,6 @@ class PlainRequest(Incoming):
     def safe_path(self) -> str:
         target = self._target
         return super().safe_path if "%" in target else target.partition("?")[0]
-
-    @property
-    def remote(self) -> str | None:
-        address = self._protocol.peername
-        return str(address[0]) if isinstance(address, tuple) else address
 
     @cached_property
     def _rel_url(self) -> URL:  # type: ignore[override]  # an attribute of the parent's

@@ -109,8 +109,10 @@ class EagerRequests(HalfClosable):
             if head is None:
                 self._owed = -1
                 self._parse(data)
+            elif len(data) == head.size + head.length:
+                self._begin_plain(head, data)
             else:
-                self._receive(head, data)
+                self._receive_part(head, data)
         else:
             self._parse(data)
 
@@ -147,12 +149,10 @@ class EagerRequests(HalfClosable):
         if self._eager is not None:
             self._eager.cancel()
 
-    def _receive(self, head: PlainHead, data: bytes) -> None:
-        """Take in the first bytes of a request, which begin with this head."""
+    def _receive_part(self, head: PlainHead, data: bytes) -> None:
+        """Take in the first bytes of a request that has not come whole, or of several. They begin with this head."""
         size = head.size + head.length
-        if len(data) == size:
-            self._begin_plain(head, data)
-        elif len(data) < size <= MAX_COLLECTED:
+        if len(data) < size <= MAX_COLLECTED:
             self._collected = (head, bytearray(data))
             self._collecting = self._loop.call_later(COLLECT_WAIT, self._leave_to_parser)
         else:

@@ -8,7 +8,7 @@ from io import BytesIO
 from aiohttp import HttpVersion11, hdrs, web
 
 from proxy.errors import GatewayError, bad_http, not_json, too_large
-from proxy.listener.client_request import Incoming
+from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.response_headers import JSON
 
 BODY_WAIT = 15.0
@@ -28,9 +28,8 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
     arrive in time, and 415 when it is declared as anything but JSON, or is compressed: its length would then not bound
     the memory it takes. A missing content type is accepted, since raw clients leave it out.
     """
-    if http.content.is_eof():
-        body = received_body(http)
-    else:
+    body = received_body(http)
+    if body is None:
         _check_declared(http)
         try:
             body = await _read_arriving(http, on_received)
@@ -40,8 +39,10 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
     return body
 
 
-def received_body(http: web.BaseRequest) -> bytes:
-    """Return the body of a request all of which has come. Raises GatewayError as `read_body` does."""
+def received_body(http: web.BaseRequest) -> bytes | None:
+    """Return the body of a request; `None` unless all of it has come. Raises GatewayError as `read_body` does."""
+    if not (isinstance(http, PlainRequest) or http.content.is_eof()):
+        return None
     incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
     # What has come is measured below, whatever length was declared.
     if not incoming.found.takes_body:

@@ -186,12 +186,13 @@ _ARRIVING, _REQUEST, _STREAM = Stage
 
 @dataclass(slots=True, eq=False)
 class Admitted:
-    """An admitted request, counted until `end`."""
+    """An admitted request, counted until `end`. `starts` says that it need not wait in the queue."""
 
     _admission: Admission
     stage: Stage = _ARRIVING
     _held: int = 0
     _owner: str = ""
+    starts: bool = True
 
     def assign(self, owner: str) -> OverloadReason | None:
         """Count the request for its owner from now on. Returns why it is refused, or None: the owner may have too many
@@ -218,6 +219,13 @@ class Admitted:
         """Count bytes that the request needs besides its body. Returns False where they are too many with those of
         others."""
         return self.hold_body(self._held + length)
+
+    def hold_whole(self, length: int) -> OverloadReason | None:
+        """Count the bytes of a body all of which has been received, and the request as complete. Returns why it is
+        refused, or None."""
+        if not self.hold_body(length):
+            return OverloadReason.BODY_BYTES
+        return self.complete() if self.stage is _ARRIVING else None
 
     def complete(self) -> OverloadReason | None:
         """Count the request as complete. Returns why it is refused, or None."""

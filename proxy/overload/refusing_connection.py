@@ -3,12 +3,14 @@
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from proxy.errors import GatewayError
+from proxy.errors import GatewayError, OverloadReason
+from proxy.listener.client_request import PlainRequest
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.listener.http_connection import Envelope, PublicHandler, PublicServer, Refuse, RequestHandling
-from proxy.overload.admission_limits import Admitted
+from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.refuse_before_parsing import EarlyRefusal
+from proxy.overload.start_queue import StartQueue
 from proxy.surfaces.registry import surface_envelope
 
 
@@ -69,10 +71,19 @@ class EarlyRefusingConnection(PublicHandler):
         return True
 
 
-def claim_admission(http: web.BaseRequest) -> Admitted | None:
-    """Return the admission of a request that was admitted before it was parsed."""
+def admit(http: web.BaseRequest, admission: Admission, queue: StartQueue) -> Admitted | OverloadReason:
+    """Admit a request whose head has been read, unless it was admitted before it was parsed, and return its admission,
+    or why it is refused. An admitted request starts at once if its `starts` is set, else when `queue.wait` returns."""
     connection: EarlyRefusingConnection = http._protocol  # type: ignore[assignment]  # the listener makes no others
-    return None if connection._admitted is None else connection.claim()
+    admitted = None if connection._admitted is None else connection.claim()
+    if admitted is None:
+        reason = admission.refusal()
+        if reason is not None:
+            return reason
+        whole = isinstance(http, PlainRequest) or http.content.is_eof()
+        admitted = admission.begin(0) if whole else admission.expect()
+    admitted.starts = queue.may_start()
+    return admitted
 
 
 class EarlyRefusingServer(PublicServer):

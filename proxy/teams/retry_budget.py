@@ -1,6 +1,7 @@
-"""The retry budget: a token bucket that keeps retries a share of the requests."""
+"""The retry budgets of teams: token buckets that keep retries a share of the requests."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 
 from config.sections.failover_section import RetryBudgetSection
 from config.sections.section import built_in
@@ -51,3 +52,28 @@ class RetryBucket:
             return False
         self._tokens -= 1
         return True
+
+
+@dataclass(slots=True, eq=False)
+class RetryBudgets:
+    """The retry budgets in this process, one for each team (by `Team.tenant`) and name of the table: no team uses up
+    another's, and no name. They outlive the table, as the state of deployments does."""
+
+    _known: dict[tuple[str, str], RetryBucket] = field(default_factory=dict)
+
+    def of(self, tenant: str, name: str, now: float) -> RetryBucket:
+        """Return the budget of a team and a name; a running request may have one that a new table does not have."""
+        budget = self._known.get((tenant, name))
+        if budget is None:
+            budget = self._known[tenant, name] = RetryBucket(now)
+        return budget
+
+    def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
+        """Count a request, and return the budget that it belongs to."""
+        budget = self.of(tenant, name, now)
+        budget.requests += 1
+        return budget
+
+    def keep(self, tenants: Set[str], names: Set[str]) -> None:
+        """Forget the teams and names that a new table does not have."""
+        self._known = {key: each for key, each in self._known.items() if key[0] in tenants and key[1] in names}

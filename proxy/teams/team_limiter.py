@@ -75,12 +75,14 @@ class TeamLimiter:
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
-        self._nothing = True
+        self.limits_anything = False
+        """Whether the table has a limit or a budget."""
         self.users = UserScopes(book, now, wall)
         self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(KEPT)
         self._of_users: BoundedDict[tuple[BoundScopes, str], BoundScopes] = BoundedDict(KEPT)
         self._budgets: Mapping[str, tuple[ScopeBudget, ...]] = {}
-        self._routed: frozenset[str] = frozenset()
+        self.routed: frozenset[str] = frozenset()
+        """The scopes with a budget that sends requests to another name once it is spent."""
         self._routing: dict[Key, tuple[str, ...]] = {}
         self._free: dict[Team, Team] = {}
 
@@ -93,16 +95,11 @@ class TeamLimiter:
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
         self.users.use(snapshot.each_user)
-        self._nothing = not self._limited and not self._targets and not snapshot.each_user
-        self._routed = frozenset(scope for scope, every in budgets.items() if any(each.route for each in every))
+        self.limits_anything = bool(self._limited or self._targets or snapshot.each_user)
+        self.routed = frozenset(scope for scope, every in budgets.items() if any(each.route for each in every))
         self._scopes, self._of_users = BoundedDict(KEPT), BoundedDict(KEPT)
         self._routing = {}
         self._free = {}
-
-    @property
-    def limits_anything(self) -> bool:
-        """Return whether the table has a limit or a budget."""
-        return not self._nothing
 
     def times(self) -> tuple[float, float]:
         """Return the time of the loop, and that of the calendar."""
@@ -111,11 +108,11 @@ class TeamLimiter:
     def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
         """Return the name that answers a client's requests because of what was spent, and the team that may ask for it,
         since the operator wrote it; None for the name asked for. Of several budgets the narrowest scope's counts."""
-        if not self._routed:
+        if not self.routed:
             return None
         if (scopes := self._routing.get(key)) is None:
             every = scopes_of(ScopeSide.CLIENT, _subject(key, ""))
-            scopes = self._routing[key] = tuple(scope for scope in every if scope in self._routed)
+            scopes = self._routing[key] = tuple(scope for scope in every if scope in self.routed)
         for scope in scopes:
             name = self.book.route_of(scope, *self.times())
             # A request that began before a reload has the names of the table before.
@@ -132,7 +129,7 @@ class TeamLimiter:
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
-        if self._nothing:
+        if not self.limits_anything:
             return None
         bound = self._scopes.get((key, planned.label))
         if bound is None:

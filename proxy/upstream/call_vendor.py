@@ -223,10 +223,13 @@ class UpstreamCaller:
 
     async def open_single(self, prepared: CallPlan, record: RequestRecord) -> OpenStream:
         """Return the stream of a request's only call, read up to its first content. Raises UpstreamError."""
-        if prepared.counted:
-            prepared = await self._waited(record, self._counted(prepared, record))
-        first = self._calls.make(prepared.calls[0], record, partial(self._first, record, prepared.finishing))
-        return await self._waited(record, first)
+        started = self._now()
+        try:
+            if prepared.counted:
+                prepared = await self._counted(prepared, record)
+            return await self._calls.make(prepared.calls[0], record, partial(self._first, record, prepared.finishing))
+        finally:
+            record.waited += self._now() - started
 
     @asynccontextmanager
     async def _merged_or_local(self, prepared: CallPlan, record: RequestRecord) -> AsyncIterator[Stream]:
@@ -288,33 +291,23 @@ class UpstreamCaller:
         self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
-        with CountedCall(record, call) as counted:
-            return await self._opened(record, finishing, call, repeats, counted)
-
-    async def _opened(
-        self,
-        record: RequestRecord,
-        finishing: PostProcessing | None,
-        call: PlannedCall,
-        repeats: Repeats,
-        counted: CountedCall,
-    ) -> OpenStream:
         sent = call.sent
-        response = await self._calls.ask(sent, record, repeats)
-        record.note_head(response.head)
-        if not is_good(response):
-            raise await refusal(sent, response)
-        try:
-            decoder = sent.target.dialect.stream(sent)
-            if finishing is not None and finishing.stops:
-                decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-            counted.decoder = decoder
-            aside = partial(self._off_loop.threads.run, record.owner)
-            events, ended = await until_content(response, decoder, aside, counted.seen)
-        except BaseException:
-            response.close()
-            raise
-        return OpenStream(response, decoder, events, ended, aside)
+        with CountedCall(record, call) as counted:
+            response = await self._calls.ask(sent, record, repeats)
+            record.note_head(response.head)
+            if not is_good(response):
+                raise await refusal(sent, response)
+            try:
+                decoder = sent.target.dialect.stream(sent)
+                if finishing is not None and finishing.stops:
+                    decoder = StopScanningDecoder(decoder, finishing, call.part.count)
+                counted.decoder = decoder
+                aside = partial(self._off_loop.threads.run, record.owner)
+                events, ended = await until_content(response, decoder, aside, counted.seen)
+            except BaseException:
+                response.close()
+                raise
+            return OpenStream(response, decoder, events, ended, aside)
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
         """Return the request with calls that fit the context window, as far as that is known beforehand."""

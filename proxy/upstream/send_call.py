@@ -128,21 +128,17 @@ class CallSender:
         """Send a call that generates nothing, and return the response whatever its status."""
 
         def opened(call: PlannedCall, repeats: Repeats) -> Awaitable[UpstreamResponse]:
-            return self._opened(call.sent, record, repeats)
+            return self.ask(call.sent, record, repeats, generates=False)
 
         return await self.make(call, record, opened)
 
     def ask(
-        self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats
+        self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats, *, generates: bool = True
     ) -> Coroutine[object, object, UpstreamResponse]:
-        """Send a call and return its response, whatever its status. Raises as Transport.open does."""
-        if record.attempts:
+        """Send a call and return its response, whatever its status. A call that `generates` is noted as that of the
+        attempt. Raises as Transport.open does."""
+        if generates and record.attempts:
             record.attempts[-1].sent = sent
-        return self._opened(sent, record, repeats)
-
-    def _opened(
-        self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats
-    ) -> Coroutine[object, object, UpstreamResponse]:
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
         if (trace := record.trace) is not None:  # below the span of the attempt that makes the call
             sent.carry_trace(trace.line or trace.lines(len(record.attempts)), TRACE_HEADERS)

@@ -137,7 +137,7 @@ def unspent_retries(rig: Rig, name: str = "both") -> int:
     """Return how many retries are left in the team's budget of this name; a full one has 10. What requests and time add
     is left out: a slow machine has more of that."""
     now, left = asyncio.get_running_loop().time(), 0
-    budget = rig.app.front.dispatcher.teams.of("search").retry_budget(name, now)
+    budget = rig.app.front.dispatcher.retry_budgets.of("search", name, now)
     while budget.spend(BudgetRules(per_request=0, per_second=0), now):
         left += 1
     return left

@@ -297,7 +297,7 @@ def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:
 
 
 def _put_messages(draft: RequestBody, profile: Profile) -> None:
-    prompt, params = draft.request.prompt, draft.params
+    prompt, params = draft.request.prompt, draft.request.params
     if isinstance(prompt, ChatPrompt):
         if "images" in params and not is_neutral("images", params["images"]):
             raise draft.unsupported("images", "on chat they belong into the messages")

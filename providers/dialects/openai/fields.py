@@ -18,6 +18,7 @@ from providers.dialects.shared.field_writers import (
     MOST_PAIRS,
     few_pairs,
     short_id,
+    write_nothing,
 )
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -127,7 +128,7 @@ def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
     if low is None and high is None:
         return plain(path)
     # A setting with a single value is left out.
-    return within(name, low, high, _nothing if profile.drops_neutral and low == high else plain(path))
+    return within(name, low, high, write_nothing if profile.drops_neutral and low == high else plain(path))
 
 
 def _limit(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -264,13 +265,9 @@ def _images(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return put
 
 
-def _nothing(draft: RequestBody, value: object) -> None:
-    """Write nothing, for a field that is honoured without a member of the body."""
-
-
 def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     """Write nothing: on chat the prompt's images have become parts of its message."""
-    return _nothing
+    return write_nothing
 
 
 def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -293,7 +290,7 @@ def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     # Those that refuse what does not fit, and those that take everything, honour both behaviours.
-    by_habit = {"native": plain(name), "cuts": check_window, "errors": _nothing, "never": _nothing}
+    by_habit = {"native": plain(name), "cuts": check_window, "errors": write_nothing, "never": write_nothing}
     return by_habit.get(profile.wires[operation].context, check_limited_window)
 
 

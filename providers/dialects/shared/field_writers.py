@@ -34,6 +34,10 @@ def keep_stop(draft: RequestBody, value: object) -> None:
         draft.emulated.append(STOP_STRING)
 
 
+def write_nothing(draft: RequestBody, value: object) -> None:
+    """Write no member, for a field that is honoured without one or is written with another field."""
+
+
 def check_images(draft: RequestBody, value: object) -> None:
     """Check `images`, which have become parts of the prompt's message. Raises Refusal beside a chat."""
     if (cell := draft.table["images"]).refused:

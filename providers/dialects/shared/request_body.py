@@ -89,14 +89,15 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
     Raises Refusal for the first one that the vendor cannot honour. Left out instead are a field that the surface filled
     in as its own default, and an advisory one, which is noted in `dropped`.
     """
-    for name, value in draft.params.items():
+    params = draft.request.params
+    for name, value in params.items():
         if name in elsewhere:
             continue
         try:
             put = fields.get(name)
             if put is not None:
                 put(draft, value)
-            elif not (is_neutral(name, value) or _is_moot(draft.params, name)):
+            elif not (is_neutral(name, value) or _is_moot(params, name)):
                 raise not_native(draft, name, value)
         except Refusal:
             if name in draft.request.injected:
@@ -104,7 +105,7 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             if not is_advisory(name, value):
                 raise
             draft.dropped.append(name)
-    if draft.unwrap and "logprobs" in draft.params:
+    if draft.unwrap and "logprobs" in params:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
 
 

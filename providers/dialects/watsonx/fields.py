@@ -13,7 +13,14 @@ from functools import cache
 from providers.capabilities import NATIVE, ONE_CALL, ONE_CHAT, RANKED, SCANNED, Capabilities, Cell, compiled, refused
 from providers.constraints.constraint_styles import SCHEMA_FORMAT
 from providers.constraints.style_table import STYLES
-from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
+from providers.dialects.shared.field_writers import (
+    CHECKED_FIELDS,
+    above_zero,
+    check_images,
+    check_logprobs,
+    sampled,
+    write_nothing,
+)
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
@@ -58,10 +65,6 @@ def _stop(draft: RequestBody, value: object) -> None:
         draft.put(f"{_P}include_stop_sequence", bool(draft.params.get(STOP_STRING)))
 
 
-def _nothing(draft: RequestBody, value: object) -> None:
-    """Write nothing: `_stop` writes this field."""
-
-
 def _returned(draft: RequestBody, value: object) -> None:
     wanted = check_logprobs(draft, value, _MOST_LOGPROBS[Operation.COMPLETIONS])
     options = {"generated_tokens": True, "token_logprobs": True}
@@ -77,7 +80,7 @@ TEXT_FIELDS: Mapping[str, FieldWriter] = {
         "repetition_penalty", bounded("repetition_penalty", f"{_P}repetition_penalty", 1, 2)
     ),
     "stop": _stop,
-    STOP_STRING: _nothing,
+    STOP_STRING: write_nothing,  # `_stop` writes it
     "logprobs": _returned,
     WINDOW: check_limited_window,
 }

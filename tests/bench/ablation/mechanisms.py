@@ -97,7 +97,7 @@ MECHANISMS: Sequence[Mechanism] = (
             "proxy/listener/plain_head.py",
             _OF_PLAIN,
             "proxy/listener/client_request.py:ReceivedBody",
-            f"{_OF_EAGER}._receive",
+            f"{_OF_EAGER}._receive_part",
             f"{_OF_EAGER}._collect",
             f"{_OF_EAGER}._leave_to_parser",
             f"{_OF_EAGER}._stop_collecting",
@@ -124,10 +124,7 @@ MECHANISMS: Sequence[Mechanism] = (
         "refusal before parsing",
         ("proxy/overload/refuse_before_parsing.py", "proxy/overload/refusing_connection.py"),
         ("_protocol", "_paused", "_keepalive_timeout", "_next_keepalive_close_time", "_loop", "_kwargs"),
-        (
-            ("proxy.overload.refusing_connection:EarlyRefusingConnection.data_received", "deleted"),
-            ("proxy.overload.refusing_connection:claim_admission", "nothing"),
-        ),
+        (("proxy.overload.refusing_connection:EarlyRefusingConnection.data_received", "deleted"),),
         stays="it saves where requests are refused, which `python -m tests.bench.overload` measures",
     ),
     Mechanism(

@@ -62,6 +62,13 @@ def test_a_deployment_is_its_label_and_its_address(breakers: Breakers) -> None:
     assert breakers.of(B) is not health
 
 
+def test_an_attempt_counts_at_its_deployment(breakers: Breakers) -> None:
+    attempts = [breakers.begin(target, 0.0, AnswerKind.WHOLE, "a") for target in (A, A, B)]
+    assert (breakers.of(A).in_flight, breakers.of(B).in_flight) == (2, 1)
+    attempts[0].succeeded(1.0)
+    assert breakers.of(A).in_flight == 1
+
+
 def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay(breakers: Breakers) -> None:
     eject(breakers.of(A), 0.0)
     eject(breakers.of(B), 0.0)

@@ -39,6 +39,15 @@ def test_each_has_its_own(deployments: Deployments) -> None:
     assert deployments.queue(A) is not deployments.queue(B)
 
 
+def test_a_free_slot_is_taken_in_the_queue_of_its_deployment(deployments: Deployments) -> None:
+    narrow = replace(A, concurrent=1)
+    queue = deployments.take_free(narrow, "a")
+    assert queue is deployments.queue(A)
+    assert deployments.take_free(narrow, "b") is None
+    queue.release("a")
+    assert deployments.take_free(narrow, "b") is queue
+
+
 def test_every_model_of_a_row_for_any_has_its_own(deployments: Deployments) -> None:
     (any_model,) = TABLE.wildcards["v"].targets
     one, two, again = (replace(any_model, model=name, upstream_model=name) for name in ("one", "two", "one"))

@@ -197,7 +197,7 @@ def read(head: bytes) -> PlainRequest:
     """The request of a head without a body."""
     plain = read_plain_head(head)
     assert plain is not None
-    return PlainRequest(plain, b"", cast(RequestHandler, SimpleNamespace(_loop=None)), 1)
+    return PlainRequest(plain, b"", cast(RequestHandler, SimpleNamespace(_loop=None, peername=None)), 1)
 
 
 def test_equal_heads_are_read_once_and_others_are_others() -> None:

@@ -120,11 +120,17 @@ class Client(asyncio.Transport):
         return self.closing
 
 
+class Connection(BaseProtocol):
+    """A connection whose client has no address."""
+
+    peername = None
+
+
 def asked(client: Client | None) -> tuple[PlainRequest, BaseProtocol]:
     """A request of this client, or of one that has left."""
     head = read_plain_head(request("GET", "/"))
     assert head is not None
-    protocol = BaseProtocol(asyncio.get_running_loop())
+    protocol = Connection(asyncio.get_running_loop())
     protocol.transport = client
     return PlainRequest(head, b"", cast(RequestHandler, protocol), 1), protocol
 

@@ -102,6 +102,21 @@ def test_a_body_counts_as_it_comes_and_never_less_than_before(admission: Admissi
     assert admission.bodies.total == 0
 
 
+def test_a_whole_body_counts_with_its_request(admission: Admission) -> None:
+    assert admission.begin(0).hold_whole(400) is None
+    assert admission.expect().hold_whole(400) is None
+    assert (admission.requests, admission.arriving.total, admission.bodies.total) == (2, 0, 800)
+    assert admission.expect().hold_whole(0) is OverloadReason.REQUESTS
+
+
+def test_a_whole_body_that_does_not_fit_is_refused_and_its_request_not_counted() -> None:
+    admission = door(limits=ROOMY)
+    of(admission, "a").hold_body(1000)
+    arriving = of(admission, "a")
+    assert arriving.hold_whole(1) is OverloadReason.BODY_BYTES
+    assert (admission.requests, admission.arriving.total) == (0, 2)
+
+
 def of(admission: Admission, tenant: str) -> Admitted:
     """A tenant's request whose body is still to come."""
     admitted = admission.expect()

@@ -18,7 +18,7 @@ from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.overload.admission_limits import Admitted
 from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.refuse_before_parsing import EarlyRefusal, read_whole_request
-from proxy.overload.refusing_connection import EarlyRefusingServer, claim_admission
+from proxy.overload.refusing_connection import EarlyRefusingConnection, EarlyRefusingServer
 from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import RawClient, connected, request
 from tests.support.examples import examples
@@ -63,7 +63,7 @@ class Shop:
         self.opened = asyncio.Event()
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
-        claim_admission(http)
+        cast(EarlyRefusingConnection, http.protocol).claim()
         if http.path.startswith("/wait"):
             await http.read()
             await self.opened.wait()

@@ -1,10 +1,10 @@
-"""The retry budget: what it holds, gains and pays for."""
+"""The retry budgets: what they hold, gain and pay for, and whose they are."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.target import RetryBudget as Budget
-from proxy.teams.retry_budget import BudgetRules, RetryBucket
+from proxy.teams.retry_budget import BudgetRules, RetryBucket, RetryBudgets
 from tests.support.looped import looped
 
 RULES = BudgetRules()
@@ -71,3 +71,52 @@ def test_what_is_gained_a_little_at_a_time_adds_up_where_nothing_is_held_to_begi
         budget.requests += 1
         paid += budget.spend(rules, request / 100)
     assert 9 <= paid <= 10
+
+
+# The budgets of teams ------------------------------------------------------------------------------------------------
+
+
+def spent_of(budgets: RetryBudgets, tenant: str, *names: str) -> list[int]:
+    """How many retries a team had left for each name."""
+    return [spent(budgets.of(tenant, name, 0.0), 0.0) for name in names]
+
+
+def test_each_name_has_its_retry_budget() -> None:
+    assert spent_of(RetryBudgets(), "", "a", "b", "a") == [10, 10, 0]
+
+
+def test_requests_fill_the_retry_budget_of_their_name() -> None:
+    budgets = RetryBudgets()
+    assert spent_of(budgets, "a", "n") == [10]
+    counted = [budgets.count_request("a", "n", 0.0) for _ in range(round(1 / RULES.per_request))]
+    assert counted[0].spend(RULES, 0.0)
+    assert spent_of(budgets, "a", "n", "m") == [0, 10]
+
+
+def test_a_name_that_a_new_table_has_keeps_its_retry_budget_and_one_that_comes_back_begins_anew() -> None:
+    budgets = RetryBudgets()
+    assert spent_of(budgets, "", "a", "b") == [10, 10]
+    budgets.keep({""}, {"b"})
+    assert spent_of(budgets, "", "a", "b") == [10, 0]
+
+
+def test_a_request_whose_name_a_new_table_lost_still_pays() -> None:
+    budgets = RetryBudgets()
+    budget = budgets.of("", "gone", 0.0)
+    budgets.keep({""}, set())
+    assert budget.spend(RULES, 1.0)
+    assert budgets.of("", "gone", 1.0).spend(RULES, 1.0)
+
+
+def test_one_team_s_retries_leave_another_s_budget_alone() -> None:
+    budgets = RetryBudgets()
+    assert spent_of(budgets, "hostile", "a", "b") == [10, 10]
+    assert spent_of(budgets, "honest", "a") == [10]
+
+
+def test_a_team_that_a_new_table_does_not_have_is_forgotten_and_the_others_keep_their_budgets() -> None:
+    budgets = RetryBudgets()
+    old = [budgets.of(tenant, "a", 0.0) for tenant in ("kept", "gone")]
+    budgets.keep({"", "kept"}, {"a"})
+    assert budgets.of("kept", "a", 0.0) is old[0]
+    assert budgets.of("gone", "a", 0.0) is not old[1]

@@ -13,6 +13,7 @@ from providers.dialects.shared.field_writers import (
     neutral_as,
     sampled,
     short_id,
+    write_nothing,
 )
 from providers.dialects.shared.request_body import RequestBody, plain
 from providers.failure import Refusal
@@ -33,6 +34,12 @@ def test_the_stop_string_is_kept_where_there_is_one() -> None:
     for draft in (kept, without):
         keep_stop(draft, True)
     assert (kept.emulated, without.emulated) == ([STOP_STRING], [])
+
+
+def test_a_field_may_be_honoured_without_a_member() -> None:
+    draft = draft_of(text_request())
+    write_nothing(draft, 1)
+    assert draft.body == {}
 
 
 def test_images_belong_to_a_prompt_that_goes_as_a_chat() -> None:
