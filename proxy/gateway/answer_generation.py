@@ -1,6 +1,6 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -23,6 +23,7 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
+from proxy.hooks.request_hook import RequestHook, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.plugins.guard_desk import GuardChain
@@ -33,7 +34,6 @@ from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
-from proxy.tracing.trace_notes import note_prompt, note_request
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -90,8 +90,8 @@ class TextGeneration:
         record.asked, record.stream = request.model, request.stream
         if (user := request.user) is not None:
             record.user = end_user(user)
-        if record.sampled is not None:
-            call.shared.guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
+        for hook in call.hooks:
+            hook.parsed(record, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
         if call.guards is not None:
@@ -108,9 +108,22 @@ class TextGeneration:
         self, call: ClientCall, request: UnifiedRequest, *, heavy: bool
     ) -> Awaitable[web.StreamResponse]:
         """Answer a request as its guards left it."""
-        record = call.record
-        if record.sampled is not None and record.sampled.notes.keeps_content:
-            call.shared.guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
+        hooks = iter(call.hooks)
+        for hook in hooks:
+            changing = hook.asked(call.record, request, heavy=heavy)
+            if changing is not None:
+                return self._answer_changed(call, changing, hooks, heavy=heavy)
+        return self._answer_asked(call, request, heavy=heavy)
+
+    async def _answer_changed(
+        self, call: ClientCall, changing: Awaitable[UnifiedRequest], hooks: Iterator[RequestHook], *, heavy: bool
+    ) -> web.StreamResponse:
+        """Answer a request that a hook changes, and perhaps the `hooks` after it."""
+        request = await with_hooks(call.record, await changing, hooks, heavy=heavy)
+        return await self._answer_asked(call, request, heavy=heavy)
+
+    def _answer_asked(self, call: ClientCall, request: UnifiedRequest, *, heavy: bool) -> Awaitable[web.StreamResponse]:
+        """Answer a request as its hooks left it."""
         planned = call.plan_text(self._limits, request, self._dispatcher.load)
         team = call.team
         if not (team.extra_params and team.extra_headers):

@@ -57,7 +57,6 @@ from proxy.telemetry.request_outcomes import (
     record_failure,
     record_refusal,
 )
-from proxy.tracing.trace_notes import note_answer, noted_stream
 from proxy.upstream.unanswered_usage import usage_of_body
 from proxy.upstream.vendor_stream import Stream
 
@@ -111,9 +110,8 @@ class Exchange:
         if long:
             record.heavy.append(completion)
         record.usage = completion.usage
-        if record.sampled is not None:
-            guard, notes = self.call.shared.guard, record.sampled.notes
-            guard.call("tracing", record.request_id, note_answer, notes, completion.choices)
+        for hook in self.call.hooks:
+            hook.answered(record, completion)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
@@ -146,8 +144,7 @@ class Exchange:
                     response = waiting.begin(answer_lines(record) + stream_line(record))
                     self.call.stream_begun()
                     shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
-                    noted = None if record.sampled is None else self.call.note_end
-                    facts = deadlines, record, prepared.request, tokens, aside, noted
+                    facts = deadlines, record, prepared.request, tokens, aside, self.call.choice_ended
                     relay = Relay(stream, shown, response.send, *facts)
                     waiting.follow(relay, timeouts.keep_alive)
                     await relay.run()
@@ -179,12 +176,13 @@ class Exchange:
         return response or waiting.response or web.Response(status=499)
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
-        """Return the stream with unique ids of calls, observed by the turn keeper and by the request's span."""
+        """Return the stream with unique ids of calls, observed by the turn keeper and by hooks."""
         stream = with_unique_ids(stream, prepared, self.job.request)
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
-        sampled = self.job.record.sampled
-        return stream if sampled is None else noted_stream(sampled.notes, stream, self.call.guard_of("tracing"))
+        for hook in self.call.hooks:
+            stream = hook.streamed(self.job.record, stream)
+        return stream
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may repeat the whole response and the request."""

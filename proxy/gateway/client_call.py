@@ -11,6 +11,7 @@ from providers.unified_request import Task, UnifiedRequest
 from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
+from proxy.hooks.request_hook import Hooks
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -89,8 +90,7 @@ class ClientCalls:
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
-        if record.sampled is not None:
-            lines += f"traceresponse: {record.sampled.text}\r\n"
+        lines += record.hook_lines
         if record.held is not None:
             lines += record.held.header_lines()
         if record.receipt is not None:
@@ -127,9 +127,9 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
-    key and guards that hold for it to its end. `size` are the bytes of its body and of what it continues, `continued`
-    is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a prompt that
-    was measured off the event loop."""
+    key, hooks and guards that hold for it to its end. `size` are the bytes of its body and of what it continues,
+    `continued` is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a
+    prompt that was measured off the event loop."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -139,6 +139,7 @@ class ClientCall:
     snapshot: Snapshot
     team: Team
     key: Key
+    hooks: Hooks
     guards: GuardChain | None = None
     size: int = 0
     continued: int | None = None
@@ -158,10 +159,10 @@ class ClientCall:
         content = self.record.content
         return renderer if content is None else GatheringRenderer(renderer, content, self.guard_of("payload_log"))
 
-    def note_end(self, reason: str) -> None:
-        """Note in the span of a sampled request why a choice ended."""
-        if (sampled := self.record.sampled) is not None:
-            self.shared.guard.call("tracing", self.record.request_id, sampled.notes.ended, reason)
+    def choice_ended(self, reason: str) -> None:
+        """Let the hooks observe why a choice of a stream ended."""
+        for hook in self.hooks:
+            hook.ended(self.record, reason)
 
     @property
     def stored_for(self) -> str:
@@ -304,8 +305,7 @@ class ClientCall:
         lines = f"x-request-id: {record.request_id}\r\n"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
-        if record.sampled is not None:
-            lines += header_lines({"traceresponse": record.sampled.text})
+        lines += record.hook_lines
         return lines if record.held is None else lines + record.held.header_lines()
 
     def _opened(self, response: StreamedResponse) -> StreamedResponse:

@@ -34,6 +34,7 @@ from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.task_apis import TASK_APIS
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageAnswer
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
@@ -57,7 +58,6 @@ from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.request_outcomes import record_cancelled, record_refusal
-from proxy.tracing.begin_trace import TraceStarter
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
@@ -98,7 +98,7 @@ class Gateway:
         self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
-        self._guard = dispatcher.guard
+        self.guard = dispatcher.guard
         self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
         self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
         self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
@@ -121,7 +121,7 @@ class Gateway:
         self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
-        self.traces: TraceStarter | None = None
+        self.hooks = TeamHooks()
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -209,9 +209,10 @@ class Gateway:
         record.finished = record.finished or self._now()
         self._calls.end_held(record)
         if record.unanswered:
-            self._guard.call("ledger", record.request_id, record.bill_unanswered)
+            self.guard.call("ledger", record.request_id, record.bill_unanswered)
         if record.receipt is not None:
             record.receipt = NAMELESS  # else it would keep the table
+        record.hooks = ()  # else the record would keep plugins that are replaced
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
@@ -245,17 +246,15 @@ class Gateway:
         record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
-        if self.traces is not None:
-            if head.names_trace:
-                self._guard.call("tracing", record.request_id, self.traces.join, http, record)
-            else:
-                self._guard.call("tracing", record.request_id, self.traces.begin, http.method, record)
-        self._guard.call("watchdog", record.request_id, self.on_begin, record)
+        hooks = record.hooks = self.hooks.of(team.name)
+        for hook in hooks:
+            hook.begun(http, record)
+        self.guard.call("watchdog", record.request_id, self.on_begin, record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
         desk = self._calls.guards
         guards = None if desk is None else desk.of(team.name)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, hooks, guards)
         if record.receipt is not None:
             record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):

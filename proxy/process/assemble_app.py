@@ -69,6 +69,7 @@ from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.tracing.trace_hook import attach_tracing
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
@@ -134,9 +135,8 @@ class PublicGateway:
         self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
         show_table(self.shown, table)
-        server = table.loaded.config.server
-        use_settings(self.gateway, self.guard, server)
-        await self.tracing.use(server.tracing, table.snapshot)
+        use_settings(self.gateway, self.guard, table.loaded.config.server)
+        await self.tracing.use(table.loaded.config.server.tracing, table.snapshot)
         await self.discovered.use(table.snapshot)
         await self.plugins.use_sinks(table)
 
@@ -327,9 +327,8 @@ async def _observing(
     loop = asyncio.get_running_loop()
     watch = RequestWatch(RecentRequests(loop.time), HourCounter(loop.time, time.time), FailedRequests(time.time), lines)
     observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, soon=loop.call_soon)
-    observer.add("page", watch.recent.add)
-    observer.add("page", watch.hour.add)
-    observer.add("page", watch.failed.add)
+    for shown in (watch.recent, watch.hour, watch.failed):
+        observer.add("page", shown.add)
     received, place = None, table.loaded.payloads
     if place is not None:
         payloads = await stack.enter_async_context(opened_payload_log(place))
@@ -349,7 +348,8 @@ async def _tracing(
     siblings: Siblings, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> TracingService:
     """Return what traces requests, where the table says so."""
-    tracing = TracingService(gateway, worker=siblings.number if siblings.processes > 1 else None)
+    set_traces = partial(attach_tracing, gateway.hooks, gateway.guard)
+    tracing = TracingService(set_traces, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
     observer.add("tracing", tracing.finished)
     metrics.watch_families(tracing.families)

@@ -1,0 +1,78 @@
+"""A hook: the part of an optional feature in each request of a team. The gateway calls its methods at fixed points."""
+
+from collections.abc import Awaitable, Iterable
+from typing import Protocol, TypeVar
+
+from aiohttp import web
+
+from providers.completion import Completion
+from providers.unified_request import UnifiedRequest
+from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.request_record import RequestRecord
+from proxy.surfaces.surface import Renderer
+from proxy.upstream.vendor_stream import Stream
+
+
+class AskedRequest(ClientRequest, Protocol):
+    """A parsed request of a client that names a model."""
+
+    @property
+    def model(self) -> str:
+        """The client's model string."""
+
+
+Q = TypeVar("Q", bound=AskedRequest)
+
+
+class RequestHook:
+    """The part of one feature. A feature overrides the methods that it needs; those of this class change nothing.
+
+    They are called in the order in which they stand here. A method that only observes guards itself by
+    `proxy.telemetry.observer_guard`: a fault in it changes no response. Of a method that may refuse a request, an error
+    is the client's response.
+    """
+
+    __slots__ = ()
+
+    def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
+        """Observe a request whose team is known, and whose body has not been read."""
+
+    def received(self, record: RequestRecord, body: bytes) -> None:
+        """Observe the body of a request before it is parsed."""
+
+    def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
+        """Observe a request for text before anything but its form may refuse it."""
+
+    def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
+        """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
+        return None
+
+    def answered(self, record: RequestRecord, completion: Completion) -> None:
+        """Observe a non-streaming response before it is rendered."""
+
+    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
+        """Return the stream that is relayed in the place of one whose content has begun."""
+        return stream
+
+    def rendered(self, record: RequestRecord, renderer: Renderer) -> Renderer:
+        """Return the renderer of a stream that is used in the place of the surface's."""
+        return renderer
+
+    def ended(self, record: RequestRecord, reason: str) -> None:
+        """Observe why a choice of a stream ended."""
+
+    def shown(self, record: RequestRecord, body: bytes) -> None:
+        """Observe the body of a response that is no stream, errors included, before it is sent."""
+
+
+Hooks = tuple[RequestHook, ...]
+"""Hooks in the order in which they are called."""
+
+
+async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Q:
+    """Return a parsed request as hooks leave it. Raises GatewayError if one refuses it."""
+    for hook in hooks:
+        changing = hook.asked(record, request, heavy=heavy)
+        if changing is not None:
+            request = await changing
+    return request
