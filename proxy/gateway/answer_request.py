@@ -143,7 +143,7 @@ class Exchange:
                     record.status = 200
                     response = waiting.begin(answer_lines(record) + stream_line(record))
                     self.call.stream_begun()
-                    shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
+                    shown, aside = self.call.rendered(renderer), partial(self.threads.run, record.owner)
                     facts = deadlines, record, prepared.request, tokens, aside, self.call.choice_ended
                     relay = Relay(stream, shown, response.send, *facts)
                     waiting.follow(relay, timeouts.keep_alive)
@@ -251,8 +251,8 @@ async def end_broken(
 async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
     """Write the body of a response whose head has been sent. It takes time: see `ClientCalls.unsettled`."""
     record, shared = call.record, call.shared
-    if record.content is not None:
-        record.content.answer = body
+    for hook in record.hooks:
+        hook.shown(record, body)
     before = shared.now()
     try:
         await response.write_eof(body)
@@ -299,8 +299,8 @@ async def _end_refused(
     if not request.stream:
         await end_whole(call, response, body)
         return
-    if record.content is not None:
-        record.content.answer = body
+    for hook in record.hooks:
+        hook.shown(record, body)
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
     headers = refusal_headers(record, surface, facts)

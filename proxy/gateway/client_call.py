@@ -19,7 +19,6 @@ from proxy.listener.response_headers import BASE_HEADERS, JSON, STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
-from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.receipt.server_timing import timing_line
 from proxy.relay.client_stream import BLANK, ClientStream
@@ -35,7 +34,7 @@ from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.surface import Renderer, Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.observer_guard import ObserverGuard, OneGuard, RunningObserver
+from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_outcomes import record_client_gone
 
 BUFFERED_BYTES = 64 * 1024
@@ -46,17 +45,13 @@ _EVENTS: Final = header_lines(STREAM_HEADERS)
 _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
 """Of a head before keep-alives, which nginx would hold back."""
 
-PayloadSink = Callable[[RequestRecord, bytes], None]
-"""Receives the body of a request."""
-
 
 @dataclass(slots=True, eq=False)
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, if there is a payload log. `guard` calls observers while requests run; `wheel`
-    calls the streams of clients that wait in silence."""
+    seconds; `guards` are those of the table in force, None where it names no plugin. `guard` calls observers
+    while requests run; `wheel` calls the streams of clients that wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
@@ -65,7 +60,6 @@ class ClientCalls:
     draining: bool = False
     guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
-    payloads: PayloadSink | None = None
     wheel: Wheel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,8 +79,8 @@ class ClientCalls:
         """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
         the ledger's rows are told apart by when they end."""
         record.status = status
-        if record.content is not None:
-            record.content.answer = body
+        for hook in record.hooks:
+            hook.shown(record, body)
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
@@ -150,14 +144,11 @@ class ClientCall:
         """The surface of its path."""
         return self.match.surface
 
-    def guard_of(self, name: RunningObserver) -> OneGuard:
-        """Return the guard of an observer of the call."""
-        return self.shared.guard.of(name, self.record.request_id)
-
-    def gathered(self, renderer: Renderer) -> Renderer:
-        """Return the renderer; with a payload log, one that gathers what the client is sent."""
-        content = self.record.content
-        return renderer if content is None else GatheringRenderer(renderer, content, self.guard_of("payload_log"))
+    def rendered(self, renderer: Renderer) -> Renderer:
+        """Return the renderer of a stream as the hooks leave it."""
+        for hook in self.hooks:
+            renderer = hook.rendered(self.record, renderer)
+        return renderer
 
     def choice_ended(self, reason: str) -> None:
         """Let the hooks observe why a choice of a stream ended."""
@@ -250,15 +241,15 @@ class ClientCall:
         reason = admitted.complete() if admitted.hold_body(len(body)) else OverloadReason.BODY_BYTES
         if reason is not None:
             raise self.shared.overloaded(self.record, reason)
-        if self.shared.payloads is not None:
-            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
+        for hook in self.hooks:
+            hook.received(self.record, body)
         return body
 
     def _taken(self, body: bytes) -> bytes:
         if (reason := self.admitted.complete()) is not None:
             raise self.shared.overloaded(self.record, reason)
-        if self.shared.payloads is not None:
-            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
+        for hook in self.hooks:
+            hook.received(self.record, body)
         return body
 
     def _hold_body(self, length: int) -> None:

@@ -26,7 +26,7 @@ from proxy.errors import (
 )
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, refusal_headers
+from proxy.gateway.client_call import ClientCall, ClientCalls, refusal_headers
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
@@ -136,15 +136,6 @@ class Gateway:
     @draining.setter
     def draining(self, draining: bool) -> None:
         self._calls.draining = draining
-
-    @property
-    def payloads(self) -> PayloadSink | None:
-        """Receives the body of each request, where there is a payload log."""
-        return self._calls.payloads
-
-    @payloads.setter
-    def payloads(self, payloads: PayloadSink | None) -> None:
-        self._calls.payloads = payloads
 
     @property
     def guards(self) -> GuardDesk | None:

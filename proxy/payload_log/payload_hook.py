@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from proxy.hooks.request_hook import RequestHook
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
@@ -37,3 +38,9 @@ class PayloadHook(RequestHook):
         """Hold the body of a response. See RequestHook."""
         if record.content is not None:
             record.content.answer = body
+
+
+def attach_payload_log(hooks: TeamHooks, guard: ObserverGuard, sink: PayloadSink) -> None:
+    """Give `sink` the bodies of all teams' requests that begin from now on."""
+    hook = PayloadHook(sink, guard)
+    hooks.attach("payload_log", lambda team: hook)

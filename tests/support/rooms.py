@@ -98,7 +98,7 @@ PROXY: Final[Rooms] = {
     "plugins/shipped": ("plugins/api",),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
-        *("receipt", "telemetry", "payload_log", "listener", "forms", "upstream", "overload", "relay"),
+        *("receipt", "telemetry", "listener", "forms", "upstream", "overload", "relay"),
         *("limits", "ledger", "hedging", "routing", "teams", "conversations", "discovery", "dispatch"),
         *("answer_cache", "plugins", "hooks"),
     ),

@@ -7,6 +7,7 @@ from typing import Final, NoReturn, get_args
 
 import pytest
 
+from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.request_record import RequestRecord
 from proxy.teams.held_limits import Held
@@ -50,12 +51,16 @@ def of_gateway(name: str) -> Patch:
     return lambda patch, served: patch.setattr(served.gateway, name, fails)
 
 
+def of_payload_hook(name: str) -> Patch:
+    return lambda patch, served: patch.setattr(served.gateway.hooks.of("search")[-1], name, fails)
+
+
 def of_trace_hook(name: str) -> Patch:
     return lambda patch, served: patch.setattr(f"proxy.tracing.trace_hook.{name}", fails)
 
 
 FAULTS: Final = {
-    "the body is noted for the payload log": Fault("payload_log", of_gateway("payloads")),
+    "the body is noted for the payload log": Fault("payload_log", of_payload_hook("_sink")),
     "a chunk is gathered for the payload log": Fault("payload_log", of_class(LoggedContent, "add_chunk"), (True,)),
     "a run is gathered for the payload log": Fault("payload_log", of_class(LoggedContent, "add_run"), (True,), False),
     "a trace begins": Fault("tracing", of_class(TraceStarter, "begin")),
@@ -83,7 +88,7 @@ def observed(served: Rig, content: bool) -> None:
         record.content = LoggedContent(Allowance(10**6), body, 4096, held=len(body))
 
     attach_tracing(served.gateway.hooks, served.gateway.guard, TraceStarter(1.0, content=content))
-    served.gateway.payloads = received
+    attach_payload_log(served.gateway.hooks, served.gateway.guard, received)
 
 
 @pytest.mark.parametrize(("fault", "streamed"), ROWS.values(), ids=ROWS)
