@@ -156,7 +156,7 @@ class Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(response, error)
         except GatewayError as error:
-            # A guard's: what it refuses in the midst of a stream ends that as broken.
+            # A hook's: what it refuses in the midst of a stream ends that as broken.
             if response is None:
                 raise
             record.outcome = "truncated"

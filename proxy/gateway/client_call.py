@@ -19,7 +19,6 @@ from proxy.listener.response_headers import BASE_HEADERS, JSON, STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
-from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.receipt.server_timing import timing_line
 from proxy.relay.client_stream import BLANK, ClientStream
 from proxy.request_outcomes import GuardMarks
@@ -50,15 +49,13 @@ _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buff
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `guards` are those of the table in force, None where it names no plugin. `guard` calls observers
-    while requests run; `wheel` calls the streams of clients that wait in silence."""
+    seconds; `guard` calls observers while requests run; `wheel` calls the streams of clients that wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
     guard: ObserverGuard
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
-    guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
     wheel: Wheel = field(init=False)
 
@@ -121,7 +118,7 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
-    key, hooks and guards that hold for it to its end. `size` are the bytes of its body and of what it continues,
+    key and hooks that hold for it to its end. `size` are the bytes of its body and of what it continues,
     `continued` is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a
     prompt that was measured off the event loop."""
 
@@ -134,7 +131,6 @@ class ClientCall:
     team: Team
     key: Key
     hooks: Hooks
-    guards: GuardChain | None = None
     size: int = 0
     continued: int | None = None
     prompt_tokens: int | None = None

@@ -44,7 +44,6 @@ from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
-from proxy.plugins.guard_desk import GuardDesk
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
@@ -136,15 +135,6 @@ class Gateway:
     @draining.setter
     def draining(self, draining: bool) -> None:
         self._calls.draining = draining
-
-    @property
-    def guards(self) -> GuardDesk | None:
-        """The guards that requests pass which begin now."""
-        return self._calls.guards
-
-    def use_guards(self, guards: GuardDesk | None) -> None:
-        """Let requests that begin from now on pass these guards."""
-        self._calls.guards = guards
 
     def use_receipts(self, *, on: bool) -> None:
         """Send receipts to clients whose requests begin from now on, or send none."""
@@ -243,9 +233,7 @@ class Gateway:
         self.guard.call("watchdog", record.request_id, self.on_begin, record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
-        desk = self._calls.guards
-        guards = None if desk is None else desk.of(team.name)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, hooks, guards)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, hooks)
         if record.receipt is not None:
             record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):

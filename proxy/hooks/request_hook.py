@@ -1,13 +1,14 @@
 """A hook: the part of an optional feature in each request of a team. The gateway calls its methods at fixed points."""
 
-from collections.abc import Awaitable, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Final, Protocol, TypeVar
 
 from aiohttp import web
 
 from providers.completion import Completion
-from providers.unified_request import UnifiedRequest
+from providers.unified_request import Task, UnifiedRequest
 from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.text_answers import TextAnswers
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
 from proxy.upstream.vendor_stream import Stream
@@ -22,6 +23,12 @@ class AskedRequest(ClientRequest, Protocol):
 
 
 Q = TypeVar("Q", bound=AskedRequest)
+
+BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
+"""Returns the body that is sent in the place of one with this content type. Raises UpstreamError and GatewayError."""
+
+MOST_CHECKED: Final = 8 * 2**20
+"""Bytes of a body that is checked, and held back until then."""
 
 
 class RequestHook:
@@ -46,6 +53,19 @@ class RequestHook:
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
         """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
         return None
+
+    def form_read(self, cut: Collection[str]) -> None:
+        """Refuse a form of which these fields are longer than what is read of them, if that is too little. Raises
+        GatewayError."""
+
+    def body_check(self, task: Task) -> BodyCheck | None:
+        """Return what checks the body of a task's response that is passed on, and that must not be streamed then;
+        `None` if it is passed on as it comes."""
+        return None
+
+    def answers(self, answers: TextAnswers) -> TextAnswers:
+        """Return what answers a request for text in the place of `answers`."""
+        return answers
 
     def answered(self, record: RequestRecord, completion: Completion) -> None:
         """Observe a non-streaming response before it is rendered."""

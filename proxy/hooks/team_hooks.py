@@ -5,7 +5,7 @@ from typing import Final, Literal, get_args
 
 from proxy.hooks.request_hook import Hooks, RequestHook
 
-Feature = Literal["tracing", "prompt_texts", "payload_log"]
+Feature = Literal["tracing", "plugins", "prompt_texts", "payload_log"]
 """The features with hooks, in the order in which the hooks of a team are called."""
 
 HookOf = Callable[[str], RequestHook | None]

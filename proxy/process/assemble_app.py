@@ -362,7 +362,7 @@ async def _plugging(
     """Return the table's plugins, through which requests pass from now on."""
     sinks = sinks_of_process()
     observer.add("plugins", sinks.add)
-    return await plugins_in_use(gateway.use_guards, sinks, off_loop.threads, table, metrics)
+    return await plugins_in_use(gateway.hooks, sinks, off_loop.threads, table, metrics)
 
 
 async def _discovering(
