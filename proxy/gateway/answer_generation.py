@@ -1,6 +1,6 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -23,7 +23,7 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
-from proxy.hooks.request_hook import RequestHook, with_hooks
+from proxy.hooks.request_hook import Hooks, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
@@ -92,11 +92,12 @@ class TextGeneration:
             hook.parsed(record, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
-        hooks = iter(call.hooks)
+        hooks = call.hooks
         for hook in hooks:
             changing = hook.asked(record, request, heavy=heavy)
             if changing is not None:
-                return self._answer_changed(call, request, changing, hooks, heavy=heavy)
+                following = hooks[hooks.index(hook) + 1 :]
+                return self._answer_changed(call, request, changing, following, heavy=heavy)
         return self._answer_asked(call, request, heavy=heavy)
 
     async def _answer_changed(
@@ -104,12 +105,12 @@ class TextGeneration:
         call: ClientCall,
         request: UnifiedRequest,
         changing: Awaitable[UnifiedRequest],
-        hooks: Iterator[RequestHook],
+        following: Hooks,
         *,
         heavy: bool,
     ) -> web.StreamResponse:
-        """Answer a request that a hook may change, and the `hooks` after it."""
-        changed = await with_hooks(call.record, await changing, hooks, heavy=heavy)
+        """Answer a request that a hook may change, and the hooks `following` it."""
+        changed = await with_hooks(call.record, await changing, following, heavy=heavy)
         if changed is not request:
             call.prompt_tokens = None
         return await self._answer_asked(call, changed, heavy=heavy)

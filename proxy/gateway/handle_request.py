@@ -227,7 +227,7 @@ class Gateway:
         record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
-        hooks = record.hooks = self.hooks.of(team.name)
+        hooks = record.hooks = self.hooks[team.name]
         for hook in hooks:
             hook.begun(http, record)
         self.guard.call("watchdog", record.request_id, self.on_begin, record)
