@@ -34,9 +34,9 @@ MOST_CHECKED: Final = 8 * 2**20
 class RequestHook:
     """The part of one feature. A feature overrides the methods that it needs; those of this class change nothing.
 
-    They are called in the order in which they stand here. A method that only observes guards itself by
-    `proxy.telemetry.observer_guard`: a fault in it changes no response. Of a method that may refuse a request, an error
-    is the client's response.
+    They are called in the order in which they stand here. A method that only observes returns nothing, and guards
+    itself by `proxy.telemetry.observer_guard`: a fault in it changes no response. If another method raises
+    GatewayError, that is the response.
     """
 
     __slots__ = ()
@@ -47,16 +47,16 @@ class RequestHook:
     def received(self, record: RequestRecord, body: bytes) -> None:
         """Observe the body of a request before it is parsed."""
 
+    def form_read(self, cut: Collection[str]) -> None:
+        """Refuse a form of which these fields are longer than what is read of them, if that is too little. Raises
+        GatewayError."""
+
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
         """Observe a request for text before anything but its form may refuse it."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
         """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
         return None
-
-    def form_read(self, cut: Collection[str]) -> None:
-        """Refuse a form of which these fields are longer than what is read of them, if that is too little. Raises
-        GatewayError."""
 
     def body_check(self, task: Task) -> BodyCheck | None:
         """Return what checks the body of a task's response that is passed on, and that must not be streamed then;

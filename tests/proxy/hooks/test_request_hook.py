@@ -7,7 +7,8 @@ from typing import cast
 from aiohttp import web
 
 from providers.completion import Completion
-from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from providers.unified_request import Operation, Task, TextPrompt, UnifiedRequest
+from proxy.dispatch.text_answers import TextAnswers
 from proxy.hooks.request_hook import Q, RequestHook, with_hooks
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
@@ -31,8 +32,12 @@ async def test_a_hook_that_overrides_nothing_changes_nothing() -> None:
     hook, before = RequestHook(), repr(RECORD)
     hook.begun(cast(web.BaseRequest, None), RECORD)
     hook.received(RECORD, b"{}")
+    hook.form_read(["file"])
     hook.parsed(RECORD, REQUEST)
     assert hook.asked(RECORD, REQUEST, heavy=False) is None
+    assert hook.body_check(Task.TRANSCRIPTIONS) is None
+    answers = cast(TextAnswers, object())
+    assert hook.answers(answers) is answers
     hook.answered(RECORD, Completion((), None))
     stream, renderer = cast(Stream, object()), cast(Renderer, object())
     assert hook.streamed(RECORD, stream) is stream
