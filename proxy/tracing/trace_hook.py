@@ -27,7 +27,12 @@ class TraceHook(RequestHook):
 
     def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
         """Begin or join a trace. See RequestHook."""
-        self._guard.call("tracing", record.request_id, self._begin, http, record)
+        if "traceparent" in http.headers:
+            self._guard.call("tracing", record.request_id, self._traces.join, http, record)
+        else:
+            self._guard.call("tracing", record.request_id, self._traces.begin, http.method, record)
+        if record.sampled is not None:
+            record.hook_lines = f"traceresponse: {record.sampled.text}\r\n"
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
         """Note the parameters of a request. See RequestHook."""
@@ -49,14 +54,6 @@ class TraceHook(RequestHook):
         """Note why a choice ended. See RequestHook."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
-
-    def _begin(self, http: web.BaseRequest, record: RequestRecord) -> None:
-        if "traceparent" in http.headers:
-            self._traces.join(http, record)
-        else:
-            self._traces.begin(http.method, record)
-        if record.sampled is not None:
-            record.hook_lines = f"traceresponse: {record.sampled.text}\r\n"
 
 
 class PromptTextsHook(RequestHook):

@@ -1,7 +1,7 @@
 """Tracing in a process that serves: which trace a request is part of, and where it goes when it has ended.
 
 Nothing here waits for a collector. Where the table has no `server.tracing`, a request has no hook of it. Where it has,
-one that is not sampled costs eleven calls more (of 308), one that is sampled seventeen on the loop's thread and 20 to
+one that is not sampled costs ten calls more (of 308), one that is sampled sixteen on the loop's thread and 20 to
 25 us on the exporter's (`python -m tests.bench.tracing`).
 """
 
