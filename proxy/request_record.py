@@ -125,6 +125,13 @@ class RequestContent(Protocol):
         """Add what the client was sent of a choice."""
 
 
+class ResponseHook(Protocol):
+    """Observes the bodies of responses. `proxy.hooks.request_hook.RequestHook` is one."""
+
+    def shown(self, record: "RequestRecord", body: bytes) -> None:
+        """Observe the body of a response that is no stream."""
+
+
 class TargetHold(Protocol):
     """What a call holds of the limits of its deployment."""
 
@@ -203,7 +210,8 @@ class RequestRecord:
     `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has affinity,
     `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do not have.
     `receipt` is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hedge` is the
-    outcome of a late request whose name has second attempts."""
+    outcome of a late request whose name has second attempts. `hooks` are those of the team until the request has ended,
+    `hook_lines` are lines that they add to the head of the response."""
 
     request_id: str
     started: float
@@ -256,6 +264,8 @@ class RequestRecord:
     receipt: Receipt | None = None
     keep_alives: int = 0
     hedge: HedgeOutcome | None = None
+    hooks: tuple[ResponseHook, ...] = field(default=(), repr=False, compare=False)
+    hook_lines: str = ""
 
     @property
     def affinity(self) -> AffinityOutcome | None:

@@ -7,11 +7,11 @@ from providers.completion import Completion
 from providers.emulation.split_into_calls import CallPlan
 from providers.frozen_record import record
 from providers.unified_request import UnifiedRequest
-from proxy.answer_cache.cached_request import CachedCall, CachedRequest, CacheGuard, Planned
+from proxy.answer_cache.cached_request import CachedCall, CachedRequest, Planned
 from proxy.answer_cache.client_wish import Wish, renews, wish_of
 from proxy.answer_cache.kept_answers import KeptAnswers
 from proxy.answer_cache.request_key import why_not
-from proxy.dispatch.text_answers import TextAnswers
+from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.routing.cache_rules import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
@@ -19,16 +19,16 @@ from proxy.upstream.vendor_stream import Stream
 class AnswerCache(KeptAnswers):
     """The answer cache of this process."""
 
-    def before(
-        self, answers: TextAnswers, surface: str, headers: Mapping[str, str], guard: CacheGuard | None
-    ) -> TextAnswers:
-        """Return what answers a request of a name with a cache; `answers` is asked, and `guard` lets answers of either
-        through. Raises GatewayError for a header that asks for what there is not."""
+    def before(self, answers: TextAnswers, surface: str, headers: Mapping[str, str]) -> TextAnswers:
+        """Return what answers a request of a name with a cache, by `answers` if nothing is cached. If that is a guard,
+        cached responses pass it too. Raises GatewayError for a header that asks for what there is not."""
         wish = wish_of(headers)
         if wish is Wish.NO_STORE:
-            return answers if guard is None else guard
+            return answers
+        guard = answers if isinstance(answers, GuardingAnswers) else None
         renewing = wish is Wish.REFRESH or renews(headers)
-        return CachedAnswers(CachedCall(self, answers, guard, surface, renewing), wish)
+        inner = answers if guard is None else guard.inner
+        return CachedAnswers(CachedCall(self, inner, guard, surface, renewing), wish)
 
 
 @record(eq=False)

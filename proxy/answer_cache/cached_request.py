@@ -5,9 +5,9 @@ counts as a request of its team, which has been admitted before. Answers of this
 """
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from providers.completion import Completion, ContentLogprobs, LegacyLogprobs, Usage
 from providers.emulation.join_extras import size_of_extras
@@ -25,7 +25,7 @@ from proxy.answer_cache.packed_answer import FORM, KeptAnswer, join, pack_comple
 from proxy.answer_cache.request_key import request_key
 from proxy.answer_cache.sealed_entry import age_at, open_sealed, seal
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.text_answers import TextAnswers
+from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import GatewayError
 from proxy.request_outcomes import CacheUse
 from proxy.routing.cache_rules import CacheRules
@@ -48,19 +48,6 @@ _LOGPROB: Final = 48
 Planned = PlannedRequest[UnifiedRequest]
 
 
-class CacheGuard(TextAnswers, Protocol):
-    """What answers have to pass before clients get them, those of the cache each time; none that it refuses is kept. As
-    TextAnswers it asks by itself."""
-
-    async def passed(self, planned: Planned, prepared: CallPlan, completion: Completion) -> tuple[CallPlan, Completion]:
-        """Return a whole answer as it is let through. Raises GatewayError where it is not."""
-
-    def passing(
-        self, planned: Planned, opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]]
-    ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """Yield a stream as it is let through. GatewayError is raised within `opened` where it is not."""
-
-
 @record(eq=False)
 class CachedCall:
     """What the requests of one client's call have in common: `answers` is asked, `guard` lets answers through (None:
@@ -68,7 +55,7 @@ class CachedCall:
 
     cache: KeptAnswers
     answers: TextAnswers
-    guard: CacheGuard | None
+    guard: GuardingAnswers | None
     surface: str
     renews: bool
 

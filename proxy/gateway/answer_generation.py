@@ -23,17 +23,15 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
 from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
+from proxy.hooks.request_hook import Hooks, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
-from proxy.plugins.guard_desk import GuardChain
-from proxy.plugins.guarded_answers import GuardedAnswers
 from proxy.relay.client_stream import ClientStream
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
-from proxy.tracing.trace_notes import note_prompt, note_request
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -90,27 +88,35 @@ class TextGeneration:
         record.asked, record.stream = request.model, request.stream
         if (user := request.user) is not None:
             record.user = end_user(user)
-        if record.sampled is not None:
-            call.shared.guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
+        for hook in call.hooks:
+            hook.parsed(record, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
-        if call.guards is not None:
-            return self._answer_guarded(call, call.guards, request, heavy=heavy)
-        return self._answer_passed(call, request, heavy=heavy)
+        hooks = call.hooks
+        for hook in hooks:
+            changing = hook.asked(record, request, heavy=heavy)
+            if changing is not None:
+                following = hooks[hooks.index(hook) + 1 :]
+                return self._answer_changed(call, request, changing, following, heavy=heavy)
+        return self._answer_asked(call, request, heavy=heavy)
 
-    async def _answer_guarded(
-        self, call: ClientCall, guards: GuardChain, request: UnifiedRequest, *, heavy: bool
+    async def _answer_changed(
+        self,
+        call: ClientCall,
+        request: UnifiedRequest,
+        changing: Awaitable[UnifiedRequest],
+        following: Hooks,
+        *,
+        heavy: bool,
     ) -> web.StreamResponse:
-        request = await guards.request_passed(request, call.record, heavy=heavy)
-        return await self._answer_passed(call, request, heavy=heavy)
+        """Answer a request that a hook may change, and the hooks `following` it."""
+        changed = await with_hooks(call.record, await changing, following, heavy=heavy)
+        if changed is not request:
+            call.prompt_tokens = None
+        return await self._answer_asked(call, changed, heavy=heavy)
 
-    def _answer_passed(
-        self, call: ClientCall, request: UnifiedRequest, *, heavy: bool
-    ) -> Awaitable[web.StreamResponse]:
-        """Answer a request as its guards left it."""
-        record = call.record
-        if record.sampled is not None and record.sampled.notes.keeps_content:
-            call.shared.guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
+    def _answer_asked(self, call: ClientCall, request: UnifiedRequest, *, heavy: bool) -> Awaitable[web.StreamResponse]:
+        """Answer a request as its hooks left it."""
         planned = call.plan_text(self._limits, request, self._dispatcher.load)
         team = call.team
         if not (team.extra_params and team.extra_headers):
@@ -180,7 +186,7 @@ class TextGeneration:
         heavy: bool,
     ) -> Awaitable[web.StreamResponse]:
         """Answer an admitted request."""
-        surface, guards = call.match.surface, call.guards
+        surface = call.match.surface
         threads, store = self._dispatcher.off_loop.threads, None
         if surface.name in STORING:
             store = AnswerStore(self._responses, call.stored_for, threads, heavy)
@@ -189,10 +195,11 @@ class TextGeneration:
         if planned.hedge is not None and why_not_hedged(request, storing=store is not None) is not None:
             planned = replace(planned, hedge=None)
         job = make_job(call, planned, request, heavy=heavy)
-        guarded = None if guards is None or not guards.answer else GuardedAnswers(self._dispatcher, guards)
-        answers: TextAnswers = guarded or self._dispatcher
+        answers: TextAnswers = self._dispatcher
+        for hook in call.hooks:
+            answers = hook.answers(answers)
         if planned.cache is not None and keeper is None and store is None:
-            answers = self._cache.before(self._dispatcher, surface.name, call.http.headers, guarded)
+            answers = self._cache.before(answers, surface.name, call.http.headers)
         exchange = Exchange(answers, call, job, threads, keeper, store, waiting)
         if request.shortens:
             return self._answer_shortening(call, exchange)
@@ -226,7 +233,7 @@ class TextGeneration:
         return call.for_path(request), heavy
 
     async def _run_parse(self, call: ClientCall, parse: Callable[[], UnifiedRequest], *, heavy: bool) -> UnifiedRequest:
-        if heavy and self._limits.limits_anything and call.guards is None:  # a guard may change the request
+        if heavy and self._limits.limits_anything:
             parse = partial(_parsed_and_measured, parse, call)
         return await call.parsed(self._dispatcher.off_loop.threads, parse, heavy=heavy)
 

@@ -57,7 +57,6 @@ from proxy.telemetry.request_outcomes import (
     record_failure,
     record_refusal,
 )
-from proxy.tracing.trace_notes import note_answer, noted_stream
 from proxy.upstream.unanswered_usage import usage_of_body
 from proxy.upstream.vendor_stream import Stream
 
@@ -111,9 +110,8 @@ class Exchange:
         if long:
             record.heavy.append(completion)
         record.usage = completion.usage
-        if record.sampled is not None:
-            guard, notes = self.call.shared.guard, record.sampled.notes
-            guard.call("tracing", record.request_id, note_answer, notes, completion.choices)
+        for hook in self.call.hooks:
+            hook.answered(record, completion)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
@@ -145,9 +143,8 @@ class Exchange:
                     record.status = 200
                     response = waiting.begin(answer_lines(record) + stream_line(record))
                     self.call.stream_begun()
-                    shown, aside = self.call.gathered(renderer), partial(self.threads.run, record.owner)
-                    noted = None if record.sampled is None else self.call.note_end
-                    facts = deadlines, record, prepared.request, tokens, aside, noted
+                    shown, aside = self.call.rendered(renderer), partial(self.threads.run, record.owner)
+                    facts = deadlines, record, prepared.request, tokens, aside, self.call.choice_ended
                     relay = Relay(stream, shown, response.send, *facts)
                     waiting.follow(relay, timeouts.keep_alive)
                     await relay.run()
@@ -159,7 +156,7 @@ class Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(response, error)
         except GatewayError as error:
-            # A guard's: what it refuses in the midst of a stream ends that as broken.
+            # A hook's: what it refuses in the midst of a stream ends that as broken.
             if response is None:
                 raise
             record.outcome = "truncated"
@@ -179,12 +176,13 @@ class Exchange:
         return response or waiting.response or web.Response(status=499)
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
-        """Return the stream with unique ids of calls, observed by the turn keeper and by the request's span."""
+        """Return the stream with unique ids of calls, observed by the turn keeper and by hooks."""
         stream = with_unique_ids(stream, prepared, self.job.request)
         if self.keeper is not None:
             stream = self.keeper.watched(prepared.target, stream)
-        sampled = self.job.record.sampled
-        return stream if sampled is None else noted_stream(sampled.notes, stream, self.call.guard_of("tracing"))
+        for hook in self.call.hooks:
+            stream = hook.streamed(self.job.record, stream)
+        return stream
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may repeat the whole response and the request."""
@@ -253,8 +251,8 @@ async def end_broken(
 async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
     """Write the body of a response whose head has been sent. It takes time: see `ClientCalls.unsettled`."""
     record, shared = call.record, call.shared
-    if record.content is not None:
-        record.content.answer = body
+    for hook in record.hooks:
+        hook.shown(record, body)
     before = shared.now()
     try:
         await response.write_eof(body)
@@ -301,8 +299,8 @@ async def _end_refused(
     if not request.stream:
         await end_whole(call, response, body)
         return
-    if record.content is not None:
-        record.content.answer = body
+    for hook in record.hooks:
+        hook.shown(record, body)
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
     headers = refusal_headers(record, surface, facts)

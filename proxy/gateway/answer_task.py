@@ -18,6 +18,7 @@ from proxy.errors import upstream_failed
 from proxy.gateway.answer_request import make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.task_apis import A, Q, TaskApi
+from proxy.hooks.request_hook import with_hooks
 from proxy.limits.limit import end_user
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.surfaces.request.heavy_body import is_heavy
@@ -48,8 +49,7 @@ class TaskAnswers:
         parse = partial(api.parse, body, call.default_model(task))
         request = call.for_path(await call.parsed(self._threads, parse, heavy=heavy))
         record.asked, record.user = request.model, end_user(request.user)
-        if call.guards is not None:
-            request = await call.guards.request_passed(request, record, heavy=heavy)
+        request = await with_hooks(record, request, call.hooks, heavy=heavy)
         planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)

@@ -11,6 +11,7 @@ from providers.unified_request import Task, UnifiedRequest
 from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
+from proxy.hooks.request_hook import Hooks
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -18,8 +19,6 @@ from proxy.listener.response_headers import BASE_HEADERS, JSON, STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
-from proxy.payload_log.gathering_renderer import GatheringRenderer
-from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.receipt.server_timing import timing_line
 from proxy.relay.client_stream import BLANK, ClientStream
 from proxy.request_outcomes import GuardMarks
@@ -34,7 +33,7 @@ from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.surface import Renderer, Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.observer_guard import ObserverGuard, OneGuard, RunningObserver
+from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_outcomes import record_client_gone
 
 BUFFERED_BYTES = 64 * 1024
@@ -45,26 +44,19 @@ _EVENTS: Final = header_lines(STREAM_HEADERS)
 _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buffering": "no"})
 """Of a head before keep-alives, which nginx would hold back."""
 
-PayloadSink = Callable[[RequestRecord, bytes], None]
-"""Receives the body of a request."""
-
 
 @dataclass(slots=True, eq=False)
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
-    each request, if there is a payload log. `guard` calls observers while requests run; `wheel`
-    calls the streams of clients that wait in silence."""
+    seconds; `guard` calls observers while requests run; `wheel` calls the streams of clients that wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
     guard: ObserverGuard
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
-    guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
-    payloads: PayloadSink | None = None
     wheel: Wheel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,13 +76,12 @@ class ClientCalls:
         """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
         the ledger's rows are told apart by when they end."""
         record.status = status
-        if record.content is not None:
-            record.content.answer = body
+        for hook in record.hooks:
+            hook.shown(record, body)
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
-        if record.sampled is not None:
-            lines += f"traceresponse: {record.sampled.text}\r\n"
+        lines += record.hook_lines
         if record.held is not None:
             lines += record.held.header_lines()
         if record.receipt is not None:
@@ -127,9 +118,9 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
-    key and guards that hold for it to its end. `size` are the bytes of its body and of what it continues, `continued`
-    is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a prompt that
-    was measured off the event loop."""
+    key and hooks that hold for it to its end. `size` are the bytes of its body and of what it continues,
+    `continued` is the conversation of the stored response that it continues, `prompt_tokens` the estimated length of a
+    prompt that was measured off the event loop."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -139,7 +130,7 @@ class ClientCall:
     snapshot: Snapshot
     team: Team
     key: Key
-    guards: GuardChain | None = None
+    hooks: Hooks
     size: int = 0
     continued: int | None = None
     prompt_tokens: int | None = None
@@ -149,19 +140,16 @@ class ClientCall:
         """The surface of its path."""
         return self.match.surface
 
-    def guard_of(self, name: RunningObserver) -> OneGuard:
-        """Return the guard of an observer of the call."""
-        return self.shared.guard.of(name, self.record.request_id)
+    def rendered(self, renderer: Renderer) -> Renderer:
+        """Return the renderer of a stream as the hooks leave it."""
+        for hook in self.hooks:
+            renderer = hook.rendered(self.record, renderer)
+        return renderer
 
-    def gathered(self, renderer: Renderer) -> Renderer:
-        """Return the renderer; with a payload log, one that gathers what the client is sent."""
-        content = self.record.content
-        return renderer if content is None else GatheringRenderer(renderer, content, self.guard_of("payload_log"))
-
-    def note_end(self, reason: str) -> None:
-        """Note in the span of a sampled request why a choice ended."""
-        if (sampled := self.record.sampled) is not None:
-            self.shared.guard.call("tracing", self.record.request_id, sampled.notes.ended, reason)
+    def choice_ended(self, reason: str) -> None:
+        """Let the hooks observe why a choice of a stream ended."""
+        for hook in self.hooks:
+            hook.ended(self.record, reason)
 
     @property
     def stored_for(self) -> str:
@@ -246,15 +234,15 @@ class ClientCall:
             return None
         if (reason := self.admitted.hold_whole(len(body))) is not None:
             raise self.shared.overloaded(self.record, reason)
-        if self.shared.payloads is not None:
-            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
+        for hook in self.hooks:
+            hook.received(self.record, body)
         return body
 
     def _taken(self, body: bytes) -> bytes:
         if (reason := self.admitted.complete()) is not None:
             raise self.shared.overloaded(self.record, reason)
-        if self.shared.payloads is not None:
-            self.shared.guard.call("payload_log", self.record.request_id, self.shared.payloads, self.record, body)
+        for hook in self.hooks:
+            hook.received(self.record, body)
         return body
 
     def _hold_body(self, length: int) -> None:
@@ -301,8 +289,7 @@ class ClientCall:
         lines = f"x-request-id: {record.request_id}\r\n"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
-        if record.sampled is not None:
-            lines += header_lines({"traceresponse": record.sampled.text})
+        lines += record.hook_lines
         return lines if record.held is None else lines + record.held.header_lines()
 
     def _opened(self, response: StreamedResponse) -> StreamedResponse:

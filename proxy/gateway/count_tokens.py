@@ -23,6 +23,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt
+from proxy.hooks.request_hook import with_hooks
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Team
@@ -63,8 +64,7 @@ class TokenCounting:
         record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
         threads = self._dispatcher.off_loop.threads
         record.asked = request.model
-        if call.guards is not None:
-            request = await call.guards.request_passed(request, record, heavy=heavy)
+        request = await with_hooks(record, request, call.hooks, heavy=heavy)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
         permit_extras(team, request)

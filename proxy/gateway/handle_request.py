@@ -26,7 +26,7 @@ from proxy.errors import (
 )
 from proxy.gateway.answer_generation import TextGeneration
 from proxy.gateway.answer_task import TaskAnswers
-from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink, refusal_headers
+from proxy.gateway.client_call import ClientCall, ClientCalls, refusal_headers
 from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
@@ -34,6 +34,7 @@ from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.task_apis import TASK_APIS
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageAnswer
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
@@ -43,7 +44,6 @@ from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import admit
 from proxy.overload.start_queue import StartQueue
-from proxy.plugins.guard_desk import GuardDesk
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
@@ -57,7 +57,6 @@ from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.telemetry.request_outcomes import record_cancelled, record_refusal
-from proxy.tracing.begin_trace import TraceStarter
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
@@ -98,7 +97,7 @@ class Gateway:
         self.catalogue = Catalogue(current.since)
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
-        self._guard = dispatcher.guard
+        self.guard = dispatcher.guard
         self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
         self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
         self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
@@ -121,7 +120,7 @@ class Gateway:
         self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
-        self.traces: TraceStarter | None = None
+        self.hooks = TeamHooks()
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -136,24 +135,6 @@ class Gateway:
     @draining.setter
     def draining(self, draining: bool) -> None:
         self._calls.draining = draining
-
-    @property
-    def payloads(self) -> PayloadSink | None:
-        """Receives the body of each request, where there is a payload log."""
-        return self._calls.payloads
-
-    @payloads.setter
-    def payloads(self, payloads: PayloadSink | None) -> None:
-        self._calls.payloads = payloads
-
-    @property
-    def guards(self) -> GuardDesk | None:
-        """The guards that requests pass which begin now."""
-        return self._calls.guards
-
-    def use_guards(self, guards: GuardDesk | None) -> None:
-        """Let requests that begin from now on pass these guards."""
-        self._calls.guards = guards
 
     def use_receipts(self, *, on: bool) -> None:
         """Send receipts to clients whose requests begin from now on, or send none."""
@@ -206,9 +187,10 @@ class Gateway:
         record.finished = record.finished or self._now()
         self._calls.end_held(record)
         if record.unanswered:
-            self._guard.call("ledger", record.request_id, record.bill_unanswered)
+            self.guard.call("ledger", record.request_id, record.bill_unanswered)
         if record.receipt is not None:
             record.receipt = NAMELESS  # else it would keep the table
+        record.hooks = ()  # else the record would keep plugins that are replaced
         self._emit(record)
         if record.heavy:
             self._dispatcher.off_loop.threads.free(record.heavy)
@@ -242,17 +224,13 @@ class Gateway:
         record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
-        if self.traces is not None:
-            if head.names_trace:
-                self._guard.call("tracing", record.request_id, self.traces.join, http, record)
-            else:
-                self._guard.call("tracing", record.request_id, self.traces.begin, http.method, record)
-        self._guard.call("watchdog", record.request_id, self.on_begin, record)
+        hooks = record.hooks = self.hooks[team.name]
+        for hook in hooks:
+            hook.begun(http, record)
+        self.guard.call("watchdog", record.request_id, self.on_begin, record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
-        desk = self._calls.guards
-        guards = None if desk is None else desk.of(team.name)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, hooks)
         if record.receipt is not None:
             record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):

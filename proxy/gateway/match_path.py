@@ -24,12 +24,12 @@ class RequestHead:
     So it holds nothing that follows from the table or the time: of the key its digest, by which each request finds the
     team in the table of its own time. `action` is None where the path or the method has none, `given_id` where the
     client gave no id that is fit for headers and logs; `from_gateway` says that another gateway of this kind has sent
-    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is called for it. `receipt` is
+    it, `aside` that no deployment is called for it. `receipt` is
     the header that asks for a receipt.
     """
 
     __slots__ = (
-        *("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "names_trace", "path"),
+        *("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "path"),
         "receipt",
     )
 
@@ -40,7 +40,6 @@ class RequestHead:
         self.action: Action | None = self.match.methods.get(http.method)
         self.aside = not isinstance(self.action, Operation | Task)
         self.from_gateway = HOPS in headers
-        self.names_trace = "traceparent" in headers
         self.given_id = given_id(headers)
         self.receipt = headers.get(RECEIPT_HEADER)
         self._digest: str | None = None

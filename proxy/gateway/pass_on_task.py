@@ -5,7 +5,7 @@ Neither the request's files nor the answer are held in memory, and nothing of th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,10 +39,9 @@ from proxy.gateway.answer_request import (
 )
 from proxy.gateway.client_call import ClientCall, answer_headers
 from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
+from proxy.hooks.request_hook import MOST_CHECKED, BodyCheck, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import FairCounts
-from proxy.plugins.guard_desk import GuardChain
-from proxy.plugins.transcript_texts import MOST_CHECKED
 from proxy.receipt.server_timing import stream_header
 from proxy.request_record import RequestRecord
 from proxy.surfaces.request.heavy_body import is_heavy
@@ -91,7 +90,9 @@ class PassThrough:
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
             call.record.client_waited = call.record.waits().upload = self._dispatcher.now() - started
-            refuse_fields(form, call.guards)
+            refuse_fields(form)
+            for hook in call.hooks:
+                hook.form_read(form.cut)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
@@ -106,17 +107,17 @@ class PassThrough:
     async def _answer(self, call: ClientCall, request: PassedRequest, *, heavy: bool) -> web.StreamResponse:
         record, team, request = call.record, call.team, call.for_path(request)
         record.asked, record.stream, record.user = request.model, request.stream, end_user(request.user)
-        if call.guards is not None:
-            request = await call.guards.request_passed(request, record, heavy=heavy)
-            if _is_checked(request, call.guards) and may_stream(request):
-                raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
+        request = await with_hooks(record, request, call.hooks, heavy=heavy)
+        checks = [check for hook in call.hooks if (check := hook.body_check(request.task)) is not None]
+        if checks and may_stream(request):
+            raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
         planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # How many tokens a sound or an image takes is known only if the response reports it.
         if (later := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
             await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=heavy)
-        return await _Exchange(self._dispatcher, call, job).run()
+        return await _Exchange(self._dispatcher, call, job, checks).run()
 
 
 _UNCHECKED_STREAM: Final = (
@@ -137,11 +138,6 @@ def may_stream(request: PassedRequest) -> bool:
         return request.stream
     fields = request.content.fields.items()
     return any(name.strip().casefold() == "stream" and str(value).casefold() != "false" for name, value in fields)
-
-
-def _is_checked(request: PassedRequest, guards: GuardChain | None) -> bool:
-    """Return whether the answer of a request passes guards: a transcription is the one that is a text."""
-    return guards is not None and bool(guards.answer) and request.task is Task.TRANSCRIPTIONS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,11 +183,13 @@ class _Room:
 
 @dataclass(slots=True, eq=False)
 class _Exchange:
-    """One planned request from its dispatch to the end of its answer, which is relayed as it comes."""
+    """One planned request from its dispatch to the end of its answer, which is relayed as it comes, or once it has
+    passed `checks`."""
 
     dispatcher: Dispatcher
     call: ClientCall
     job: PlannedRequest[PassedRequest]
+    checks: Sequence[BodyCheck] = ()
     _response: web.StreamResponse | None = None
     _events: bool = False
     _between_events: bool = True
@@ -204,8 +202,8 @@ class _Exchange:
                 async with self.dispatcher.opened(self.job, self._prepare, self._open) as (call, answer):
                     timeouts = call.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
-                    if self.call.guards is not None and _is_checked(self.job.request, self.call.guards):
-                        answer = await self._checked(answer, self.call.guards)
+                    if self.checks:
+                        answer = await self._checked(answer)
                     record.first_content = self.dispatcher.now()
                     record.status = 200
                     deadlines.pause()
@@ -262,8 +260,8 @@ class _Exchange:
             self._usage.see(chunk)
         return chunk
 
-    async def _checked(self, answer: _BegunAnswer, guards: GuardChain) -> _BegunAnswer:
-        """Return an answer as the guards leave it, once all of it has come. Raises UpstreamError and GatewayError."""
+    async def _checked(self, answer: _BegunAnswer) -> _BegunAnswer:
+        """Return an answer as the checks leave it, once all of it has come. Raises UpstreamError and GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
             # Not the deployment's failure: the form may have made it stream, which its client wrote.
@@ -276,7 +274,9 @@ class _Exchange:
                 raise fail(FailureKind.MALFORMED, "The transcription is longer than what may be held back of it.")
             self._renew(piece, None)
             piece = await self._read(answer.response)
-        checked = await guards.transcript_passed(kind, bytes(body), self.call.record)
+        checked = bytes(body)
+        for check in self.checks:
+            checked = await check(kind, checked, self.call.record)
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
 
     async def _begin(self, answer: "UpstreamResponse | _CheckedResponse") -> web.StreamResponse:

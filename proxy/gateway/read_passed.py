@@ -14,7 +14,6 @@ from providers.unified_request import Task
 from proxy.errors import FieldProblem, GatewayError, bad_http, invalid_request
 from proxy.forms.part_heads import BadHead, boundary_of
 from proxy.forms.spooled_form import SpooledForm
-from proxy.plugins.guard_desk import GuardChain
 from proxy.surfaces.request import pass_through_fields
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
@@ -33,9 +32,6 @@ _OWN: Final = frozenset({"model", *_GATEWAY})
 _ONE_TEXT: Final = ("model", "prompt", "language", "response_format", "temperature", "stream", "chunking_strategy")
 """Fields of which a form has one, and as a text: of two, some vendors take the first and some the last."""
 
-_SOUNDS: Final = frozenset({"known_speaker_references[]"})
-"""Fields that hold sounds as data URIs, in which plugins check nothing."""
-
 
 def form_boundary(http: web.BaseRequest) -> str:
     """Return the boundary of a request's form. Raises GatewayError."""
@@ -49,7 +45,7 @@ def form_boundary(http: web.BaseRequest) -> str:
     return boundary
 
 
-def refuse_fields(form: SpooledForm, guards: GuardChain | None) -> None:
+def refuse_fields(form: SpooledForm) -> None:
     """Raise GatewayError for fields of the gateway's own, which no form may have, and for those that are read by the
     vendor in another way than here."""
     for name in _GATEWAY:
@@ -60,9 +56,6 @@ def refuse_fields(form: SpooledForm, guards: GuardChain | None) -> None:
             raise _refused(name, "stands more than once in the form")
         if name in form.files:
             raise _refused(name, "must be a field, and not a file")
-    unread = sorted(form.cut - _SOUNDS)
-    if guards is not None and guards.request and unread:
-        raise _refused(unread[0], "is longer than what your team's plugins can check of a form")
 
 
 def _refused(name: str, why: str) -> GatewayError:

@@ -10,13 +10,13 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from config.load_config import Loaded
 from providers.completion import Choice, Completion
 from providers.json_types import JsonObject
-from proxy.dispatch.attempt_loop import ClientRequest
 from proxy.errors import PluginError
+from proxy.hooks.request_hook import Q
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.answer_texts import size_beside, size_of_choice, texts_beside, texts_of_choice, with_texts
@@ -30,16 +30,6 @@ from proxy.plugins.verdicts import Ask, Passed, Texts, ask_answer, ask_request, 
 from proxy.request_outcomes import GuardMarks
 from proxy.request_record import NO_TEAM, RequestRecord
 
-
-class GuardedRequest(ClientRequest, Protocol):
-    """A request of a kind whose texts are known. See request_texts.texts_of."""
-
-    @property
-    def model(self) -> str:
-        """The client's model string."""
-
-
-Q = TypeVar("Q", bound=GuardedRequest)
 T = TypeVar("T")
 
 LONG: Final = 64 * 1024
@@ -62,8 +52,8 @@ class GuardChain:
         return AboutRequest(record.request_id, record.team, model, record.surface, record.user, self.tags)
 
     async def request_passed(self, request: Q, record: RequestRecord, *, heavy: bool) -> Q:
-        """Return a request as its guards leave it. Raises GatewayError where one refuses it, or fails and has to
-        work; the record says which."""
+        """Return a request of a kind that `texts_of` knows as its guards leave it. Raises GatewayError if one refuses
+        it, or if one fails that has to work; the record has which."""
         record.guarded = marks = GuardMarks()
         if not self.request:
             return request

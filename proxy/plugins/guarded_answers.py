@@ -1,28 +1,63 @@
-"""Answers that pass guards: stands before what answers text, for teams with guards of answers.
+"""Guards as a hook: requests pass them, and the answers to requests for text, of teams with guards of answers.
 
 An answer cache lets what it gives pass by itself, so that it keeps nothing that was refused.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 from providers.completion import Completion, Usage
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, with_usage
 from providers.emulation.split_into_calls import CallPlan
-from providers.unified_request import UnifiedRequest
+from providers.unified_request import Task, UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import GatewayError
+from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
+from proxy.errors import FieldProblem, GatewayError, invalid_request
+from proxy.hooks.request_hook import BodyCheck, Q, RequestHook
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.plugins.answer_texts import with_choices, without_beside
-from proxy.plugins.guard_desk import GuardChain
+from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_stream import GuardedStream
+from proxy.request_record import RequestRecord
 from proxy.upstream.vendor_stream import Stream
+
+_SOUNDS: Final = frozenset({"known_speaker_references[]"})
+"""Fields of forms that hold sounds as data URIs, in which plugins check nothing."""
+
+
+class GuardHook(RequestHook):
+    """Lets the requests and responses of one team pass the guards of `chain`."""
+
+    __slots__ = ("_chain",)
+
+    def __init__(self, chain: GuardChain) -> None:
+        self._chain = chain
+
+    def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q]:
+        """See RequestHook."""
+        return self._chain.request_passed(request, record, heavy=heavy)
+
+    def form_read(self, cut: Collection[str]) -> None:
+        """See RequestHook. Guards of requests check all of a form but its sounds."""
+        unread = sorted({*cut} - _SOUNDS)
+        if self._chain.request and unread:
+            message = f"'{unread[0]}' is longer than what your team's plugins can check of a form."
+            raise invalid_request((FieldProblem((unread[0],), message, "unsupported_parameter"),))
+
+    def body_check(self, task: Task) -> BodyCheck | None:
+        """See RequestHook. Of the responses that are passed on, a transcription is the one that is a text."""
+        return self._chain.transcript_passed if self._chain.answer and task is Task.TRANSCRIPTIONS else None
+
+    def answers(self, answers: TextAnswers) -> TextAnswers:
+        """See RequestHook."""
+        return GuardedAnswers(answers, self._chain) if self._chain.answer else answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GuardedAnswers:
-    """See TextAnswers; raises GatewayError too where a guard refuses an answer, or fails and has to work."""
+class GuardedAnswers(GuardingAnswers):
+    """See GuardingAnswers; raises GatewayError too where a guard refuses an answer, or fails and has to work."""
 
     inner: TextAnswers
     chain: GuardChain
@@ -83,3 +118,13 @@ def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
     if usage is None or not usage.estimated or guarded.usage is not None:
         return usage
     return replace(usage, completion_tokens=max(usage.completion_tokens, -(-guarded.size // BYTES_PER_TOKEN)))
+
+
+def attach_guards(hooks: TeamHooks, desk: GuardDesk | None) -> None:
+    """Let requests that begin from now on pass the guards of `desk`; `None`: no guards."""
+
+    def hook_of(team: str) -> GuardHook | None:
+        chain = None if desk is None else desk.of(team)
+        return None if chain is None else GuardHook(chain)
+
+    hooks.attach("plugins", None if desk is None else hook_of)

@@ -20,9 +20,6 @@ from proxy.plugins.request_strings.places import is_id
 from proxy.plugins.request_texts import TextCollector, TextReplacer
 from proxy.upstream.transport import fail
 
-MOST_CHECKED: Final = 8 * 2**20
-"""Bytes of a transcription that is held back until it has been checked."""
-
 _JSON: Final = "application/json"
 _IN_PIECES: Final = ("text", "word")
 """Members of the items of a list that have a piece of the text."""

@@ -26,8 +26,8 @@ from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.gateway.client_call import PayloadSink
 from proxy.gateway.handle_request import Gateway
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
@@ -41,6 +41,7 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.payload_log import opened_payload_log
 from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
@@ -69,6 +70,7 @@ from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.tracing.trace_hook import attach_tracing
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
@@ -134,9 +136,8 @@ class PublicGateway:
         self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
         show_table(self.shown, table)
-        server = table.loaded.config.server
-        use_settings(self.gateway, self.guard, server)
-        await self.tracing.use(server.tracing, table.snapshot)
+        use_settings(self.gateway, self.guard, table.loaded.config.server)
+        await self.tracing.use(table.loaded.config.server.tracing, table.snapshot)
         await self.discovered.use(table.snapshot)
         await self.plugins.use_sinks(table)
 
@@ -187,7 +188,7 @@ async def public_gateway(
         dispatcher = Dispatcher(http, metrics, off_loop, rules, secrets=http.secrets)
         shared = _sharing(server, dispatcher)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        watch, observer, received = await _observing(stack, metrics, lines, table, limits)
+        watch, observer, hooks = await _observing(stack, dispatcher, lines, table, limits)
         queue = StartQueue(StartQueueRules(), loop)
 
         def ticked(lags: Lags) -> None:
@@ -199,7 +200,7 @@ async def public_gateway(
         most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
-        gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
+        gateway.on_begin, gateway.usage, gateway.hooks = outputs.heartbeat.begin, limits.reports.answer, hooks
         attached = gateway, observer, metrics, table
         tracing, plugins = await _tracing(outputs.siblings, *attached), await _plugging(off_loop, *attached)
         stack.push_async_callback(_deliver_last, tracing, plugins)
@@ -321,23 +322,21 @@ async def _limiting(
 
 
 async def _observing(
-    stack: AsyncExitStack, metrics: Metrics, lines: LineWriter, table: LoadedTable, limits: LimitsAndLedger
-) -> tuple[RequestWatch, RequestObserver, PayloadSink | None]:
-    """Return the watch over the last requests, the observer of all, and the payload log's sink; `None` without one."""
-    loop = asyncio.get_running_loop()
+    stack: AsyncExitStack, dispatcher: Dispatcher, lines: LineWriter, table: LoadedTable, limits: LimitsAndLedger
+) -> tuple[RequestWatch, RequestObserver, TeamHooks]:
+    """Return the watch over the last requests, the observer of all, and the hooks, with the payload log's."""
+    loop, metrics, hooks = asyncio.get_running_loop(), dispatcher.metrics, TeamHooks()
     watch = RequestWatch(RecentRequests(loop.time), HourCounter(loop.time, time.time), FailedRequests(time.time), lines)
     observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, soon=loop.call_soon)
-    observer.add("page", watch.recent.add)
-    observer.add("page", watch.hour.add)
-    observer.add("page", watch.failed.add)
-    received, place = None, table.loaded.payloads
-    if place is not None:
+    for shown in (watch.recent, watch.hour, watch.failed):
+        observer.add("page", shown.add)
+    if (place := table.loaded.payloads) is not None:
         payloads = await stack.enter_async_context(opened_payload_log(place))
         metrics.watch_families(payloads.counts.families)
-        received = payloads.received
+        attach_payload_log(hooks, dispatcher.guard, payloads.received)
         observer.add("payload_log", payloads.finished)
     stack.callback(observer.report)
-    return watch, observer, received
+    return watch, observer, hooks
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
@@ -349,7 +348,8 @@ async def _tracing(
     siblings: Siblings, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> TracingService:
     """Return what traces requests, where the table says so."""
-    tracing = TracingService(gateway, worker=siblings.number if siblings.processes > 1 else None)
+    set_traces = partial(attach_tracing, gateway.hooks, gateway.guard)
+    tracing = TracingService(set_traces, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
     observer.add("tracing", tracing.finished)
     metrics.watch_families(tracing.families)
@@ -362,7 +362,7 @@ async def _plugging(
     """Return the table's plugins, through which requests pass from now on."""
     sinks = sinks_of_process()
     observer.add("plugins", sinks.add)
-    return await plugins_in_use(gateway.use_guards, sinks, off_loop.threads, table, metrics)
+    return await plugins_in_use(gateway.hooks, sinks, off_loop.threads, table, metrics)
 
 
 async def _discovering(

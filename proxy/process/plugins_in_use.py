@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.guard_desk import GuardDesk
+from proxy.plugins.guarded_answers import attach_guards
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
 from proxy.plugins.usage_sinks import SinkDesk
@@ -15,23 +17,21 @@ from proxy.telemetry.metrics import Metrics
 
 
 class PluginsInUse:
-    """`set_guards` puts guards in force for requests that begin from then on, None for none."""
+    """Requests pass the guards of `desk` by `hooks`."""
 
-    def __init__(
-        self, set_guards: Callable[[GuardDesk | None], None], sinks: SinkDesk, threads: RequestThreads
-    ) -> None:
+    def __init__(self, hooks: TeamHooks, sinks: SinkDesk, threads: RequestThreads) -> None:
         self._threads = threads
-        self._set_guards = set_guards
+        self._hooks = hooks
         self.sinks = sinks
-        self._desk: GuardDesk | None = None
+        self.desk: GuardDesk | None = None
         self._counts = PluginCounts()
         self._log = logging.getLogger("dragoman")
 
     def use_guards(self, table: LoadedTable) -> None:
         """Put a table's guards in force. Those of the table before are closed once no request uses them."""
-        self._counts.retire(() if self._desk is None else self._desk.running.values(), ())
-        self._desk = GuardDesk(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
-        self._set_guards(self._desk)
+        self._counts.retire(() if self.desk is None else self.desk.running.values(), ())
+        self.desk = GuardDesk(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
+        attach_guards(self._hooks, self.desk)
 
     async def use_sinks(self, table: LoadedTable) -> None:
         """Put a table's sinks in force, and let those of the table before deliver what they have."""
@@ -41,26 +41,26 @@ class PluginsInUse:
 
     async def aclose(self) -> None:
         """Deliver what waits, as far as there is time, and close the guards beside it."""
-        closing = (None if self._desk is None else self._desk.close()) or ()
+        closing = (None if self.desk is None else self.desk.close()) or ()
         await self.sinks.aclose()
         for each in closing:
             await asyncio.to_thread(each.join)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yield the metrics of plugins."""
-        guards = () if self._desk is None else self._desk.running.values()
+        guards = () if self.desk is None else self.desk.running.values()
         return self._counts.families(guards, self.sinks.running)
 
 
 async def plugins_in_use(
-    set_guards: Callable[[GuardDesk | None], None],
+    hooks: TeamHooks,
     sinks: SinkDesk,
     threads: RequestThreads,
     table: LoadedTable,
     metrics: Metrics,
 ) -> PluginsInUse:
     """Return the plugins of the table that a process begins with. Its owner has to close them."""
-    plugins = PluginsInUse(set_guards, sinks, threads)
+    plugins = PluginsInUse(hooks, sinks, threads)
     plugins.use_guards(table)
     await plugins.use_sinks(table)
     metrics.watch_families(plugins.families)

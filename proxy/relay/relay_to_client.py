@@ -48,7 +48,7 @@ class Relay:
     are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
     the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
-    `note_end` takes why each choice ended, for a sampled request.
+    `note_end` takes why each choice ended.
     `_content` says whether content has come since the limits were renewed last, `sent_at` is when bytes were sent last.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it

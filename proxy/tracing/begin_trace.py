@@ -38,7 +38,7 @@ class TraceStarter:
 
     def __init__(self, sample: float, *, content: bool) -> None:
         self._bound = bound_of(sample)
-        self._content = content
+        self.keeps_content = content
         self._ahead: list[Trace] = []
 
     def begin(self, method: str, record: RequestRecord) -> None:
@@ -61,7 +61,7 @@ class TraceStarter:
         trace = SampledTrace(parent.hex_id, span_id, parent.span_id, parent.flags, state, http.method)
         if parent.flags & SAMPLED:
             record.trace = record.sampled = trace
-            trace.notes.keeps_content = self._content
+            trace.notes.keeps_content = self.keeps_content
         else:
             record.trace = Trace(parent.hex_id, trace.lines(0), http.method)
 
@@ -76,5 +76,5 @@ class TraceStarter:
             # Not 0, and with room for the spans of the attempts, which follow it.
             span_id = (int(digits[span_at:end], 16) >> 1) + 1
             trace = SampledTrace(hex_id, span_id, 0, RANDOM | SAMPLED)
-            trace.notes.keeps_content = self._content
+            trace.notes.keeps_content = self.keeps_content
             yield trace

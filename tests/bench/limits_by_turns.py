@@ -26,7 +26,7 @@ from proxy.teams.team_limiter import TeamLimiter
 from tests.bench.measure import separate
 from tests.bench.programs.gateway import gateway_table
 from tests.bench.team_limits import PRICED, TEAMS
-from tests.bench.tracing import TURN, UNCOUNTED, Turns, cheap, loaded
+from tests.bench.tracing import TURN, UNCOUNTED, Switched, Turns, cheap, loaded
 from tests.bench.upstream import running_upstream
 
 MOST: Final = 0.03
@@ -109,7 +109,7 @@ async def bench(rounds: int, folder: Path, team: str) -> list[str]:
         source, anywhere = Source(path, {}), Addresses("127.0.0.1", 0, "127.0.0.1", 0)
         async with running(source, source.load(), anywhere, BytesIO()) as app:
             gateway = app.front.gateway
-            turns = Turns(gateway)  # of requests that are not traced
+            turns = Turns(Switched(gateway).use)  # of requests that are not traced
             uses, emit = Switches.of(gateway).uses(), gateway._emit
 
             def counted(record: RequestRecord) -> None:

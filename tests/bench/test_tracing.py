@@ -50,10 +50,13 @@ def test_of_many_turns_not_the_very_cheapest_counts() -> None:
 class Gateway:
     traces: TraceStarter | None = None
 
+    def trace(self, traces: TraceStarter | None) -> None:
+        self.traces = traces
+
 
 async def test_every_tenth_request_is_sampled_and_a_turn_ends_with_its_last_one() -> None:
     gateway = Gateway()
-    turns = Turns(gateway)
+    turns = Turns(gateway.trace)
     turns.trace(None)
     turns.ended()
     assert [gateway.traces] == [None]

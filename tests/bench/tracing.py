@@ -27,13 +27,16 @@ from typing import Final
 
 import uvloop
 
+from proxy.gateway.handle_request import Gateway
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.process.assemble_app import Addresses, running
 from proxy.process.load_table import Source
 from proxy.process.set_up_process import tune_garbage_collector
 from proxy.request_record import RequestRecord
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.export_queue import ExportQueue, ExportState
-from proxy.tracing.tracing_service import Traced
+from proxy.tracing.trace_hook import attach_tracing
+from proxy.tracing.tracing_service import TraceSetter
 from tests.bench.cpu import cpu_seconds
 from tests.bench.load import Load, WholeCaller, WrongAnswer, run_load
 from tests.bench.measure import separate
@@ -150,12 +153,28 @@ def lines(found: Costs) -> list[str]:
     ]
 
 
+class Switched:
+    """Switches what begins a gateway's traces before each request: the hooks for it are made once."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._made: dict[TraceStarter | None, TeamHooks] = {}
+
+    def use(self, traces: TraceStarter | None) -> None:
+        """Let it begin the traces of requests from now on."""
+        hooks = self._made.get(traces)
+        if hooks is None:
+            hooks = self._made[traces] = TeamHooks()
+            attach_tracing(hooks, self._gateway.guard, traces)
+        self._gateway.hooks = hooks
+
+
 class Turns:
     """Measures the loop's thread over so many requests. `ended` is to be called as each ends. It decides, in the same
     way in all turns, what begins the next trace: of those of a share, exactly so many are sampled."""
 
-    def __init__(self, traced: Traced) -> None:
-        self._traced = traced
+    def __init__(self, set_traces: TraceSetter) -> None:
+        self._set_traces = set_traces
         none, every = TraceStarter(0.0, content=False), TraceStarter(1.0, content=False)
         self._orders: Mapping[float | None, Iterator[TraceStarter | None]] = {
             None: repeat(None),
@@ -169,11 +188,11 @@ class Turns:
     def trace(self, share: float | None) -> None:
         """Let so many be sampled of the requests that begin from now on."""
         self._order = self._orders[share]
-        self._traced.traces = next(self._order)
+        self._set_traces(next(self._order))
 
     def ended(self) -> None:
         """Count a request that has ended."""
-        self._traced.traces = next(self._order)
+        self._set_traces(next(self._order))
         self._left -= 1
         if not self._left and self._over is not None:
             self._over.set_result(time.thread_time())
@@ -220,7 +239,7 @@ async def bench(rounds: int, folder: Path) -> Costs:
         source, anywhere = Source(path, {}), Addresses("127.0.0.1", 0, "127.0.0.1", 0)
         async with running(source, source.load(), anywhere, BytesIO()) as app:
             gateway, emit = app.front.gateway, app.front.gateway._emit
-            turns = Turns(gateway)
+            turns = Turns(Switched(gateway).use)
 
             def counted(record: RequestRecord) -> None:
                 emit(record)

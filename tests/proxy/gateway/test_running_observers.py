@@ -7,6 +7,7 @@ from typing import Final, NoReturn, get_args
 
 import pytest
 
+from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.request_record import RequestRecord
 from proxy.teams.held_limits import Held
@@ -14,6 +15,7 @@ from proxy.telemetry.observer_guard import RunningObserver
 from proxy.trace_context import SpanNotes
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.content_messages import GatheredTexts
+from proxy.tracing.trace_hook import attach_tracing
 from tests.proxy.kit.gateway_rig import TABLE, Rig, ask, rig
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
@@ -49,22 +51,22 @@ def of_gateway(name: str) -> Patch:
     return lambda patch, served: patch.setattr(served.gateway, name, fails)
 
 
-def of_module(name: str, *users: str) -> Patch:
-    def patched(patch: pytest.MonkeyPatch, served: Rig) -> None:
-        for user in users:
-            patch.setattr(f"proxy.gateway.{user}.{name}", fails)
+def of_payload_hook(name: str) -> Patch:
+    return lambda patch, served: patch.setattr(served.gateway.hooks["search"][-1], name, fails)
 
-    return patched
+
+def of_trace_hook(name: str) -> Patch:
+    return lambda patch, served: patch.setattr(f"proxy.tracing.trace_hook.{name}", fails)
 
 
 FAULTS: Final = {
-    "the body is noted for the payload log": Fault("payload_log", of_gateway("payloads")),
+    "the body is noted for the payload log": Fault("payload_log", of_payload_hook("_sink")),
     "a chunk is gathered for the payload log": Fault("payload_log", of_class(LoggedContent, "add_chunk"), (True,)),
     "a run is gathered for the payload log": Fault("payload_log", of_class(LoggedContent, "add_run"), (True,), False),
     "a trace begins": Fault("tracing", of_class(TraceStarter, "begin")),
-    "a request is noted": Fault("tracing", of_module("note_request", "answer_generation")),
-    "a prompt is noted": Fault("tracing", of_module("note_prompt", "answer_generation")),
-    "a whole response is noted": Fault("tracing", of_module("note_answer", "answer_request"), (False,)),
+    "a request is noted": Fault("tracing", of_trace_hook("note_request")),
+    "a prompt is noted": Fault("tracing", of_trace_hook("note_prompt")),
+    "a whole response is noted": Fault("tracing", of_trace_hook("note_answer"), (False,)),
     "a chunk is noted": Fault("tracing", of_class(GatheredTexts, "add"), (True,)),
     "the texts of a stream are noted": Fault("tracing", of_class(GatheredTexts, "json"), (True,)),
     "the end of a choice is noted": Fault("tracing", of_class(SpanNotes, "ended"), (True,)),
@@ -85,8 +87,8 @@ def observed(served: Rig, content: bool) -> None:
     def received(record: RequestRecord, body: bytes) -> None:
         record.content = LoggedContent(Allowance(10**6), body, 4096, held=len(body))
 
-    served.gateway.traces = TraceStarter(1.0, content=content)
-    served.gateway.payloads = received
+    attach_tracing(served.gateway.hooks, served.gateway.guard, TraceStarter(1.0, content=content))
+    attach_payload_log(served.gateway.hooks, served.gateway.guard, received)
 
 
 @pytest.mark.parametrize(("fault", "streamed"), ROWS.values(), ids=ROWS)

@@ -4,6 +4,8 @@ import pytest
 
 from providers.completion import Choice
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, UnifiedRequest
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.plugins.guarded_answers import GuardHook, attach_guards
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record
 
@@ -45,3 +47,13 @@ async def test_a_long_choice_is_checked_off_the_loop() -> None:
 async def test_a_chain_of_live_guards_streams_and_one_that_needs_all_does_not() -> None:
     assert chain(plugin("LiveHider"), plugin("RequestRefuser")).streams
     assert not chain(plugin("LiveHider"), plugin("Hider")).streams
+
+
+async def test_requests_of_a_configuration_without_plugins_have_no_hook_of_them() -> None:
+    hooks = TeamHooks()
+    attach_guards(hooks, chain(plugin("Hider")).desk)
+    (hook,) = hooks["anonymous"]
+    assert isinstance(hook, GuardHook)
+    assert hooks["a team without guards"] == ()
+    attach_guards(hooks, None)
+    assert hooks["anonymous"] == ()

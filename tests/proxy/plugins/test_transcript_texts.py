@@ -8,7 +8,7 @@ import pytest
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject
 from proxy.forms.spooled_form import MAX_FIELD
-from proxy.plugins import transcript_texts
+from proxy.hooks import request_hook
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
 from tests.proxy.gateway.test_pass_on_task import FILE, FORM_TYPE, form
 from tests.proxy.kit.raw_client import Answer, exchange
@@ -192,7 +192,7 @@ async def test_one_too_long_or_unreadable_is_not_passed_on(tmp_path: Path, monke
     assert answer.status == 502
     monkeypatch.setattr("proxy.gateway.pass_on_task.MOST_CHECKED", 10)
     assert (await transcribed(tmp_path, plugin("Refuser"), "text/plain", b"x" * 11)).status == 502
-    assert transcript_texts.MOST_CHECKED == 8 * 2**20
+    assert request_hook.MOST_CHECKED == 8 * 2**20
 
 
 async def test_a_field_of_a_form_that_guards_cannot_see_whole_is_refused_by_name(tmp_path: Path) -> None:

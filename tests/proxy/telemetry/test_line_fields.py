@@ -40,7 +40,7 @@ FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 NOT_IN_LINES = {
     *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
-    *("heavy", "lacking", "session"),
+    *("heavy", "lacking", "session", "hooks", "hook_lines"),
 }
 """What a record may hold and no line says."""
 

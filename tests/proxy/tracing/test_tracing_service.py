@@ -27,6 +27,9 @@ ON = TracingSection(endpoint="http://127.0.0.1:9", sample=0.5)
 class Gateway:
     traces: TraceStarter | None = None
 
+    def trace(self, traces: TraceStarter | None) -> None:
+        self.traces = traces
+
 
 @dataclass
 class Kept:
@@ -71,7 +74,7 @@ async def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
         return made[-1]
 
     gateway = Gateway()
-    return Rig(gateway, TracingService(gateway, make), made)
+    return Rig(gateway, TracingService(gateway.trace, make), made)
 
 
 UNSAMPLED = Trace(f"{1:032x}", "", "POST")
@@ -137,7 +140,7 @@ async def test_a_library_that_is_missing_is_told_and_requests_go_on(
 ) -> None:
     monkeypatch.setattr(tracing_service, "without", lambda extra, need: f"{need} an extra: pip install {extra.name}")
     gateway = Gateway()
-    service = TracingService(gateway)
+    service = TracingService(gateway.trace)
     with caplog.at_level(logging.ERROR, "dragoman"):
         await service.use(ON, TABLE)
     await service.aclose()

@@ -1,0 +1,98 @@
+"""A hook: the part of an optional feature in each request of a team. The gateway calls its methods at fixed points."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Final, Protocol, TypeVar
+
+from aiohttp import web
+
+from providers.completion import Completion
+from providers.unified_request import Task, UnifiedRequest
+from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.text_answers import TextAnswers
+from proxy.request_record import RequestRecord
+from proxy.surfaces.surface import Renderer
+from proxy.upstream.vendor_stream import Stream
+
+
+class AskedRequest(ClientRequest, Protocol):
+    """A parsed request of a client that names a model."""
+
+    @property
+    def model(self) -> str:
+        """The client's model string."""
+
+
+Q = TypeVar("Q", bound=AskedRequest)
+
+BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
+"""Returns the body that is sent in the place of one with this content type. Raises UpstreamError and GatewayError."""
+
+MOST_CHECKED: Final = 8 * 2**20
+"""Bytes of a body that is checked, and held back until then."""
+
+
+class RequestHook:
+    """The part of one feature. A feature overrides the methods that it needs; those of this class change nothing.
+
+    They are called in the order in which they stand here. A method that only observes returns nothing, and guards
+    itself by `proxy.telemetry.observer_guard`: a fault in it changes no response. If another method raises
+    GatewayError, that is the response.
+    """
+
+    __slots__ = ()
+
+    def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
+        """Observe a request whose team is known, and whose body has not been read."""
+
+    def received(self, record: RequestRecord, body: bytes) -> None:
+        """Observe the body of a request before it is parsed."""
+
+    def form_read(self, cut: Collection[str]) -> None:
+        """Refuse a form of which these fields are longer than what is read of them, if that is too little. Raises
+        GatewayError."""
+
+    def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
+        """Observe a request for text before anything but its form may refuse it."""
+
+    def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
+        """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
+        return None
+
+    def body_check(self, task: Task) -> BodyCheck | None:
+        """Return what checks the body of a task's response that is passed on, and that must not be streamed then;
+        `None` if it is passed on as it comes."""
+        return None
+
+    def answers(self, answers: TextAnswers) -> TextAnswers:
+        """Return what answers a request for text in the place of `answers`."""
+        return answers
+
+    def answered(self, record: RequestRecord, completion: Completion) -> None:
+        """Observe a non-streaming response before it is rendered."""
+
+    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
+        """Return the stream that is relayed in the place of one whose content has begun."""
+        return stream
+
+    def rendered(self, record: RequestRecord, renderer: Renderer) -> Renderer:
+        """Return the renderer of a stream that is used in the place of the surface's."""
+        return renderer
+
+    def ended(self, record: RequestRecord, reason: str) -> None:
+        """Observe why a choice of a stream ended."""
+
+    def shown(self, record: RequestRecord, body: bytes) -> None:
+        """Observe the body of a response that is no stream, errors included, before it is sent."""
+
+
+Hooks = tuple[RequestHook, ...]
+"""Hooks in the order in which they are called."""
+
+
+async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Q:
+    """Return a parsed request as hooks leave it. Raises GatewayError if one refuses it."""
+    for hook in hooks:
+        changing = hook.asked(record, request, heavy=heavy)
+        if changing is not None:
+            request = await changing
+    return request

@@ -1,0 +1,82 @@
+"""Tracing as hooks: the first begins the trace of a request and notes its parameters and its response; the second notes
+the texts of the prompt, once no other hook changes or refuses them."""
+
+from collections.abc import Awaitable
+
+from aiohttp import web
+
+from providers.completion import Completion
+from providers.unified_request import UnifiedRequest
+from proxy.hooks.request_hook import Q, RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.request_record import RequestRecord
+from proxy.telemetry.observer_guard import ObserverGuard
+from proxy.tracing.begin_trace import TraceStarter
+from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
+from proxy.upstream.vendor_stream import Stream
+
+
+class TraceHook(RequestHook):
+    """Begins traces by `traces`, and notes what the spans of sampled requests report. `guard` reports faults."""
+
+    __slots__ = ("_guard", "_traces")
+
+    def __init__(self, traces: TraceStarter, guard: ObserverGuard) -> None:
+        self._traces = traces
+        self._guard = guard
+
+    def begun(self, http: web.BaseRequest, record: RequestRecord) -> None:
+        """Begin or join a trace. See RequestHook."""
+        if "traceparent" in http.headers:
+            self._guard.call("tracing", record.request_id, self._traces.join, http, record)
+        else:
+            self._guard.call("tracing", record.request_id, self._traces.begin, http.method, record)
+        if record.sampled is not None:
+            record.hook_lines = f"traceresponse: {record.sampled.text}\r\n"
+
+    def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
+        """Note the parameters of a request. See RequestHook."""
+        if record.sampled is not None:
+            self._guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
+
+    def answered(self, record: RequestRecord, completion: Completion) -> None:
+        """Note why the choices of a response ended, and its texts. See RequestHook."""
+        if record.sampled is not None:
+            self._guard.call("tracing", record.request_id, note_answer, record.sampled.notes, completion.choices)
+
+    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
+        """Note the texts of a stream as they come. See RequestHook."""
+        if record.sampled is None:
+            return stream
+        return noted_stream(record.sampled.notes, stream, self._guard.of("tracing", record.request_id))
+
+    def ended(self, record: RequestRecord, reason: str) -> None:
+        """Note why a choice ended. See RequestHook."""
+        if record.sampled is not None:
+            self._guard.call("tracing", record.request_id, record.sampled.notes.ended, reason)
+
+
+class PromptTextsHook(RequestHook):
+    """Notes the texts of prompts in the spans of sampled requests. `guard` reports faults."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, guard: ObserverGuard) -> None:
+        self._guard = guard
+
+    def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
+        """Note the texts of a request for text. See RequestHook."""
+        if record.sampled is not None and not record.aside and isinstance(request, UnifiedRequest):
+            self._guard.call("tracing", record.request_id, note_prompt, record.sampled.notes, request)
+        return None
+
+
+def attach_tracing(hooks: TeamHooks, guard: ObserverGuard, traces: TraceStarter | None) -> None:
+    """Trace the requests of all teams that begin from now on; `None` traces none."""
+    if traces is None:
+        hooks.attach("tracing", None)
+        hooks.attach("prompt_texts", None)
+        return
+    first, texts = TraceHook(traces, guard), PromptTextsHook(guard) if traces.keeps_content else None
+    hooks.attach("tracing", lambda team: first)
+    hooks.attach("prompt_texts", lambda team: texts)
