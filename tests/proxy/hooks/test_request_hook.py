@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import cast
 
+import pytest
 from aiohttp import web
 
 from providers.completion import Completion
@@ -13,6 +14,8 @@ from proxy.hooks.request_hook import Q, RequestHook, with_hooks
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
 from proxy.upstream.vendor_stream import Stream
+
+pytestmark = pytest.mark.smoke
 
 RECORD = RequestRecord("r1", 0.0, "openai", "/v1/completions")
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("hi",)), {})

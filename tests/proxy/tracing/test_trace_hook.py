@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -16,6 +17,8 @@ from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.trace_hook import attach_tracing
 from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("canary",)), {"max_tokens": 7})
 COMPLETION = Completion((Choice(0, "canary", "stop"),), None)
