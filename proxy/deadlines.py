@@ -9,8 +9,8 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
-from proxy.alarms import Alarm, Alarms, alarms
 from proxy.eager_task import EagerTask, running_task
+from proxy.timers import Alarm, Alarms, alarms
 
 
 class Phase(StrEnum):

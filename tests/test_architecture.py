@@ -106,15 +106,15 @@ MAY_REVEAL = frozenset(
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
-        "proxy/accounting/reader_turns.py",
+        "proxy/accounting/ledger_reader.py",
         "proxy/gateway/handle_request.py",
         "proxy/eager_task.py",
         "proxy/http_client/http1_connection.py",
         "proxy/ledger/journal.py",
         "proxy/ledger/loading.py",
-        "proxy/listener/eager_requests.py",
+        "proxy/listener/inline_requests.py",
         "proxy/tracing/export_queue.py",
-        "proxy/plugins/foreign_code.py",
+        "proxy/plugins/call_plugin.py",
         "proxy/plugins/usage_sinks.py",
         "proxy/telemetry/observer_guard.py",
         "proxy/workers/worker_template.py",

@@ -17,7 +17,7 @@ from typing_extensions import override
 from config.checks.open_listener import exposure_problems
 from config.load_config import Loaded, load_text
 from config.sections.server_section import ServerSection
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from proxy.cli.arguments import argument_parser
 from proxy.cli.chosen_table import chosen_table
 from proxy.gateway.dry_run import explained

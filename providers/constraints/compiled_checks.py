@@ -12,7 +12,7 @@ the draft is given.
 
 from collections.abc import Callable
 
-from providers.constraints.cost_limits import BACKTRACKS, MAX_ANSWER_DEPTH, MAX_SPREAD, PROGRAM_BYTES
+from providers.constraints.complexity_limits import BACKTRACKS, MAX_ANSWER_DEPTH, MAX_SPREAD, PROGRAM_BYTES
 from providers.constraints.json_schema import count_evaluations, object_subschemas, patterns, walk_schemas
 from providers.json_types import JsonObject, JsonValue, nests_deeper
 

@@ -16,8 +16,8 @@ from typing import get_args
 import orjson
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
+from providers.constraints.adapt_schema import FittedSchema, fit_schema
 from providers.constraints.engine_gaps import Engine
-from providers.constraints.fit_schema import FittedSchema, fit_schema
 from providers.constraints.object_root import (
     SCHEMA_NAME,
     VALUE_MEMBER,

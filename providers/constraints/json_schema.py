@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 from urllib.parse import unquote
 
-from providers.constraints.cost_limits import MAX_CHAIN, MAX_SCHEMAS, MAX_SPREAD, Budget, OverBudget
+from providers.constraints.complexity_limits import MAX_CHAIN, MAX_SCHEMAS, MAX_SPREAD, Budget, OverBudget
 from providers.constraints.regex_parse import MalformedPattern, PatternReader
 from providers.json_types import JsonObject, JsonValue
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from providers.constraints.cost_limits import MAX_GROUPS, Budget, OverBudget
+from providers.constraints.complexity_limits import MAX_GROUPS, Budget, OverBudget
 from providers.constraints.regex_chars import (
     BEYOND_ASCII,
     OTHER_DIGITS,

@@ -7,7 +7,7 @@ import orjson
 
 from providers.capabilities import NO_PROMISE, Capabilities
 from providers.completion import Chunk
-from providers.constraints.fit_schema import count_limited, fit_schema
+from providers.constraints.adapt_schema import count_limited, fit_schema
 from providers.constraints.schema_rules import TOOL_RULES, SchemaRules
 from providers.emulation.check_answer import MAX_CHECKED, AnswerCheck, schema_answer_check
 from providers.failure import Refusal

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from config.load_config import Loaded
-from proxy.accounting.reader_turns import ReaderTurns
+from proxy.accounting.ledger_reader import ReaderTurns
 from proxy.accounting.user_sums import AT_ONCE, UserSums
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import left_behind, make_spare
@@ -20,7 +20,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerStat
 from proxy.ledger.ledger_store import Amounts, LedgerReader
 from proxy.ledger.spent_totals import SLOT, SpentNews, SpentTotals, UserTotals, recent_slot
 from proxy.limits.limit import Period
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from proxy.limits.limit import ScopeBudget, budget_words
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks."""

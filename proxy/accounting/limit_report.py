@@ -11,7 +11,7 @@ from typing import Final
 from proxy.limits import limit_views
 from proxy.limits.calendar_period import bounds
 from proxy.limits.limit import NANO, UNLIMITED, Unit, amount_words, number_words, period_words
-from proxy.limits.limit_book import CALENDAR
+from proxy.limits.limit_registry import CALENDAR
 from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView, limit_labels, unused_views
 from proxy.routing.snapshot import Snapshot
 

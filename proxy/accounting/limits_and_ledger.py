@@ -11,16 +11,16 @@ from functools import partial
 from typing import Final
 
 from config.load_config import Loaded
-from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limit_events import LimitEvents
+from proxy.accounting.limit_shares_file import ShareFile, read_or_say
+from proxy.accounting.limits_coordinator import Siblings, lease_book
 from proxy.accounting.loader_process import loading
-from proxy.accounting.share_file import ShareFile, read_or_say
-from proxy.accounting.usage_desk import UsageDesk
+from proxy.accounting.usage_reports import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
-from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_eviction import EvictionWatch, eviction_words

@@ -19,8 +19,8 @@ from proxy.admin.last_hour.hour_figures import (
 )
 from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.markup.svg_charts import ChartSeries, bars, lines, top_of
+from proxy.admin.page_formatting import NONE, Column, counted, name, note, ratio, row, section, span, table, usd
 from proxy.admin.page_model import StatusPage
-from proxy.admin.page_words import NONE, Column, counted, name, note, ratio, row, section, span, table, usd
 from proxy.request_outcomes import AffinityOutcome
 from proxy.request_record import OTHER
 from proxy.telemetry.log_format import timestamp

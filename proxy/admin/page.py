@@ -5,8 +5,8 @@ from typing import Final
 from proxy.admin import hour_section, page_sections
 from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.page_assets import SCRIPT, STYLE
+from proxy.admin.page_formatting import moment
 from proxy.admin.page_model import StatusPage
-from proxy.admin.page_words import moment
 
 _SECTIONS: Final = (
     ("overview", "Overview", page_sections.overview),

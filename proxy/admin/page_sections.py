@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
 from proxy.admin.markup.html import Markup, element, joined
-from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
-from proxy.admin.page_words import (
+from proxy.admin.page_formatting import (
     NONE,
     STATES,
     Column,
@@ -24,6 +23,7 @@ from proxy.admin.page_words import (
     table,
     usd,
 )
+from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
 from proxy.admin.route_states import SKIPPED, Health, Level, RouteRow, RouteState, TargetOfRoute

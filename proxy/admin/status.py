@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from config.problem import did_you_mean, shown
 from proxy.accounting.limit_report import limit_lines, limits_report, merged_views, most_used, with_unused
 from proxy.accounting.limits_and_ledger import LimitsAndLedger
-from proxy.accounting.usage_desk import LedgerNow
+from proxy.accounting.usage_reports import LedgerNow
 from proxy.admin.failed_requests import FailedRequest, FailedRequests, newest_of
 from proxy.admin.last_hour.hour_counter import HourCounter
 from proxy.admin.last_hour.hour_figures import NO_HOUR, HourFigures, hour_of_all

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.stored_entries import KeptEntries
 
 WRITE_WAIT: Final = 0.05
 """Seconds for which an answer waits until other processes can know what it stored: its client's next request may come

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from providers.completion import Usage
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.pricing import Price, cost
 from providers.target import Target
 from proxy.limits.token_estimate import OUTPUT

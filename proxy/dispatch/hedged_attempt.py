@@ -9,10 +9,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import VERDICTS, Failure, UpstreamError
 from providers.target import Target
-from proxy.alarms import Alarm, alarms
 from proxy.background_tasks import StrayTasks
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
@@ -30,6 +29,7 @@ from proxy.hedging.hedged_requests import why_not_first
 from proxy.limits.reservation import Reservation
 from proxy.request_outcomes import SUPERSEDED, HedgeOutcome
 from proxy.request_record import Attempt, RequestRecord
+from proxy.timers import Alarm, alarms
 
 T = TypeVar("T")
 

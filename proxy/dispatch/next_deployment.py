@@ -11,7 +11,7 @@ import orjson
 
 from providers.adaptation.carry_session import carry_session
 from providers.emulation.check_tool_calls import has_strict_tools
-from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
+from providers.emulation.plan_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
 from providers.unified_request import Params, UnifiedRequest

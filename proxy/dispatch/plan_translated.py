@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from providers.adaptation.instructions import behind_instructions
 from providers.adaptation.merged_messages import merged_contents
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.models.claude import usual_effort

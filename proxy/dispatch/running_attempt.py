@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from pydantic import SecretStr
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.models.refusals import if_model_refuses
 from providers.target import Target

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Generic, TypeAlias, TypeVar
 
 from providers.completion import Completion, Usage
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import UnifiedRequest
 from proxy.background_tasks import StrayTasks
 from proxy.deadlines import Deadlines
@@ -27,7 +27,7 @@ from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
 from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, free_place, taken_place
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.hedging.hedge_state import HedgeStates
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord

@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from providers.failure import Failure, UpstreamError
 from providers.target import Target
 from proxy.limits.limit import Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot

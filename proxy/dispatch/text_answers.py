@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from providers.completion import Completion
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.upstream.vendor_stream import Stream

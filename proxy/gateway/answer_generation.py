@@ -8,7 +8,6 @@ from typing import Final
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
-from proxy.answer_cache.cached_answers import AnswerCache
 from proxy.conversations.response_entries import StoredData, read_chain, read_items
 from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
@@ -21,12 +20,13 @@ from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
-from proxy.gateway.restore_thinking import TurnKeeper, TurnMemory
+from proxy.gateway.restore_reasoning import TurnKeeper, TurnMemory
 from proxy.hedging.hedged_requests import why_not_hedged
 from proxy.hooks.request_hook import Hooks, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
+from proxy.response_cache.lookup import AnswerCache
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext

@@ -15,7 +15,7 @@ from providers.adaptation.unique_calls import with_unique_calls
 from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
@@ -37,7 +37,7 @@ from proxy.gateway.client_call import (
     answer_lines,
     refusal_headers,
 )
-from proxy.gateway.restore_thinking import TurnKeeper
+from proxy.gateway.restore_reasoning import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads

@@ -8,7 +8,6 @@ from typing import Final, Protocol, TypeVar, cast
 from aiohttp import web
 
 from providers.unified_request import Task, UnifiedRequest
-from proxy.alarms import Alarms, Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.hooks.request_hook import Hooks
@@ -35,6 +34,7 @@ from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_outcomes import record_client_gone
+from proxy.timers import Alarms, Wheel, alarms
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""

@@ -14,15 +14,12 @@ from multidict import CIMultiDict
 from providers.constraints.constraint_styles import Unenforceable
 from providers.dialect import TaskCalls, UpstreamRequest
 from providers.emulation.check_answer import compile_check
-from providers.emulation.split_into_calls import CallPlan, unsupported_field
+from providers.emulation.plan_calls import CallPlan, unsupported_field
 from providers.failure import FailureKind, Refusal
 from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
-from proxy.answer_cache.cached_answers import is_determined
-from proxy.answer_cache.client_wish import HEADER
-from proxy.answer_cache.request_key import why_not
 from proxy.conversations.stored_responses import STORING
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
@@ -33,6 +30,9 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
 from proxy.limits.limit import end_user
+from proxy.response_cache.cache_directives import HEADER
+from proxy.response_cache.cache_key import why_not
+from proxy.response_cache.lookup import is_determined
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan, settings_of
 from proxy.routing.session_load import PlacedSession, Placement, SessionLoad

@@ -8,9 +8,8 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
-from proxy.answer_cache.cached_answers import AnswerCache
-from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.stored_entries import KeptEntries
 from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
@@ -32,7 +31,7 @@ from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
-from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
+from proxy.gateway.restore_reasoning import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageAnswer
@@ -47,6 +46,7 @@ from proxy.overload.start_queue import StartQueue
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
+from proxy.response_cache.lookup import AnswerCache
 from proxy.routing.resolve_model import allowed
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page

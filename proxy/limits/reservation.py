@@ -5,9 +5,9 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import INDEX, Unit
 from proxy.limits.limit_views import Exceeded, LimitView, Shown
-from proxy.limits.rate_lease import RateLease
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter
 

@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.lease_book import LeaseBook
+from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import INDEX, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit_views import Exceeded
-from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import BoundMeter, Reservation
 from proxy.limits.shared_spending import SharedSpending
 

@@ -11,7 +11,7 @@ from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from proxy.listener.plain_head import HeadFindings, PlainHead
+from proxy.listener.fast_head_parser import HeadFindings, PlainHead
 
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 

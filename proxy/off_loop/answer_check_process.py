@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final
 
+from providers.constraints.complexity_limits import CHECK_BYTES, CHECK_SECONDS, CHECK_SECONDS_PER_MEBIBYTE
 from providers.constraints.constraint_styles import Unenforceable
-from providers.constraints.cost_limits import CHECK_BYTES, CHECK_SECONDS, CHECK_SECONDS_PER_MEBIBYTE
 from providers.emulation.check_answer import AnswerCheck, CheckKind, Verifier, compile_check
 
 MEBIBYTE: Final = 1 << 20

@@ -10,7 +10,7 @@ from typing import Final
 
 from providers.completion import Completion, Usage
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, with_usage
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import Task, UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
@@ -18,8 +18,8 @@ from proxy.errors import FieldProblem, GatewayError, invalid_request
 from proxy.hooks.request_hook import BodyCheck, Q, RequestHook
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.plugins.answer_texts import with_choices, without_beside
-from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_stream import GuardedStream
+from proxy.plugins.team_guards import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.upstream.vendor_stream import Stream
 

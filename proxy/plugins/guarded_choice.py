@@ -11,9 +11,9 @@ from providers.failure import FailureKind
 from proxy.errors import plugin_failed
 from proxy.plugins.answer_texts import ROLE, choice_of, chunk_of, has_odd_end
 from proxy.plugins.api import AnswerTextStream, GuardedText, RefusedStream
-from proxy.plugins.guard_desk import GuardChain
+from proxy.plugins.run_guards import failed, refused
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
-from proxy.plugins.verdicts import failed, refused
+from proxy.plugins.team_guards import GuardChain
 from proxy.request_record import RequestRecord
 from proxy.upstream.transport import fail
 

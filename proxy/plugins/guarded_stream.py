@@ -11,7 +11,7 @@ from typing import Final
 
 from providers.completion import Chunk, StreamEvent, Usage
 from providers.emulation.estimate_missing_usage import size_written
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
@@ -19,9 +19,9 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError, PluginError
 from proxy.loop_clock import loop_clock
 from proxy.plugins.answer_texts import labels_of_chunk, texts_of_usage
-from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_choice import GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
-from proxy.plugins.verdicts import stopped
+from proxy.plugins.run_guards import stopped
+from proxy.plugins.team_guards import GuardChain
 from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import Stream
 

@@ -17,7 +17,7 @@ from config.load_config import Loaded
 from config.problem import Path, Problem, did_you_mean
 from config.sections.plugins_section import PluginSection
 from proxy.plugins.api import API_VERSION, OptionError
-from proxy.plugins.foreign_code import Raised, Returned, attempted
+from proxy.plugins.call_plugin import Raised, Returned, attempted
 
 GROUP: Final = "dragoman.plugins"
 

@@ -18,7 +18,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
-from proxy.plugins.foreign_code import Raised, Returned, attempted
+from proxy.plugins.call_plugin import Raised, Returned, attempted
 from proxy.plugins.load_plugins import LoadedPlugin
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from proxy.loop_clock import loop_clock
 from proxy.plugins.api import RefusedStream
-from proxy.plugins.foreign_code import Raised, attempted
+from proxy.plugins.call_plugin import Raised, attempted
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.plugin_threads import SILENCE, PluginThreads
 

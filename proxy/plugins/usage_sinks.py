@@ -10,7 +10,7 @@ from typing import Final
 from config.load_config import Loaded
 from proxy.background_tasks import SharedTask, ended_within
 from proxy.plugins.api import Poster, UsageRow, UsageSink
-from proxy.plugins.foreign_code import Raised, raised
+from proxy.plugins.call_plugin import Raised, raised
 from proxy.plugins.load_plugins import LoadedPlugin, Plugins
 from proxy.plugins.plugin_threads import begin_close
 from proxy.request_record import RequestRecord, fresh_id

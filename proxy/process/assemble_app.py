@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from config.sections.server_section import AdminSection, ServerSection
-from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
+from proxy.accounting.limits_coordinator import ALONE, Siblings
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
@@ -43,11 +43,11 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.payload_log import opened_payload_log
+from proxy.process.choose_storage import keep_by_settings, use_settings
 from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.huge_pages import use_huge_pages
-from proxy.process.kept_by_settings import keep_by_settings, use_settings
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader

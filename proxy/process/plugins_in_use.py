@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.plugins.guard_desk import GuardDesk
 from proxy.plugins.guarded_answers import attach_guards
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
+from proxy.plugins.team_guards import GuardDesk
 from proxy.plugins.usage_sinks import SinkDesk
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily

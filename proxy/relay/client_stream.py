@@ -8,9 +8,9 @@ that are too late for the head are a comment before the first event.
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from proxy.alarms import Slot, Wheel
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.request_record import RequestRecord
+from proxy.timers import Slot, Wheel
 
 BLANK: Final = b"\n"
 """The keep-alive before a JSON body: white space, which every parser skips (RFC 8259, 2)."""

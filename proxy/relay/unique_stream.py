@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 from providers.adaptation.unique_calls import UniqueCalls, unique_calls
 from providers.completion import Chunk, StreamPart
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import UnifiedRequest
 from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import (

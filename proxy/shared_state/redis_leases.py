@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, arguments, read_reply
+from proxy.shared_state.running_timeout import answer_within
 
 LIMIT: Final = 0.05
 """Seconds for an exchange; without an answer the process goes on alone."""

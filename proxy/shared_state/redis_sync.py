@@ -17,8 +17,8 @@ from config.sections.server_section import SharedSection
 from providers.vendor_credential import reveal
 from proxy.background_tasks import SharedTask
 from proxy.optional_libraries import ODD, silence
-from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.link_state import LinkCondition, LinkState
+from proxy.shared_state.running_timeout import answer_within
 from proxy.shared_state.shared_cooldowns import LONGEST, MOST, Cooldown, SharedCooldowns, Topic, member
 
 LIMIT: Final = 0.05

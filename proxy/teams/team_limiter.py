@@ -25,7 +25,7 @@ from proxy.limits.limit import (
     scopes_of,
     user_scope,
 )
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters
 from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates

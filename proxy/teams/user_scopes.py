@@ -13,7 +13,7 @@ from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit import EachUser, Period, is_user_scope
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.limit_views import LimitView
 from proxy.limits.scope_state import ScopeState
 from proxy.limits.spending import SpendingCounter

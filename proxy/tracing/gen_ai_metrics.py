@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from providers.completion import Usage
 from proxy.request_record import RequestRecord
-from proxy.tracing.gen_ai_words import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
 from proxy.tracing.metric_names import OPERATION, SHAPES, Labels, Names, Quantity
+from proxy.tracing.semantic_conventions import GENERATING, OTHER_OPERATION, CalledDeployments, operation_of
 
 MOST_SERIES: Final = 1000
 """Combinations of labels; more are not counted here."""

@@ -34,8 +34,8 @@ from providers.vendor_credential import reveal
 from proxy.trace_context import NoteValue
 from proxy.tracing.collector_link import CollectorLink
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
-from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.metric_names import SHAPES
+from proxy.tracing.semantic_conventions import CalledDeployments
 from proxy.tracing.span_bytes import export_bytes, resource_bytes, scope_bytes, span_bytes
 from proxy.tracing.span_values import FinishedRequest, spans_of
 from proxy.version import VERSION

@@ -17,7 +17,7 @@ from proxy.receipt.request_parts import UNITS, parts_of, tokens_per_second
 from proxy.request_outcomes import FAULTLESS, SUPERSEDED
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
-from proxy.tracing.gen_ai_words import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
+from proxy.tracing.semantic_conventions import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
 
 MOST_TEXT: Final = 256
 """Characters of what a client chose: its path and its model."""

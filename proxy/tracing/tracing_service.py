@@ -22,8 +22,8 @@ from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.export_queue import Exporter, ExportQueue, ExportState
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
-from proxy.tracing.gen_ai_words import CalledDeployments, called_deployments
 from proxy.tracing.metric_names import BY_SETTING
+from proxy.tracing.semantic_conventions import CalledDeployments, called_deployments
 from proxy.tracing.span_values import FinishedRequest
 
 FLUSH: Final = 3.0

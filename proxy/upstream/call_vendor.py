@@ -14,9 +14,9 @@ from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import early_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
+from providers.emulation.plan_calls import CallPlan, PlannedCall
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
 from providers.emulation.prefer_streaming import refuses_streams
-from providers.emulation.split_into_calls import CallPlan, PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
 from proxy.background_tasks import Tasks

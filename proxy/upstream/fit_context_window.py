@@ -12,7 +12,7 @@ from providers.context_overflow import fits, most_prompt_tokens, next_limit
 from providers.dialect import encode_again
 from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Tokenizer
 from providers.emulation.merge_choices import MAX_CALLS, too_many_calls
-from providers.emulation.split_into_calls import PlannedCall
+from providers.emulation.plan_calls import PlannedCall
 from providers.failure import Failure, FailureKind, Refusal, UpstreamError
 from providers.json_types import JsonObject
 from providers.request_fields import WINDOW

@@ -9,8 +9,8 @@ from providers.completion import Chunk, StreamEvent, Usage, has_content
 from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.estimate_missing_usage import early_usage, size_written
 from providers.emulation.merge_choices import UsageTally, renumber, total_usage
+from providers.emulation.plan_calls import PlannedCall
 from providers.emulation.post_processing import PostProcessor
-from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from proxy.upstream.transport import fail
 from proxy.upstream.unanswered_usage import usage_of_call

@@ -10,7 +10,7 @@ from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, 
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.usage_in_body import usage_in_body
 from providers.emulation.merge_choices import as_asked
-from providers.emulation.split_into_calls import PlannedCall
+from providers.emulation.plan_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
 from proxy.deadlines import Deadlines, Phase

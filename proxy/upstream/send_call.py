@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from providers.dialect import UpstreamRequest, encode_again
 from providers.dialects.without_seals import Unsealed, without_reasoning, without_seals
-from providers.emulation.split_into_calls import PlannedCall
+from providers.emulation.plan_calls import PlannedCall
 from providers.failure import Failure, Refusal, UpstreamError
 from providers.models.refusals import refuses_earlier_reasoning, refuses_effort
 from providers.unified_request import UnifiedRequest

@@ -12,7 +12,7 @@ from typing import Final, Self
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage
 from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, early_usage, estimate_usage, size_written
-from providers.emulation.split_into_calls import PlannedCall
+from providers.emulation.plan_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed

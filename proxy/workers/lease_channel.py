@@ -12,8 +12,8 @@ from typing import Final
 import orjson
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.running_timeout import answer_within
 
 LIMIT: Final = 0.2
 """Seconds for an exchange: a supervisor that collects metrics or loads a table is busy for a while."""

@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.reading.table_files import Copies
-from proxy.accounting.counting_together import EndedSiblings, Siblings
+from proxy.accounting.limits_coordinator import EndedSiblings, Siblings
 from proxy.admin.status import ProcessStatus
 from proxy.background_tasks import background
 from proxy.listener.http_connection import PublicServer

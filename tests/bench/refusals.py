@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import Reservation
 from proxy.teams.limit_errors import limit_exceeded

@@ -18,7 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from providers.completion import Completion
 from providers.dialect import UpstreamRequest
 from providers.emulation.estimate_missing_usage import with_usage
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.deployment_health.breaker_registry import Breakers

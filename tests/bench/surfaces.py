@@ -15,7 +15,7 @@ from functools import partial
 import orjson
 
 from providers.completion import Chunk
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.tasks.forms.prepare_task import embeddings_calls
 from providers.unified_request import Operation
 from proxy.surfaces.anthropic.surface import ANTHROPIC

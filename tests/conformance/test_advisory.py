@@ -7,7 +7,7 @@ import orjson
 
 from providers.adaptation.drop_unsupported import MAX_NAMED
 from providers.dialects.capability_matrix import matrix_entries
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import ADVISORY_FIELDS, ADVISORY_VALUES, is_neutral

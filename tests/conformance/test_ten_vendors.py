@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from config.load_config import load_text
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.json_types import JsonObject, JsonValue
 from proxy.gateway.dry_run import Explanation, explained
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot

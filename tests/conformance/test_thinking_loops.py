@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.stored_entries import KeptEntries
 from tests.conformance.responses_rules import OpenAIResponses
 from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendor, listed, thought, vendors
 from tests.proxy.kit.gateway_rig import Rig, rig

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject
 from tests.contracts.sdk_judges import Judges
 from tests.contracts.sent_bodies import Body

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from providers.completion import Usage
-from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.stored_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.ledger.ledger_settings import LedgerState

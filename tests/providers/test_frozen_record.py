@@ -20,7 +20,7 @@ from pkgutil import walk_packages
 import providers, proxy
 from providers import completion, dialect, unified_request
 from providers.completion import Chunk, Usage
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.unified_request import TextPrompt
 
 # No frozen dataclass may inherit from a record, which only shows here.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles

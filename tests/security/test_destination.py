@@ -15,7 +15,7 @@ import yaml
 
 from config.load_config import load_text
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles

@@ -11,8 +11,8 @@ import pytest
 from providers.json_types import JsonObject
 from proxy.deadlines import Phase
 from proxy.ledger.ledger_row import read_line, row_line
-from proxy.plugins.guard_desk import GuardDesk
 from proxy.plugins.guarded_answers import attach_guards
+from proxy.plugins.team_guards import GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import request_line
 from tests.providers.dialects.bedrock.kit import chunk as invoke_frame

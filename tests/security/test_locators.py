@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from config.load_config import load_text
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from proxy.gateway.dry_run import Explanation, explained, sent_calls

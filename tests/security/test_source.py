@@ -35,7 +35,7 @@ MAY_WRITE = frozenset(
         *(
             "proxy/ledger/journal.py",
             "proxy/ledger/journal_loader.py",
-            "proxy/accounting/share_file.py",
+            "proxy/accounting/limit_shares_file.py",
             "proxy/accounting/loader_program.py",
         ),
     }

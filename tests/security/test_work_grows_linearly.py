@@ -17,7 +17,7 @@ from providers.dialects.openai import stream as openai_stream
 from providers.dialects.platforms import aws_errors
 from providers.dialects.platforms import google_errors as gemini_errors
 from providers.emulation.echo import MAX_ECHO
-from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, plan_calls
+from providers.emulation.plan_calls import MAX_BYTES, MAX_CHOICES, plan_calls
 from providers.failure import Failure, Refusal, UpstreamError
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles

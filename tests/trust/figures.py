@@ -116,7 +116,7 @@ FIGURES: Final = (
         *("R14", "Departed clients whose upstream goes on", "0 of 500, before and after headers, in a wait", "C"),
         Tests(("tests/trust/test_departures.py",)),
         Sabotage(
-            "proxy/listener/eager_requests.py",
+            "proxy/listener/inline_requests.py",
             "self._stop_collecting()\n        if self._eager is not None:",
             "self._stop_collecting()\n        if False:",
         ),

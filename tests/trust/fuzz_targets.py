@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from config.load_config import load_text
 from config.problem import ConfigError
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Refusal, UpstreamError
 from providers.framing.parse_aws_eventstream import Frame, FrameParser, FramingError, encode
 from providers.framing.parse_ndjson import NDJSONParser

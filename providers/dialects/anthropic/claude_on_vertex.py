@@ -37,8 +37,8 @@ from providers.dialects.platforms.google_errors import classify_answer as classi
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
+from providers.dialects.shared.decode_text_chunks import MarkedEvent, NativeTextReader, TextStream
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.text_stream import MarkedEvent, NativeTextReader, TextStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target

@@ -33,9 +33,9 @@ from providers.dialects.anthropic.native_call import (
 from providers.dialects.anthropic.stream import AnthropicReader
 from providers.dialects.anthropic.thinking import honoured, needed_betas, put_limit, put_thinking
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
+from providers.dialects.shared.decode_text_chunks import NativeTextReader, TextStream
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
-from providers.dialects.shared.text_stream import NativeTextReader, TextStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject

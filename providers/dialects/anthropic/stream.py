@@ -30,9 +30,9 @@ from providers.dialects.anthropic.answer_parts import (
 )
 from providers.dialects.anthropic.errors import failure_of
 from providers.dialects.shared.custom_tools import InputReader
+from providers.dialects.shared.decode_stream import NOTHING
+from providers.dialects.shared.decode_text_chunks import MarkedEvent
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_event, parse_json
-from providers.dialects.shared.stream_reader import NOTHING
-from providers.dialects.shared.text_stream import MarkedEvent
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
@@ -99,7 +99,7 @@ _OpenBlock = _OpenToolCall | _OpenText | _OpenThought | _OpenOther
 
 
 class AnthropicReader:
-    """Reader of a stream's events; see providers.dialects.shared.stream_reader.Reader. `message_stop` completes a
+    """Reader of a stream's events; see providers.dialects.shared.decode_stream.Reader. `message_stop` completes a
     stream."""
 
     marks = (b'"text_delta"', b'"input_json_delta"', b'"thinking_delta"')
@@ -143,7 +143,7 @@ class AnthropicReader:
         return NOTHING if handle is None else handle(self, event)
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See providers.dialects.shared.text_stream.TextReader. Nothing else of such an event is read."""
+        """See providers.dialects.shared.decode_text_chunks.TextReader. Nothing else of such an event is read."""
         delta, index = event.get("delta"), event.get("index")
         if event.get("type") != "content_block_delta" or not isinstance(delta, dict) or self._sent.unwrap_choice:
             return None

@@ -36,8 +36,8 @@ from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
 from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.decode_stream import NOTHING, NativeReader, NativeStream, Reader, event_object
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import NOTHING, NativeReader, NativeStream, Reader, event_object
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -122,7 +122,7 @@ class BedrockAnthropicDialect:
 
 class GuardedReader:
     """A reader of Claude's own events in the service's, with a guardrail's word on how the answer ended. See
-    providers.dialects.shared.stream_reader.Reader."""
+    providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_guarded", "_inner")
 

@@ -23,9 +23,9 @@ from providers.dialects.bedrock.converse_thinking import honoured_display, settl
 from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.decode_stream import NativeStream, WholeStream
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream, WholeStream
 from providers.dialects.shared.tool_names import nine_character_id, offered_names
 from providers.failure import Failure
 from providers.json_types import JsonObject

@@ -23,8 +23,8 @@ from providers.dialects.bedrock.converse_blocks import (
     thought_detail,
 )
 from providers.dialects.shared.custom_tools import InputReader
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.read_json import load_json, malformed
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.json_types import JsonObject, JsonValue
 
 Events = Iterable[StreamEvent]
@@ -53,7 +53,7 @@ class _OpenBlock:
 
 
 class ConverseReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_blocks", "_calls", "_count", "_end", "_format", "_held", "_said", "_sent", "_usage", "complete")
 

@@ -25,9 +25,9 @@ from providers.completion import (
 from providers.dialects.bedrock.invoke_models import InvokeFamily
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
+from providers.dialects.shared.decode_stream import NOTHING, NativeStream, cut, event_object
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import NOTHING, NativeStream, cut, event_object
 from providers.emulation.collect_stream import Gatherer
 from providers.json_types import JsonObject
 
@@ -121,7 +121,7 @@ def chunk_payload(payload: bytes) -> bytes:
 
 
 class InvokeReader:
-    """Reader of the events of one of the makers' models; see providers.dialects.shared.stream_reader.Reader."""
+    """Reader of the events of one of the makers' models; see providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_completion", "_family", "_own", "_prompt", "_reason", "complete")
 

@@ -14,10 +14,10 @@ from providers.dialects.cohere.messages import CohereConversation, called_names
 from providers.dialects.cohere.stream import CohereReader
 from providers.dialects.cohere.tools import CohereToolNames, offered_functions, put_tools
 from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.decode_text_chunks import TextStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.text_stream import TextStream
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.target import Target

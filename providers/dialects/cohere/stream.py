@@ -20,10 +20,10 @@ from providers.dialects.cohere.answer import (
 )
 from providers.dialects.cohere.citations import citation_extras
 from providers.dialects.shared.custom_tools import input_text
+from providers.dialects.shared.decode_stream import NOTHING, event_object
+from providers.dialects.shared.decode_text_chunks import MarkedEvent
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.read_json import call_id, is_json, malformed, unwrap_answer
-from providers.dialects.shared.stream_reader import NOTHING, event_object
-from providers.dialects.shared.text_stream import MarkedEvent
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
@@ -32,7 +32,7 @@ Events = Iterable[StreamEvent]
 
 
 class CohereReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     marks = (b'"text":',)
 
@@ -84,7 +84,7 @@ class CohereReader:
         return NOTHING
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See providers.dialects.shared.text_stream.TextReader."""
+        """See providers.dialects.shared.decode_text_chunks.TextReader."""
         content = _message(event).get("content")
         if event.get("type") != "content-delta" or not isinstance(content, dict) or self._sent.unwrap_choice:
             return None

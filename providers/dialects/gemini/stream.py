@@ -16,8 +16,8 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.answer import GeminiAnswer
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
+from providers.dialects.shared.decode_stream import Characters, cut, failing
 from providers.dialects.shared.read_json import SplitCharacter, malformed, parse_event
-from providers.dialects.shared.stream_reader import Characters, cut, failing
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import EventTooLarge
 from providers.json_types import JsonValue

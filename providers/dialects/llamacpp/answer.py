@@ -21,11 +21,11 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
 from providers.dialects.shared.read_logprobs import logprobs_of
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import STOP_STRING
@@ -127,7 +127,7 @@ def _usage(results: Sequence[JsonObject]) -> Usage | None:
 
 
 class LlamaReader:
-    """See providers.dialects.shared.stream_reader.Reader. The stream is complete with the last prompt's answer."""
+    """See providers.dialects.shared.decode_stream.Reader. The stream is complete with the last prompt's answer."""
 
     __slots__ = ("_ended", "_expected", "_latest", "_sent", "complete")
 

@@ -21,11 +21,11 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.prompt import guess_finish
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.dialects.shared.read_logprobs import logprob
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
@@ -42,7 +42,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class EngineReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_generated", "_limit", "_prompt", "_sent", "complete")
 

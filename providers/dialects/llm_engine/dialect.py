@@ -12,10 +12,10 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.llm_engine.answer import EngineReader, decode_answer
 from providers.dialects.llm_engine.fields import ELSEWHERE, FIELDS, HOTTEST, capabilities
+from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import needed_limit, prompt_text
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
-from providers.dialects.shared.stream_reader import NativeStream
 from providers.framing.parse_sse import SSEParser
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest

@@ -23,11 +23,11 @@ from providers.completion import (
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprobs_of
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject
 
@@ -61,7 +61,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class OllamaReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_calls", "_held", "_plain", "_scored", "_sent", "complete")
 

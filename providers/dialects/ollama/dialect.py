@@ -15,11 +15,11 @@ from providers.dialects.ollama.answer import OllamaReader, decode_answer
 from providers.dialects.ollama.fields import ELSEWHERE, FIELDS, capabilities
 from providers.dialects.ollama.messages import OllamaConversation, put_tools
 from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import build_messages, choose_operation
 from providers.dialects.shared.prompt import native_prompt
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest

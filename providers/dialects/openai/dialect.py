@@ -34,6 +34,7 @@ from providers.dialects.responses.request import (
     without_chat_fields,
 )
 from providers.dialects.responses.stream import ResponsesReader
+from providers.dialects.shared.decode_stream import NativeReader, NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.field_writers import check_images
 from providers.dialects.shared.operations import endpoint_url
@@ -47,7 +48,6 @@ from providers.dialects.shared.request_body import (
     unless_neutral,
     unsupported,
 )
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser

@@ -39,6 +39,7 @@ from providers.dialects.openai.streamed_calls import (
     may_end,
 )
 from providers.dialects.openai.text_runs import MOST_LED, SameMembers, TextRuns
+from providers.dialects.shared.decode_stream import Characters, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     SplitCharacter,
@@ -50,7 +51,6 @@ from providers.dialects.shared.read_json import (
     unknown_in,
 )
 from providers.dialects.shared.read_logprobs import logprobs_of
-from providers.dialects.shared.stream_reader import Characters, cut
 from providers.emulation.collect_stream import to_chunks
 from providers.emulation.merge_choices import as_asked
 from providers.failure import UpstreamError

@@ -9,7 +9,7 @@ from providers.framing.parse_aws_eventstream import Frame, FrameParser, FramingE
 
 
 class EventFrames:
-    """The frames of one service's stream. See providers.dialects.shared.stream_reader.Frames.
+    """The frames of one service's stream. See providers.dialects.shared.decode_stream.Frames.
 
     `_headers` are those of the last event, `_type` what they say.
     """

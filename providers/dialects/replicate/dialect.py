@@ -19,6 +19,7 @@ from providers.capabilities import SCANNED, UNSCORED, Capabilities, Cell, compil
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.replicate.answer import decode_answer
+from providers.dialects.shared.decode_stream import WholeStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT, prompt_text
 from providers.dialects.shared.request_body import (
@@ -34,7 +35,6 @@ from providers.dialects.shared.request_body import (
     raw_only,
     unless_neutral,
 )
-from providers.dialects.shared.stream_reader import WholeStream
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.target import Target

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from providers.constraints.fit_schema import fit_schema
+from providers.constraints.adapt_schema import fit_schema
 from providers.constraints.object_root import fitting_name, with_root_type
 from providers.constraints.schema_rules import TOOL_RULES, SchemaRules
 from providers.dialects.shared.field_writers import (

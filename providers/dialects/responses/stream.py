@@ -23,8 +23,8 @@ from providers.dialects.responses.answer import (
     tokens_in,
     usage_of,
 )
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.read_json import malformed, unwrap_answer
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
@@ -43,7 +43,7 @@ class _CallInProgress:
 
 
 class ResponsesReader:
-    """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
+    """Reader of a stream's events; see providers.dialects.shared.decode_stream.NamingReader."""
 
     __slots__ = (
         *("_calls", "_details", "_done", "_held", "_places", "_profile", "_said", "_sent", "_thought", "_usage"),

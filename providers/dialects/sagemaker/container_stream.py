@@ -10,7 +10,7 @@ from providers.completion import StreamEvent, Usage
 from providers.dialect import StreamDecoder, usage_so_far
 from providers.dialects.platforms.aws_errors import SAGEMAKER
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.stream_reader import NOTHING, cut, failing
+from providers.dialects.shared.decode_stream import NOTHING, cut, failing
 from providers.failure import UpstreamError
 
 _PART = "PayloadPart"

@@ -30,11 +30,11 @@ from providers.completion import (
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.sglang.repeated_parts import RepeatedParts, cumulative_object
+from providers.dialects.shared.decode_stream import NOTHING, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
 from providers.dialects.shared.read_logprobs import logprob
-from providers.dialects.shared.stream_reader import NOTHING, cut
 from providers.emulation.logprob_slices import join_logprobs
 from providers.emulation.logprobs import Offsets, to_legacy
 from providers.failure import UpstreamError
@@ -277,7 +277,7 @@ class _SglangChoice:
 
 
 class SglangReader:
-    """See providers.dialects.shared.stream_reader.Reader. Complete at `[DONE]`, if every choice has a finish."""
+    """See providers.dialects.shared.decode_stream.Reader. Complete at `[DONE]`, if every choice has a finish."""
 
     __slots__ = ("_call", "_ended", "_last", "_repeated", "_sent", "_states", "_text_only", "_whole", "complete")
 

@@ -6,8 +6,8 @@ a stream of n tokens would cost the square of n. The text comes first, the ids a
 Source: `sglang` 0.5.23 `srt/managers/tokenizer_manager.py`, November 2026.
 """
 
+from providers.dialects.shared.decode_stream import event_object
 from providers.dialects.shared.read_json import parse_json
-from providers.dialects.shared.stream_reader import event_object
 from providers.json_types import JsonObject
 
 _BEGIN, _IDS = b'{"text":"', b'","output_ids":['

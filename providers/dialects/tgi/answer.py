@@ -25,11 +25,11 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.decode_stream import NOTHING, NativeStream, event_object
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.dialects.shared.read_logprobs import logprob, objects_in
-from providers.dialects.shared.stream_reader import NOTHING, NativeStream, event_object
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.logprob_slices import join_logprobs
 from providers.emulation.logprobs import Offsets, to_legacy
@@ -86,7 +86,7 @@ class _TgiCall:
 
 
 class TgiReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_call", "_profile", "complete")
 

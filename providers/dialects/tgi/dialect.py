@@ -12,10 +12,10 @@ from functools import partial
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.shared.decode_stream import NativeStream, WholeStream
 from providers.dialects.shared.errors import classify, parse_error_object
 from providers.dialects.shared.prompt import IMAGE_MARKER, native_prompt
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
-from providers.dialects.shared.stream_reader import NativeStream, WholeStream
 from providers.dialects.tgi.answer import STREAM_PATH, WHOLE_PATH, TgiReader, decode_answer, is_stream
 from providers.dialects.tgi.fields import ELSEWHERE, FIELDS, capabilities, echoes
 from providers.failure import Failure, Refusal

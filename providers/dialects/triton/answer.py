@@ -13,10 +13,10 @@ import orjson
 
 from providers.completion import Chunk, Completion, StreamEvent, Usage, count_of, partial_usage, reported_usage
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.prompt import guess_finish
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import UpstreamError
@@ -39,7 +39,7 @@ _END = "\n"
 
 
 class UntilEnd:
-    """Server-sent events, and one for the end of the body. See providers.dialects.shared.stream_reader.Frames."""
+    """Server-sent events, and one for the end of the body. See providers.dialects.shared.decode_stream.Frames."""
 
     __slots__ = ("_events",)
 
@@ -61,7 +61,7 @@ class UntilEnd:
 
 
 class TritonReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_began", "_generated", "_limit", "_prompt", "_scanner", "_target", "complete")
 

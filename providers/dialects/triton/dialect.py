@@ -8,10 +8,10 @@ from urllib.parse import quote
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import needed_limit, prompt_text
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
-from providers.dialects.shared.stream_reader import NativeStream
 from providers.dialects.triton.answer import TritonReader, UntilEnd, decode_answer
 from providers.dialects.triton.fields import ELSEWHERE, FIELDS, capabilities
 from providers.target import Target

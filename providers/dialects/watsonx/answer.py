@@ -25,11 +25,11 @@ from providers.completion import (
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.shared import errors as openai_errors
+from providers.dialects.shared.decode_stream import NOTHING, event_object, failing
 from providers.dialects.shared.errors import failure_in_body, parse_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import is_json, json_object, malformed, unknown_in
 from providers.dialects.shared.read_logprobs import logprob, objects_in
-from providers.dialects.shared.stream_reader import NOTHING, event_object, failing
 from providers.failure import Failure, UpstreamError
 from providers.framing.parse_sse import EventTooLarge, SSEParser
 from providers.json_types import JsonObject
@@ -98,7 +98,7 @@ def _extras(result: JsonObject, answer: JsonObject | None = None) -> Extras | No
 
 
 class WatsonxReader:
-    """See providers.dialects.shared.stream_reader.Reader."""
+    """See providers.dialects.shared.decode_stream.Reader."""
 
     __slots__ = ("_generated", "_prompt", "_scored", "_sent", "complete")
 

@@ -18,10 +18,10 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.operations import build_messages, choose_operation
 from providers.dialects.shared.prompt import prompt_text
 from providers.dialects.shared.request_body import FieldWriter, RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream
 from providers.dialects.watsonx.answer import WatsonxChatStream, WatsonxReader, classify, decode_text
 from providers.dialects.watsonx.fields import CHAT_FIELDS, TEXT_FIELDS, capabilities
 from providers.failure import Failure

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from providers.completion import Chunk, Extras, Usage
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.anthropic.thoughts import is_claudes
+from proxy.surfaces.anthropic.thinking_blocks import is_claudes
 
 BLOCKS, CITATIONS = "content_blocks", "citations"
 """Fields of the unified message with Anthropic's blocks and citations that have no common form."""

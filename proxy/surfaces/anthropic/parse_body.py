@@ -16,7 +16,9 @@ from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import is_neutral
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 from proxy.surfaces.anthropic.conversation import checked_prompt, conversation, put_messages, put_system
-from proxy.surfaces.anthropic.settings import (
+from proxy.surfaces.anthropic.tools import put_tool_choice, put_tools
+from proxy.surfaces.anthropic.translation import Translation
+from proxy.surfaces.anthropic.unified_settings import (
     ONLY_ANTHROPICS,
     leave_out_fallbacks,
     only_here,
@@ -30,8 +32,6 @@ from proxy.surfaces.anthropic.settings import (
     put_thinking,
     put_tier,
 )
-from proxy.surfaces.anthropic.tools import put_tool_choice, put_tools
-from proxy.surfaces.anthropic.translation import Translation
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_request import parse_fields

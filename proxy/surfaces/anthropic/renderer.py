@@ -45,7 +45,7 @@ from proxy.surfaces.anthropic.events import (
     vendors_start,
 )
 from proxy.surfaces.anthropic.search_blocks import SearchBlocks
-from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for
+from proxy.surfaces.anthropic.thinking_blocks import is_claudes, redacted_block, signature_for
 from proxy.surfaces.anthropic.whole_message import blocks_of, renamed, signatures_of_text
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json

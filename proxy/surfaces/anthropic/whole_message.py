@@ -10,7 +10,7 @@ from providers.dialects.shared.read_json import parse_json
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.answer_members import citations_of, own_blocks
 from proxy.surfaces.anthropic.calls import whole_calls
-from proxy.surfaces.anthropic.thoughts import whole_blocks
+from proxy.surfaces.anthropic.thinking_blocks import whole_blocks
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import utf8_json
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tests.bench.ablation.source_lines import lines_of
 
-CONNECTIONS = "proxy.listener.eager_requests"
+CONNECTIONS = "proxy.listener.inline_requests"
 """The module of clients' connections."""
 
 
@@ -38,7 +38,7 @@ class Mechanism:
         return sum(lines_of(part) for part in self.parts)
 
 
-EAGER = "proxy/listener/eager_requests.py"
+EAGER = "proxy/listener/inline_requests.py"
 _OF_EAGER = f"{EAGER}:EagerRequests"
 _OF_PLAIN = "proxy/listener/client_request.py:PlainRequest"
 _HTTP1 = "proxy/http_client/http1_connection.py"
@@ -85,8 +85,8 @@ MECHANISMS: Sequence[Mechanism] = (
             "_loop",
         ),
         (
-            ("proxy.listener.eager_requests:EagerRequests.at_boundary", "never_property"),
-            ("proxy.listener.eager_requests:EagerRequests._begin_alone", "never"),
+            ("proxy.listener.inline_requests:EagerRequests.at_boundary", "never_property"),
+            ("proxy.listener.inline_requests:EagerRequests._begin_alone", "never"),
         ),
         stays="the issue keeps it",
     ),
@@ -94,7 +94,7 @@ MECHANISMS: Sequence[Mechanism] = (
         "plain_head",
         "heads of clients read by one expression, requests without aiohttp's objects",
         (
-            "proxy/listener/plain_head.py",
+            "proxy/listener/fast_head_parser.py",
             _OF_PLAIN,
             "proxy/listener/client_request.py:ReceivedBody",
             f"{_OF_EAGER}._receive_part",
@@ -105,19 +105,19 @@ MECHANISMS: Sequence[Mechanism] = (
             f"{_OF_EAGER}.at_boundary",
         ),
         ("_cache", "_client_max_size", "_headers", "_payload", "_protocol", "_payload_writer", "_rel_url", "_cancel"),
-        (("proxy.listener.plain_head:read_plain_head", "nothing"),),
+        (("proxy.listener.fast_head_parser:read_plain_head", "nothing"),),
     ),
     Mechanism(
         "kept_heads",
         "findings of clients' heads cached by their bytes",
         (
-            "proxy/listener/plain_head.py:HeadFindings",
-            "proxy/listener/plain_head.py:read_plain_head",
+            "proxy/listener/fast_head_parser.py:HeadFindings",
+            "proxy/listener/fast_head_parser.py:read_plain_head",
             "proxy/gateway/match_path.py:RequestHead",
             "proxy/gateway/match_path.py:head_of",
         ),
         (),
-        (("proxy.listener.plain_head:_kept", "uncached"),),
+        (("proxy.listener.fast_head_parser:_kept", "uncached"),),
     ),
     Mechanism(
         "early_refusal",
@@ -154,12 +154,12 @@ MECHANISMS: Sequence[Mechanism] = (
         (
             "providers/framing/text_frames.py",
             "providers/dialects/openai/text_runs.py",
-            "providers/dialects/shared/text_stream.py",
+            "providers/dialects/shared/decode_text_chunks.py",
         ),
         (),
         (
             ("providers.dialects.openai.stream:OpenAIStream.lead", "nothing"),
-            ("providers.dialects.shared.text_stream:TextStream.lead", "nothing"),
+            ("providers.dialects.shared.decode_text_chunks:TextStream.lead", "nothing"),
         ),
         stays="the issue keeps it",
     ),
@@ -219,16 +219,16 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "alarms",
         "alarms on one timer",
-        ("proxy/alarms.py:Alarms",),
+        ("proxy/timers.py:Alarms",),
         (),
-        (("proxy.alarms:Alarms.set", "set_timer"), ("proxy.alarms:Alarms.drop", "drop_timer")),
+        (("proxy.timers:Alarms.set", "set_timer"), ("proxy.timers:Alarms.drop", "drop_timer")),
     ),
     Mechanism(
         "wheel",
         "coarse alarms for keep-alives",
-        ("proxy/alarms.py:Wheel",),
+        ("proxy/timers.py:Wheel",),
         (),
-        (("proxy.alarms:Wheel.set", "set_alone"),),
+        (("proxy.timers:Wheel.set", "set_alone"),),
     ),
     Mechanism(
         "one_write",

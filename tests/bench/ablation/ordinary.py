@@ -8,11 +8,11 @@ from functools import partial
 from aiohttp import web
 
 from providers.dialect import UpstreamRequest
-from proxy.alarms import Alarm, Alarms, Slot, Watcher, Wheel
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.request_bytes import CallHead, CallHeads
 from proxy.http_client.request_bytes import _made as made_head
 from proxy.listener.response_headers import BASE_HEADERS, JSON
+from proxy.timers import Alarm, Alarms, Slot, Watcher, Wheel
 from proxy.upstream.transport import Take
 
 # Functions with any arguments, whose result says that the short way is not taken.

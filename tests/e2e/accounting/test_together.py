@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.limits.held_units import SPEAKS
-from proxy.limits.rate_lease import HOLDS
+from proxy.limits.leased_rate import HOLDS
+from proxy.limits.leased_units import SPEAKS
 from tests.e2e.accounting.kit import KEY, Client, ended, killed_at_end, postgres_rows, sqlite_rows, started, table
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.whole_gateway import port_of

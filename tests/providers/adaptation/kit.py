@@ -4,7 +4,7 @@ from typing import Literal
 
 import orjson
 
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from tests.providers.dialects.kit import target_of

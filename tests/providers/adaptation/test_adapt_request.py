@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.adaptation.adapt_request import adapt_request
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, UnifiedRequest

@@ -5,7 +5,7 @@ from typing import cast
 import orjson
 
 from providers.adaptation.carry_session import carry_session
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, Params, UnifiedRequest
 from tests.proxy.kit.tables import snapshot

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.adaptation.fit_model import fit_to_model
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest

@@ -9,7 +9,7 @@ from providers.adaptation.forced_calls import ONE, SEVERAL, forces_by_format, ho
 from providers.capabilities import BY_FORMAT, NATIVE, Capabilities, Cell
 from providers.constraints.compiled_checks import schema_check
 from providers.constraints.constraint_styles import IN_TEXT
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, UnifiedRequest
 from tests.providers.dialects.anthropic.native_kit import own_request

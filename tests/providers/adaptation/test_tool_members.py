@@ -3,7 +3,7 @@
 import orjson
 
 from providers.adaptation.tool_members import other_members
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import chat_request, target_of, tool, user
 from tests.support.looped import looped

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import orjson
 
 from providers.adaptation.unique_call_ids import CallMark, bare_id, marks_of, unique_ids, unused_id, with_unique_ids
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.anthropic import kit as anthropic

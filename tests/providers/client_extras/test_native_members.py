@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from providers.client_extras.native_members import admit_native, check_native
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Permits, Target

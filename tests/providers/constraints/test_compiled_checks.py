@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.constraints.compiled_checks import Uncompilable, expression_check, first_invalid_keyword, schema_check
-from providers.constraints.cost_limits import MAX_SPREAD
+from providers.constraints.complexity_limits import MAX_SPREAD
 from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
 

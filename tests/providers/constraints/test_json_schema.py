@@ -3,7 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.constraints.cost_limits import MAX_CHAIN, MAX_PATTERN, MAX_PATTERNS, MAX_RANGES, MAX_SCHEMAS, MAX_SPREAD
+from providers.constraints.complexity_limits import (
+    MAX_CHAIN,
+    MAX_PATTERN,
+    MAX_PATTERNS,
+    MAX_RANGES,
+    MAX_SCHEMAS,
+    MAX_SPREAD,
+)
 from providers.constraints.json_schema import (
     References,
     count_evaluations,

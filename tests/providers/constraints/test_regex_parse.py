@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.constraints.cost_limits import MAX_GROUPS, MAX_PATTERN
+from providers.constraints.complexity_limits import MAX_GROUPS, MAX_PATTERN
 from providers.constraints.regex_chars import (
     BEYOND_ASCII,
     OTHER_DIGITS,

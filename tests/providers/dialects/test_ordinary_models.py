@@ -8,7 +8,7 @@ import orjson
 from providers.constraints.compiled_checks import schema_check
 from providers.constraints.object_root import VALUE_MEMBER
 from providers.emulation.check_answer import CheckKind, compile_check
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Guided, Operation, Params, UnifiedRequest

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation import plan_checks
 from providers.emulation.check_answer import AnswerCheck, CheckKind
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.emulation.post_processing import PostProcessing
-from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.request_fields import NEVER_DROPPED

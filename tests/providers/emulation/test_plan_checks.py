@@ -7,8 +7,8 @@ import pytest
 from providers.capabilities import NATIVE, REFUSED, Capabilities
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, CheckKind
+from providers.emulation.plan_calls import plan_calls
 from providers.emulation.plan_checks import BESIDE_TOOLS, OBJECT, plan_checks, tell_in_prompt
-from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,

@@ -6,8 +6,8 @@ import orjson
 
 from providers.completion import Completion
 from providers.emulation.collect_stream import Gatherer
+from providers.emulation.plan_calls import plan_calls
 from providers.emulation.prefer_streaming import prefer_stream, refuses_streams
-from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind
 from providers.unified_request import Guided, LogprobsWanted, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import DIALECT, chat, completion, fixture, one_param, sent, target

@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 
 from providers.capabilities import NATIVE
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.hosted_tools.translate_hosted import asks_hosted, search_cell
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles

@@ -17,13 +17,13 @@ from providers.completion import Usage
 from providers.pricing import Price
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
+from proxy.accounting.ledger_reader import ReaderTurns
 from proxy.accounting.ledger_service import LedgerService, settings_of
-from proxy.accounting.reader_turns import ReaderTurns
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.limits.spending import SpendingCounter
 from proxy.loop_clock import loop_clock

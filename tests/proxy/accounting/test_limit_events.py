@@ -7,7 +7,7 @@ import pytest
 
 from proxy.accounting.limit_events import LimitEvents, reached_words
 from proxy.limits.limit import NANO, Period, ScopeBudget, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import Reservation
 
 NOON = 1_793_534_400.0

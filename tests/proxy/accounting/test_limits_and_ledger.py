@@ -8,13 +8,13 @@ from typing import ClassVar, cast
 
 import pytest
 
+from proxy.accounting import limit_shares_file as share_file
 from proxy.accounting import limits_and_ledger as module
-from proxy.accounting import share_file
-from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limits_and_ledger import limits_and_ledger
+from proxy.accounting.limits_coordinator import ALONE, Siblings
 from proxy.background_tasks import background
-from proxy.limits.lease_book import LeaseBook
+from proxy.limits.lease_registry import LeaseBook
 from proxy.limits.reservation import Reservation
 from proxy.process.load_table import LoadedTable
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk, SpentAsk

@@ -1,6 +1,6 @@
 """Views of a gateway with every kind of trouble, and names that would be markup if a page let them."""
 
-from proxy.accounting.usage_desk import LedgerNow
+from proxy.accounting.usage_reports import LedgerNow
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
 from proxy.admin.page_model import PageQuery, StatusPage, status_page
 from proxy.admin.recent_requests import RecentUse, RecentUses

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from proxy.admin.hour_section import MOST_SPENDERS, MOST_TEAMS, last_hour
 from proxy.admin.last_hour.hour_figures import NO_HOUR, HourFigures, MinuteFigures, Spent
-from proxy.admin.page_words import NONE, usd
+from proxy.admin.page_formatting import NONE, usd
 from tests.proxy.admin.kit import HOSTILE, page, status
 from tests.proxy.admin.last_hour.kit import NEWEST, hour, minute
 from tests.proxy.admin.markup.test_html import read

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.conversations import owner_memory
-from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import FoundEntries, OwnerMemory
+from proxy.conversations.stored_entries import KeptEntries
 
 
 @dataclass

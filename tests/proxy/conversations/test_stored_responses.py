@@ -10,9 +10,9 @@ from providers.completion import Chunk, Completion, NativeEvent, TextRun, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.conversations import stored_responses
-from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import MOST_TURNS, answer_in, read_chain, read_items
+from proxy.conversations.stored_entries import KeptEntries
 from proxy.conversations.stored_responses import AnswerStore, StoredResponses
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.off_loop.request_threads import RequestThreads

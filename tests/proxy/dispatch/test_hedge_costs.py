@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from providers.completion import Usage
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import Failure, FailureKind
 from providers.target import Target
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest

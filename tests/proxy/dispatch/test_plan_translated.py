@@ -6,7 +6,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target

@@ -9,7 +9,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import upstream_failed
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import NOTHING, Reservation
 from proxy.limits.token_estimate import UNKNOWN
 from proxy.request_record import Attempt, RequestRecord

@@ -6,7 +6,7 @@ import pytest
 
 from providers.completion import Choice, Completion, Extras, LegacyLogprobs, ToolCall
 from providers.emulation.estimate_missing_usage import estimate_usage
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import LONG, is_long, let_request_go, time_for

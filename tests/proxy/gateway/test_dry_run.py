@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from config.load_config import load_text
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.redaction import MASK

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch import next_deployment as candidates

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from proxy.alarms import alarms
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.relay.client_stream import ClientStream
+from proxy.timers import alarms
 from tests.proxy.kit.eager_tasks import uncollected
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.keep_alives import (

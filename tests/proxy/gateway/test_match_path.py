@@ -12,7 +12,7 @@ from providers.unified_request import Operation, Task
 from proxy.errors import GatewayError
 from proxy.gateway.match_path import head_of, resolve_path
 from proxy.listener.client_request import PlainRequest
-from proxy.listener.plain_head import read_plain_head
+from proxy.listener.fast_head_parser import read_plain_head
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Action, CountAction, ReadAction, StoredAction
 from proxy.upstream.loop_detection import HOPS

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.listener import eager_requests
+from proxy.listener import inline_requests as eager_requests
 from proxy.receipt.server_timing import NAMELESS
 from tests.proxy.kit.gateway_rig import AUTH, TABLE, Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request

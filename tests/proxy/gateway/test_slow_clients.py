@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from proxy.listener import http_connection as server
 from proxy.listener import request_body
-from proxy.listener.eager_requests import COLLECT_WAIT
+from proxy.listener.inline_requests import COLLECT_WAIT
 from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
 from tests.proxy.kit.keep_alives import PATHS, asked
 from tests.proxy.kit.keep_alives import TABLE as KEEP_ALIVES

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject
 from providers.target import Retries, Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, UnifiedRequest

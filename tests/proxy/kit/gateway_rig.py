@@ -19,7 +19,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import Gateway
 from proxy.http_client.http_transport import HttpTransport
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop

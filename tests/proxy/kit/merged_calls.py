@@ -8,8 +8,8 @@ import pytest
 
 from providers.completion import StreamEvent, Usage
 from providers.emulation.merge_choices import CallShare, UsageTally
+from providers.emulation.plan_calls import PlannedCall
 from providers.emulation.post_processing import PostProcessor
-from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.background_tasks import Tasks

@@ -10,7 +10,7 @@ import pytest
 
 from providers.completion import Completion
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target

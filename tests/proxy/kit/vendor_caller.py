@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from providers.completion import Completion
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.failure import Failure, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.limits.held_units import SPEAKS
 from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.leased_units import SPEAKS
 from proxy.limits.limit import Limits, Period, Rate, Unit
 from proxy.shared_state.lease_keeper import GONE
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time

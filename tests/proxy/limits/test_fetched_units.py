@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.limits.lease_book import TICK, LeaseBook
+from proxy.limits.lease_registry import TICK, LeaseBook
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_book import ROUNDS, LimitBook
+from proxy.limits.limit_registry import ROUNDS, LimitBook
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import Reservation
 from proxy.limits.waiting_lines import LONGEST
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk
-from proxy.shared_state.roll_call import ROLL_CALL
+from proxy.shared_state.membership import ROLL_CALL
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 from tests.support.looped import looped

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from proxy.limits.lease_book import FIRST
+from proxy.limits.lease_registry import FIRST
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_book import FREE, LimitBook
+from proxy.limits.limit_registry import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Reservation
 from tests.proxy.kit.virtual_time import in_virtual_time

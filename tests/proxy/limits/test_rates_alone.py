@@ -1,7 +1,7 @@
 """What a rate tells of itself that a process counts alone, since whoever counts for all does not answer."""
 
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import Period, Rate, Unit
-from proxy.limits.rate_lease import RateLease
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.limits.rate_lease import HOLDS
+from proxy.limits.leased_rate import HOLDS
 from tests.proxy.limits.kit.fleet import FleetResult, run_fleet
 from tests.proxy.limits.kit.simulation import excess, within
 from tests.support.redis import real_redis

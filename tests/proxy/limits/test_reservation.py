@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, Shown
-from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of

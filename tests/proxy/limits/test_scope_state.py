@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate
-from proxy.limits.lease_book import LeaseBook
+from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.leased_rate import RateLease
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.limits.rate_lease import RateLease
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import WALL, World, all_admitted, excess, fleet, run_traffic, stop

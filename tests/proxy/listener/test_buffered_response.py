@@ -12,7 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener.buffered_response import BufferedResponse, header_lines, start_line
 from proxy.listener.client_request import PlainRequest
-from proxy.listener.plain_head import read_plain_head
+from proxy.listener.fast_head_parser import read_plain_head
 from tests.proxy.kit.echo_listener import listening
 from tests.proxy.kit.gateway_rig import AUTH, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request

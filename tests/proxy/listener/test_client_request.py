@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from proxy.errors import GatewayError
 from proxy.listener.client_request import Incoming, PlainRequest
+from proxy.listener.fast_head_parser import read_plain_head
 from proxy.listener.http_connection import path_of
-from proxy.listener.plain_head import read_plain_head
 from proxy.listener.request_body import read_body
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.kit.raw_client import request

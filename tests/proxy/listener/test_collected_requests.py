@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from proxy.listener.eager_requests import MAX_COLLECTED
+from proxy.listener.inline_requests import MAX_COLLECTED
 from tests.proxy.kit.desk import Desk, answered, at_a_desk, get, settle
 from tests.proxy.kit.raw_client import RawClient, connected, request
 

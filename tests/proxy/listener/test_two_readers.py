@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import GatewayError
-from proxy.listener import eager_requests
+from proxy.listener import inline_requests as eager_requests
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.http_connection import PublicServer, path_of
 from proxy.listener.request_body import read_body

@@ -12,10 +12,10 @@ import pytest
 from config.load_config import load_text
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins import plugin_threads
-from proxy.plugins.guard_desk import GuardDesk
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.plugin_threads import begin_close
 from proxy.plugins.post_json import JsonPoster
+from proxy.plugins.team_guards import GuardDesk
 from proxy.plugins.usage_sinks import SinkDesk
 from tests.proxy.kit.whole_gateway import MOCK, up
 from tests.proxy.plugins.kit import RELEASE, Hider, plugin

@@ -11,9 +11,9 @@ from providers.failure import UpstreamError
 from proxy.errors import GatewayError
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.answer_texts import choice_of
-from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
+from proxy.plugins.team_guards import GuardChain, GuardDesk
 from proxy.request_outcomes import GuardMarks
 from proxy.request_record import RequestRecord
 from tests.proxy.kit.whole_gateway import MOCK

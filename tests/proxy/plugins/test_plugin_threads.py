@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from proxy.plugins import plugin_threads
-from proxy.plugins.foreign_code import Raised, Returned
+from proxy.plugins.call_plugin import Raised, Returned
 from proxy.plugins.plugin_threads import MOST_HUNG, THREADS, PluginThreads
 
 LOG = logging.getLogger("tests.plugin_threads")

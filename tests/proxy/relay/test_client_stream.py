@@ -10,7 +10,6 @@ from typing import Final
 import pytest
 from aiohttp import HttpVersion11
 
-from proxy.alarms import Wheel, alarms
 from proxy.deadlines import Deadlines
 from proxy.listener.buffered_response import AT_ONCE
 from proxy.listener.streamed_response import StreamedResponse
@@ -19,6 +18,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import KEEP_ALIVE, AnswerFacts, Surface
+from proxy.timers import Wheel, alarms
 from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream
 from tests.bench.dialects import STREAMS

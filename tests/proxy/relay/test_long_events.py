@@ -16,11 +16,11 @@ from typing_extensions import override
 from providers.completion import Chunk, StreamEvent
 from providers.emulation.post_processing import PostProcessing, PostProcessor
 from providers.failure import UpstreamError
-from proxy.answer_cache.kept_streams import RecordedStream
 from proxy.deadlines import Deadlines
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
+from proxy.response_cache.cached_streams import RecordedStream
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.read_answer import until_content

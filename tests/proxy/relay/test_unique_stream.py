@@ -8,7 +8,7 @@ import pytest
 
 from providers.adaptation.unique_calls import UniqueCalls
 from providers.completion import Chunk, StreamPart, TextRun
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject
 from proxy.relay.unique_stream import UniqueStream, with_unique_ids
 from proxy.upstream.gateway_streams import LocalStream

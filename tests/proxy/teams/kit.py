@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.conversations.kept_entries import KeptEntries
+from proxy.conversations.stored_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord

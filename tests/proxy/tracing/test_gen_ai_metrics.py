@@ -4,7 +4,6 @@ from providers.completion import Usage
 from proxy.request_record import RequestRecord
 from proxy.tracing import gen_ai_metrics
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
-from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
 from proxy.tracing.metric_names import (
     BY_SETTING,
     CHUNK,
@@ -15,6 +14,7 @@ from proxy.tracing.metric_names import (
     TOKENS,
     Quantity,
 )
+from proxy.tracing.semantic_conventions import CalledDeployment, CalledDeployments
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, record
 
 LABELS = (

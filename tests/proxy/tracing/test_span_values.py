@@ -4,7 +4,7 @@ from providers.completion import Usage
 from proxy.receipt.server_timing import NAMELESS
 from proxy.request_outcomes import CacheUse, WaitMarks
 from proxy.request_record import OTHER, Attempt, Outcome
-from proxy.tracing.gen_ai_words import CalledDeployments
+from proxy.tracing.semantic_conventions import CalledDeployments
 from proxy.tracing.span_values import FIRST_CONTENT, MOST_TEXT, Side, SpanEvent, SpanValues, spans_of
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
 from tests.support.looped import looped

@@ -13,7 +13,7 @@ from proxy.tracing import export_queue, tracing_service
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.export_queue import Exporter
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
-from proxy.tracing.gen_ai_words import CalledDeployments
+from proxy.tracing.semantic_conventions import CalledDeployments
 from proxy.tracing.span_values import FinishedRequest
 from proxy.tracing.tracing_service import TracingService
 from tests.proxy.kit.tables import snapshot

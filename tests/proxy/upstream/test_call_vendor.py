@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from providers.completion import Chunk, Extras, StreamEvent
 from providers.dialect import StreamDecoder, UpstreamRequest
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from providers.context_overflow import MARGIN, MAX_FITTING_CALLS, Overflow
-from providers.emulation.split_into_calls import PlannedCall, plan_calls
+from providers.emulation.plan_calls import PlannedCall, plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from providers.completion import Completion
-from providers.emulation.split_into_calls import PlannedCall
+from providers.emulation.plan_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import Operation
 from proxy.deadlines import Deadlines

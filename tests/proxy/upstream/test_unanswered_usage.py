@@ -4,7 +4,7 @@ import asyncio
 
 from providers.completion import Choice, Completion, Usage
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation
 from proxy.deadlines import DeadlinePassed, Phase

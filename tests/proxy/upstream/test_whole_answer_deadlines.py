@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from providers.completion import Choice, Completion
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.failure import Failure, FailureKind
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.upstream.transport import Repeats, UpstreamResponse

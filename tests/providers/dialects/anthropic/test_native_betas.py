@@ -13,7 +13,7 @@ from providers.dialects.anthropic.native_betas import (
     given_betas,
     given_version,
 )
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import chat_request, target_of
 from tests.support.looped import looped

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from providers.emulation.check_answer import CheckKind
+from providers.emulation.plan_calls import plan_calls
 from providers.emulation.plan_checks import BESIDE_TOOLS
-from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest

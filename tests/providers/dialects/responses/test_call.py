@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialect import encode_again, encode_native
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Params

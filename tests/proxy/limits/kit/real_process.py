@@ -11,9 +11,9 @@ import sys
 import time
 
 from config.sections.server_section import SharedSection
-from proxy.limits.lease_book import LeaseBook
+from proxy.limits.lease_registry import LeaseBook
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.shared_state import redis_leases
 from proxy.shared_state.redis_sync import SharedState

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.lease_registry import LeaseBook
 from proxy.limits.limit import Limits, ScopeBudget
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_registry import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant
-from proxy.shared_state.roll_call import ROLL_CALL
+from proxy.shared_state.membership import ROLL_CALL
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WALL = 1_795_000_000.0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import orjson
 
-from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.plan_calls import CallPlan
 from providers.json_types import JsonObject
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.routing.snapshot import ANYONE

@@ -3,7 +3,7 @@
 from providers.completion import Usage
 from proxy.request_record import Attempt, RequestRecord
 from proxy.trace_context import SAMPLED, SampledTrace
-from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
+from proxy.tracing.semantic_conventions import CalledDeployment, CalledDeployments
 from proxy.tracing.span_values import FinishedRequest
 
 OFFSET = 1_800_000_000.0

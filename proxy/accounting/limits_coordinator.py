@@ -1,0 +1,57 @@
+"""Who counts a gateway's limits where several processes share them."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from proxy.limits.lease_registry import LeaseBook
+from proxy.shared_state.lease import LeaseSource
+from proxy.shared_state.redis_leases import RedisLeases
+from proxy.shared_state.redis_sync import SharedState
+
+
+@dataclass(slots=True, eq=False)
+class EndedSiblings:
+    """Hears from the supervisor which processes have ended. `bury` has whoever counts let go of what one held."""
+
+    bury: Callable[[str], Awaitable[None]] | None = None
+
+    async def hear(self, process: str) -> None:
+        """Pass it on."""
+        if self.bury is not None:
+            with suppress(ConnectionError):  # then it comes back by itself within seconds
+                await self.bury(process)
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """The processes of one gateway: how many serve, who counts for them where there is no Redis, which of them this
+    one is, from 1, the name that it has among all gateways (none: it makes one up), and who hears which have ended."""
+
+    processes: int = 1
+    source: LeaseSource | None = None
+    number: int = 1
+    name: str = ""
+    ended: EndedSiblings | None = None
+
+
+ALONE: Final = Siblings()
+"""One process that serves, and counts by itself."""
+
+
+def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[], float]) -> LeaseBook | None:
+    """Return what fetches leases, from Redis where the table has it, otherwise from the supervisor; None where this
+    process counts by itself."""
+    source = siblings.source
+    if shared is not None:
+        source = counted = RedisLeases(shared.run_script, shared.prefix, siblings.name or secrets.token_hex(8))
+        if siblings.ended is not None:
+            siblings.ended.bury = counted.bury
+    if source is None:
+        return None
+    leases = LeaseBook(source, siblings.processes, clock)
+    if shared is not None:
+        leases.expect_strangers()
+    return leases

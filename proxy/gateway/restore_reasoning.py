@@ -1,0 +1,239 @@
+"""Keeps the thinking of turns that called tools, and the signatures of texts, and puts them back into requests of
+clients that do not send them.
+
+Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from providers.adaptation.unique_calls import may_call
+from providers.completion import Choice, StreamEvent
+from providers.json_types import JsonObject
+from providers.target import Target
+from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
+from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.signed_texts import (
+    GatheredSignatures,
+    SignedText,
+    key_of_text,
+    marks_of,
+    signed_text,
+    signs_texts,
+)
+from proxy.gateway.reasoning_of_turns import (
+    GatheredTurns,
+    MissingTurn,
+    TurnThinking,
+    key_of_answer,
+    missing_texts,
+    missing_turns,
+    pack_turn,
+    thinking_of_text,
+    thinking_to_keep,
+    unpack_turn,
+    wants_thinking_back,
+    with_thinking,
+)
+from proxy.routing.resolve_model import Plan
+from proxy.upstream.gateway_streams import WrappedStream
+from proxy.upstream.vendor_stream import Stream
+
+T = TypeVar("T")
+
+TURN_BYTES: Final = 64 * 1024 * 1024
+"""What all turns together may take in one process."""
+
+TURN_SECONDS: Final = 3600.0
+"""How long a turn is kept after it was made or last used; a person may have to approve what a tool does."""
+
+MOST_RESTORED: Final = 2 * 1024 * 1024
+"""Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+
+_HOLDER: Final = 16
+"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
+
+
+_SHORT: Final = 64 * 1024
+"""Characters of a text that is hashed on the event loop."""
+
+_OF_MESSAGES: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock_anthropic"})
+"""Dialects that take the body of a client of the Messages API."""
+
+
+class Run(Protocol):
+    """Runs work, of a heavy request off the event loop, and returns its result."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+def _has_it(request: UnifiedRequest, target: Target) -> bool:
+    """Return whether a target gets the client's own body, so that nothing can be put back: the items of the Responses
+    API, which include reasoning, or the blocks of the Messages API."""
+    native = request.native
+    if native is None:
+        return False
+    if native.api is NativeApi.MESSAGES:
+        return target.profile.dialect in _OF_MESSAGES
+    wire = target.profile.responses
+    return wire is not None and wire.takes_own
+
+
+@dataclass(slots=True, eq=False)
+class TurnMemory:
+    """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
+
+    entries: OwnerMemory
+    off: bool = False
+
+    def concerns(self, planned: Plan, request: UnifiedRequest) -> bool:
+        """Return whether a request is a chat for which a deployment may want thinking back."""
+        if self.off or request.operation is not Operation.CHAT:
+            return False
+        return any(wants_thinking_back(target) and not _has_it(request, target) for target in _targets(planned))
+
+    async def recall(
+        self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
+    ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
+        """Return the request with the thinking that its client left out, as far as it is known, and the keeper of the
+        response's thinking. The conversation is read by `run`, if it is given."""
+        if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
+            return request, None
+        messages = request.prompt.messages
+        run = _at_once if run is None else run
+        # A cached response is the same for each client, and is looked up without the conversation's signatures.
+        signed = planned.cache is None and any(map(signs_texts, _targets(planned)))
+        readers: list[Reader] = []
+        if self.entries.may_know_any(owner):
+            readers = [missing_turns, missing_texts] if signed else [missing_turns]
+        read = partial(_read, messages, readers)
+        missing, marks = await run(read) if readers or not all(map(_is_short, messages[-1:])) else read()
+        called = may_call(request)
+        keeper = TurnKeeper(self, owner, marks, called) if signed or called else None
+        if not missing:
+            return request, keeper
+        keys = list(dict.fromkeys([turn.key for turn in missing]))
+        found = await self.entries.find(owner, keys)
+        if not found:
+            return request, keeper
+        restored = await run(lambda: with_thinking(messages, missing, _known(keys, found)))
+        return (request if restored is None else replace(request, prompt=ChatPrompt(restored))), keeper
+
+
+@dataclass(slots=True, eq=False)
+class TurnKeeper:
+    """Stores the thinking of the response to one request; `marks` are the marks of the client's last message, `called`
+    means that the response may call tools."""
+
+    _memory: TurnMemory
+    _owner: str
+    _marks: Sequence[str]
+    _called: bool
+
+    def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
+        """Return the thinking of the choices with tool calls in a response of `target`, packed, by key."""
+        packed: dict[str, bytes] = {}
+        for choice in choices:
+            if not choice.tool_calls and signs_texts(target):
+                packed |= self._packed_text(signed_text(choice.text, choice.signature, choice.extras))
+                continue
+            thinking = thinking_to_keep(choice, target)
+            if thinking is not None and (data := pack_turn(thinking)) is not None:
+                packed[key_of_answer(choice, self._marks)] = data
+        return packed
+
+    def _packed_text(self, signed: SignedText | None) -> dict[str, bytes]:
+        data = None if signed is None else pack_turn(thinking_of_text(signed))
+        return {} if signed is None or data is None else {key_of_text(signed.text, self._marks): data}
+
+    def put(self, packed: Mapping[str, bytes]) -> None:
+        """Store the result of `packed`."""
+        if packed:
+            self._memory.entries.put(self._owner, packed)
+
+    def keep(self, target: Target, choices: Iterable[Choice]) -> None:
+        """Keep the thinking of choices that called tools, which `target` answered with."""
+        self.put(self.packed(target, choices))
+
+    def keep_text(self, signed: SignedText) -> None:
+        """Keep the signature of a text."""
+        self.put(self._packed_text(signed))
+
+    def watched(self, target: Target, stream: Stream) -> Stream:
+        """Return the stream, whose choices are kept as they end, before the client learns of it."""
+        if signs_texts(target):
+            stream = SignedStream(stream, self)
+        return WatchedStream(stream, target, self) if self._called and wants_thinking_back(target) else stream
+
+
+@dataclass(slots=True, eq=False)
+class WatchedStream(WrappedStream):
+    """A stream whose turns are kept. See `proxy.upstream.vendor_stream.Stream`."""
+
+    _target: Target
+    _keeper: TurnKeeper
+    _gathered: GatheredTurns = field(default_factory=GatheredTurns)
+
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            choice = self._gathered.add(event)
+            if choice is not None:
+                self._keeper.keep(self._target, (choice,))
+            yield event
+
+
+@dataclass(slots=True, eq=False)
+class SignedStream(WrappedStream):
+    """A stream whose signatures of texts are kept. See `proxy.upstream.vendor_stream.Stream`."""
+
+    _keeper: TurnKeeper
+    _texts: GatheredSignatures = field(default_factory=GatheredSignatures)
+
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            signed = self._texts.add(event)
+            if signed is not None:
+                self._keeper.keep_text(signed)
+            yield event
+
+
+async def _at_once(work: Callable[[], T]) -> T:
+    return work()
+
+
+Reader: TypeAlias = Callable[[Sequence[JsonObject]], list[MissingTurn]]
+
+
+def _targets(planned: Plan) -> Iterator[Target]:
+    """Yield the deployments that may answer a request."""
+    yield from planned.targets
+    for others in (planned.fallbacks or {}).values():
+        yield from others
+
+
+def _read(messages: Sequence[JsonObject], readers: Iterable[Reader]) -> tuple[list[MissingTurn], tuple[str, ...]]:
+    """Return the turns that lack their thinking, and the marks of the last message."""
+    missing = [turn for read in readers for turn in read(messages)]
+    return missing, tuple(marks_of(messages[-1])) if messages else ()
+
+
+def _is_short(message: JsonObject) -> bool:
+    """Return whether a message is a short text."""
+    content = message.get("content")
+    return isinstance(content, str) and len(content) <= _SHORT
+
+
+def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:
+    """Return the turns that were found, as far as the request does not become too large."""
+    known: dict[str, TurnThinking] = {}
+    left = MOST_RESTORED
+    for key in keys:
+        data = found.get(key, b"")
+        left -= len(data) + _HOLDER * (data.count(b"{") + data.count(b"["))
+        if left < 0:
+            break
+        if data and (thinking := unpack_turn(data)) is not None:
+            known[key] = thinking
+    return known

@@ -1,0 +1,326 @@
+"""One request that is answered out of the cache, or that asks and has its answer kept.
+
+A hit asks no deployment: it costs nothing, uses no tokens of limits and budgets, and says nothing about health. It
+counts as a request of its team, which has been admitted before. Answers of this cache are read-only.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Final
+
+from providers.completion import Completion, ContentLogprobs, LegacyLogprobs, Usage
+from providers.emulation.join_extras import size_of_extras
+from providers.emulation.plan_calls import CallPlan
+from providers.failure import VERDICTS, UpstreamError
+from providers.frozen_record import record
+from providers.pricing import Price
+from providers.target import Target
+from providers.unified_request import UnifiedRequest
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
+from proxy.errors import GatewayError
+from proxy.request_outcomes import CacheUse
+from proxy.response_cache.cache_key import request_key
+from proxy.response_cache.cached_streams import GOOD_ENDS, RecordedStream, ReplayedStream
+from proxy.response_cache.coalescing import Flight
+from proxy.response_cache.opened_responses import OpenedAnswer
+from proxy.response_cache.packed_response import FORM, KeptAnswer, join, pack_completion, pack_head, unpack
+from proxy.response_cache.sealed_entry import age_at, open_sealed, seal
+from proxy.response_cache.store import FoundAnswer, KeptAnswers
+from proxy.routing.cache_rules import CacheRules
+from proxy.upstream.vendor_stream import Stream
+
+MOST_LEADERS: Final = 2
+"""Requests that one follows, one after the other where they fail. Then it asks by itself."""
+
+STREAM_PATIENCE: Final = 10.0
+"""Seconds for which a stream follows another. That ends when its client has read it, who may be slow; a whole answer
+waits for its vendor alone."""
+
+NOTHING: Final = Usage(0, 0)
+FREE: Final = Price(0.0, 0.0)
+"""What an answer out of the cache uses, and what that costs."""
+
+_LOGPROB: Final = 48
+"""Bytes that a token's log probability takes at least."""
+
+Planned = PlannedRequest[UnifiedRequest]
+
+
+@record(eq=False)
+class CachedCall:
+    """What the requests of one client's call have in common: `answers` is asked, `guard` lets answers through (None:
+    each passes), `renews` says that no kept answer is wanted."""
+
+    cache: KeptAnswers
+    answers: TextAnswers
+    guard: GuardingAnswers | None
+    surface: str
+    renews: bool
+
+
+class CachedRequest:
+    """One request that is for the cache."""
+
+    __slots__ = (
+        *("_answers", "_cache", "_flight", "_guard", "_key", "_owner"),
+        *("_planned", "_renews", "_rules", "_secret", "_stale", "_surface"),
+    )
+
+    def __init__(self, call: CachedCall, planned: Planned, rules: CacheRules) -> None:
+        self._cache = call.cache
+        self._answers = call.answers
+        self._guard = call.guard
+        self._planned = planned
+        self._rules = rules
+        self._renews = call.renews
+        self._secret = call.cache.secret(rules)
+        self._owner = f"team {planned.team.tenant}" if rules.scope == "team" else "table"
+        self._surface = call.surface
+        self._key = ""
+        self._flight: Flight[FoundAnswer] | None = None
+        self._stale: FoundAnswer | None = None
+
+    async def whole(self) -> tuple[CallPlan, Completion]:
+        """See TextAnswers."""
+        try:
+            found = await self._found(None)
+            if found is None:
+                try:
+                    prepared, completion = await self._answers.whole(self._planned)
+                except (UpstreamError, GatewayError) as error:
+                    found = self._instead(error)
+                else:
+                    return await self._asked(prepared, completion)
+            completion = found.answer.completion or Completion((), None)
+            prepared = self._shown(found)
+            if self._guard is None:
+                return prepared, completion
+            try:
+                return await self._guard.passed(self._planned, prepared, completion)
+            except GatewayError:
+                self._forget()
+                raise
+        finally:
+            self._leave()
+
+    async def _asked(self, prepared: CallPlan, completion: Completion) -> tuple[CallPlan, Completion]:
+        """Return a new answer, and keep it unless it is refused: those who wait for it have guards of their own."""
+        packed = self._packed(completion)
+        if self._guard is None:
+            self._keep(prepared, packed, ())
+            return prepared, completion
+        try:
+            shown = await self._guard.passed(self._planned, prepared, completion)
+        except GatewayError:
+            self._land(prepared, self._joined(prepared, packed, ()))
+            raise
+        self._keep(prepared, packed, ())
+        return shown
+
+    @asynccontextmanager
+    async def streamed(self) -> AsyncIterator[tuple[CallPlan, Stream]]:
+        """See TextAnswers."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self._leave)
+            found = await self._found(STREAM_PATIENCE)
+            if found is None:
+                try:
+                    opened = await stack.enter_async_context(self._answers.streamed(self._planned))
+                except (UpstreamError, GatewayError) as error:
+                    found = self._instead(error)
+                else:
+                    prepared, stream = opened
+                    ended = partial(self._ended, prepared)
+                    yield prepared, RecordedStream(stream, self._rules.max_bytes, prepared.request.choices, ended)
+                    return
+            prepared = self._shown(found)
+            try:
+                yield prepared, ReplayedStream(found.answer.events or ())
+            except GatewayError:
+                self._forget()
+                raise
+
+    def _forget(self) -> None:
+        """Keep an answer no more, since a guard refused it, which it did not pass before or passed then."""
+        self._cache.memory(self._rules).put(self._owner, {self._key: b""})
+        self._cache.kept.drop(self._owner, self._key)
+
+    def _leave(self) -> None:
+        """Let the followers go on, if they have not: without an answer one of them leads."""
+        if self._flight is not None:
+            self._flight.close()
+
+    async def _found(self, patience: float | None) -> FoundAnswer | None:
+        """Return the answer that is kept, or that an equal request gets within `patience`; None where this one asks."""
+        found = await self._searched(patience)
+        if found is None:
+            self._count(CacheUse("miss"))
+        return found
+
+    async def _searched(self, patience: float | None) -> FoundAnswer | None:
+        cache, planned = self._cache, self._planned
+        make = partial(request_key, self._secret, FORM, self._surface, planned.plan, planned.team, planned.request)
+        key = self._key = await cache.threads.run(planned.record.owner, make) if planned.heavy else make()
+        if self._renews:
+            return None
+        here = cache.kept.take(self._owner, (key,), cache.now()).get(key)
+        found = None if here is None else self._fresh(here)
+        if found is not None:
+            return found
+        for _ in range(MOST_LEADERS):
+            flight = cache.flights.of(key)
+            if flight is None:
+                self._flight = cache.flights.lead(key)
+                found = await self._looked_up(here)
+                if found is not None:
+                    self._flight.land(found)
+                return found
+            if flight.full:
+                return None
+            started = cache.now()
+            try:
+                found = await flight.follow(patience)
+            finally:
+                waited = cache.now() - started
+                planned.record.waited += waited
+                planned.record.waits().cached += waited
+            if found is not None or flight.alone or not flight.over:
+                return found
+        return None
+
+    async def _looked_up(self, here: bytes | None) -> FoundAnswer | None:
+        """Return the answer that is kept elsewhere and fresh; `here` is what this process has, which is not."""
+        cache, owner, key = self._cache, self._owner, self._key
+        memory = cache.memory(self._rules)
+        if memory.others is None:
+            return None
+        if here is not None:
+            # Others are asked only for what is not known here.
+            cache.kept.drop(owner, key)
+        started = cache.now()
+        try:
+            entry = (await memory.find(owner, (key,))).get(key)
+        finally:
+            self._planned.record.waits().cached += cache.now() - started
+        if entry is None:
+            if here is not None and self._stale is not None:
+                cache.kept.put(owner, key, here, cache.now())
+            return None
+        return self._fresh(entry)
+
+    def _fresh(self, entry: bytes) -> FoundAnswer | None:
+        """Return the answer of an entry that is fresh. One that is stale is held for the case that none is to be had,
+        and what can never be given is dropped."""
+        cache, rules, key = self._cache, self._rules, self._key
+        opened = cache.opened.find(key, entry) or self._opened(entry)
+        if opened is not None:
+            age = age_at(opened.made, cache.wall())
+            target = self._target_of(opened.answer)
+            if target is not None and age <= rules.ttl + rules.stale:
+                if age <= rules.ttl:
+                    return FoundAnswer(opened.answer, target, CacheUse("hit", age))
+                self._stale = FoundAnswer(opened.answer, target, CacheUse("stale", age))
+                return None
+        cache.kept.drop(self._owner, key)
+        return None
+
+    def _opened(self, entry: bytes) -> OpenedAnswer | None:
+        """Open an entry, and remember what it is; None for one that is none of ours."""
+        found = open_sealed(self._secret, self._key, entry, self._rules.max_bytes)
+        answer = None if found is None else unpack(found[1])
+        if found is None or answer is None:
+            return None
+        opened = OpenedAnswer(entry, found[0], answer)
+        self._cache.opened.put(self._key, opened)
+        return opened
+
+    def _instead(self, error: UpstreamError | GatewayError) -> FoundAnswer:
+        """Return the stale answer in place of an error that is no fault of the request's. Raises the error; where it is
+        the deployments', the followers ask by themselves: one after the other, each would wait out what the one before
+        has waited out."""
+        status = VERDICTS[error.failure.kind].status if isinstance(error, UpstreamError) else error.facts.status
+        others = status >= 500 or status == 429
+        if self._flight is not None and others:
+            self._flight.land(self._stale)
+        if self._stale is None or not others:
+            raise error
+        return self._stale
+
+    def _target_of(self, answer: KeptAnswer) -> Target | None:
+        """Return the deployment that gave an answer, if the request could go to it."""
+        for target in self._planned.plan.every_target:
+            if target.name == answer.deployment:
+                return target
+        return None
+
+    def _shown(self, found: FoundAnswer) -> CallPlan:
+        """Record that an answer came out of the cache, and return what its request was prepared as."""
+        told, answer = self._planned.record, found.answer
+        self._count(found.use)
+        told.called, told.emulated, told.dropped = answer.deployment, answer.emulated, answer.dropped
+        told.max_tokens, told.billed, told.price = answer.max_tokens, NOTHING, FREE
+        return CallPlan(found.target, self._planned.request, (), answer.emulated, answer.dropped)
+
+    def _count(self, use: CacheUse) -> None:
+        told = self._planned.record
+        told.cache = use
+        self._cache.metrics.cache_used(use.result, told.model)
+
+    def _packed(self, completion: Completion) -> bytes | None:
+        """Return a good answer as bytes; None for one that is not kept."""
+        choices, most = completion.choices, self._rules.max_bytes
+        good = len(choices) == self._planned.request.choices
+        if not good or any(choice.finish_reason not in GOOD_ENDS for choice in choices):
+            return None
+        return None if least_size(completion) > most else pack_completion(completion)
+
+    def _ended(self, prepared: CallPlan, events: Sequence[bytes] | None) -> None:
+        self._keep(prepared, None if events is None else b"", events or ())
+
+    def _keep(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> None:
+        """Keep an answer, and give it to the followers. Without one they ask by themselves."""
+        data = self._joined(prepared, whole, events)
+        if data is not None:
+            cache = self._cache
+            entry = seal(self._secret, self._key, cache.wall(), data)
+            cache.memory(self._rules).put(self._owner, {self._key: entry})
+            cache.metrics.cache_used("stored", self._planned.record.model)
+        self._land(prepared, data)
+
+    def _joined(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> bytes | None:
+        """Return an answer with its head; None for one that is not kept."""
+        if whole is None:
+            return None
+        told = self._planned.record
+        head = pack_head(prepared.target.name, tuple(told.emulated), tuple(told.dropped), told.max_tokens)
+        data = join(head, whole or None, events)
+        return None if len(data) > self._rules.max_bytes else data
+
+    def _land(self, prepared: CallPlan, data: bytes | None) -> None:
+        flight = self._flight
+        if flight is None:
+            return
+        answer = None if data is None or not flight.followed else unpack(data)
+        if answer is not None:
+            flight.land(FoundAnswer(answer, prepared.target, CacheUse("hit", 0.0)))
+        elif data is None:
+            flight.land(None)
+
+
+def least_size(completion: Completion) -> int:
+    """Return the bytes that an answer takes at least: a large one is not packed to learn that it is too large."""
+    size = len(completion.native or b"")
+    for choice in completion.choices:
+        size += len(choice.text) + len(choice.reasoning or "")
+        size += sum([len(call.arguments) for call in choice.tool_calls])
+        match choice.logprobs:
+            case ContentLogprobs(content):
+                size += _LOGPROB * sum([1 + len(token.top) for token in content])
+            case LegacyLogprobs(tokens):
+                size += _LOGPROB * len(tokens)
+            case None:
+                pass
+        size += 0 if choice.extras is None else size_of_extras(choice.extras)
+    return size

@@ -1,0 +1,46 @@
+"""Redis counts where the table has it, otherwise the supervisor, otherwise the process itself."""
+
+from collections.abc import Sequence
+
+from config.sections.server_section import SharedSection
+from proxy.accounting.limits_coordinator import ALONE, EndedSiblings, Siblings, lease_book
+from proxy.loop_clock import loop_clock
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant
+from proxy.shared_state.redis_leases import RedisLeases
+from proxy.shared_state.redis_sync import SharedState
+
+
+class Silent:
+    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        raise ConnectionError
+
+
+async def test_one_process_without_redis_counts_by_itself() -> None:
+    assert lease_book(None, ALONE, loop_clock()) is None
+
+
+async def test_workers_without_redis_ask_their_supervisor_and_expect_as_many_as_there_are() -> None:
+    source = Silent()
+    made = lease_book(None, Siblings(3, source), loop_clock())
+    assert made is not None
+    assert (made.expected, made.guessed) == (3, False)
+    assert made._source is source
+
+
+async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_own() -> None:
+    section = SharedSection.model_validate({"redis": "redis://127.0.0.1:1"})
+    shared = SharedState(section, lambda cooldowns, now: None)
+    books = [lease_book(shared, Siblings(2, Silent()), loop_clock()) for _ in range(2)]
+    sources = [book._source for book in books if book is not None]
+    names = {source.process for source in sources if isinstance(source, RedisLeases)}
+    assert len(names) == 2
+    assert [(book.expected, book.guessed) for book in books if book is not None] == [(3, True)] * 2
+    heard = EndedSiblings()
+    await heard.hear("one")  # nobody counts yet
+    named = lease_book(shared, Siblings(2, Silent(), 1, "gateway.7", heard), loop_clock())
+    assert named is not None
+    assert isinstance(named._source, RedisLeases)
+    assert named._source.process == "gateway.7"
+    assert heard.bury == named._source.bury
+    await heard.hear("one")  # Redis is away
+    await shared._redis.aclose()

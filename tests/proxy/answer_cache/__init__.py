@@ -1,1 +1,0 @@
-"""Tests of `proxy/answer_cache`."""

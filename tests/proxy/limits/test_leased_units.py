@@ -1,0 +1,65 @@
+"""What a process knows of a rate: its demand, how long that holds, and its part alone."""
+
+import math
+
+import pytest
+
+from proxy.limits.leased_units import BELIEVED, LONGEST_BELIEVED, PARTS, HeldUnits
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+
+
+def test_demand_is_averaged_over_half_a_second_and_before_that_unknown() -> None:
+    held = HeldUnits(StillKeeper())
+    held.asked = 10
+    held.count(5.0)
+    assert held.demand == 0
+    for tick in range(1, 101):
+        held.asked += 10
+        held.count(5.0 + tick / 10)
+    assert held.demand == pytest.approx(100, rel=0.02)
+    held.count(15.5)
+    assert held.demand == pytest.approx(100 / math.e, rel=0.05)
+
+
+def test_a_demand_holds_as_long_as_three_of_its_requests_take_within_bounds() -> None:
+    held = HeldUnits(StillKeeper())
+    assert held.believed() == BELIEVED
+    for demand, seconds in ((100.0, BELIEVED), (0.25, 12.0), (0.001, LONGEST_BELIEVED)):
+        held.demand = demand
+        assert held.believed() == seconds
+
+
+def test_alone_each_has_its_part_and_who_used_nothing_has_what_is_shared_equally() -> None:
+    assert HeldUnits(StillKeeper()).parts(StillKeeper()) == PARTS // 4
+    link = StillKeeper(met=True, lost_at=20.0)
+    held = HeldUnits(link)
+    assert held.parts(link) == PARTS // 16
+    held.share, held.known_until = 0.75 + 0.25 / 4, 19.0
+    assert held.parts(link) == PARTS // 16
+    held.known_until = 21.0
+    assert held.parts(link) == PARTS * 13 // 16
+    assert held.parts(link) + 3 * HeldUnits(link).parts(link) == PARTS
+
+
+def test_what_was_assumed_before_anybody_counted_is_void_once_somebody_did() -> None:
+    held = HeldUnits(StillKeeper())
+    held.share = 0.8
+    assert held.parts(StillKeeper()) == int(PARTS * 0.8)
+    assert held.parts(StillKeeper(met=True)) == PARTS // 16
+    held.foreign = True
+    assert held.parts(StillKeeper(met=True)) == int(PARTS * 0.8)
+
+
+def test_only_who_uses_a_limit_often_says_that_it_will_speak_again() -> None:
+    held = HeldUnits(StillKeeper())
+    held.demand, held.size = 3.9, 1.0
+    assert not held.is_busy()
+    held.demand = 4.0
+    assert held.is_busy()
+    held.size = 100.0
+    assert not held.is_busy()
+
+
+def test_no_two_lives_of_a_lease_have_the_same_number_and_none_has_none() -> None:
+    assert HeldUnits(StillKeeper()).life == 1
+    assert HeldUnits(StillKeeper(turns=7)).life == 8
