@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from proxy.eager_task import EagerTask, running_task
-from proxy.timers import Alarm, Alarms, alarms
+from proxy.timers import Timer, Timers, alarms
 
 
 class Phase(StrEnum):
@@ -80,11 +80,11 @@ class Deadlines:
         *("_total_at", "_total_phase", "_waiting", "content_at", "passed"),
     )
 
-    def __init__(self, total: float, rung_by: Alarms | None = None, among: "set[Deadlines] | None" = None) -> None:
+    def __init__(self, total: float, rung_by: Timers | None = None, among: "set[Deadlines] | None" = None) -> None:
         self.passed: DeadlinePassed | None = None
         self._among = among
         self._alarms = alarms() if rung_by is None else rung_by
-        self._alarm: Alarm | None = None
+        self._alarm: Timer | None = None
         self._now = self._alarms.now
         self._task: EagerTask | asyncio.Task[object] | None = None
         self._cancelling = 0

@@ -20,7 +20,7 @@ PRUNED_FROM = 256
 """Dropped alarms that are kept in the heap in any case; from here on it is pruned when they are half of it."""
 
 
-class Alarm:
+class Timer:
     """An alarm that has been set: its time, and what it calls, None once it has rung or has been dropped."""
 
     __slots__ = ("at", "ring")
@@ -30,27 +30,27 @@ class Alarm:
         self.ring: Callable[[], None] | None = ring
 
 
-class Alarms:
+class Timers:
     """The alarms of the running event loop. Times are the loop's, in seconds; `now` returns the present one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.now = loop_clock()
-        self._heap: list[tuple[float, int, Alarm]] = []
+        self._heap: list[tuple[float, int, Timer]] = []
         self._order = count()
         # uvloop's handle of a time that has passed does not tell it.
         self._timer: tuple[float, asyncio.TimerHandle] | None = None
         self._dropped = 0
 
-    def set(self, at: float, ring: Callable[[], None]) -> Alarm:
+    def set(self, at: float, ring: Callable[[], None]) -> Timer:
         """Call `ring` at a time; never before it."""
-        alarm = Alarm(at, ring)
+        alarm = Timer(at, ring)
         heappush(self._heap, (at, next(self._order), alarm))
         if self._timer is None or self._timer[0] > at:
             self._arm(at)
         return alarm
 
-    def drop(self, alarm: Alarm) -> None:
+    def drop(self, alarm: Timer) -> None:
         """Let an alarm not ring; no effect on one that has."""
         if alarm.ring is None:
             return
@@ -108,10 +108,10 @@ class Slot:
     def __init__(self, at: float) -> None:
         self.at = at
         self.watchers: dict[Watcher, None] = {}
-        self.alarm: Alarm | None = None
+        self.alarm: Timer | None = None
 
 
-class Wheel:
+class TimerWheel:
     """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
     less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
     often."""
@@ -119,7 +119,7 @@ class Wheel:
     STEPS = 32
     """Steps in one wait: a watcher may be called one step late."""
 
-    def __init__(self, rung_by: Alarms) -> None:
+    def __init__(self, rung_by: Timers) -> None:
         self._alarms = rung_by
         self._slots: dict[float, Slot] = {}
 
@@ -160,13 +160,13 @@ class Wheel:
             del self._slots[slot.at]
 
 
-_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Alarms] = WeakKeyDictionary()
+_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()
 
 
-def alarms() -> Alarms:
+def alarms() -> Timers:
     """Return those of the running loop."""
     loop = asyncio.get_running_loop()
     found = _of_loops.get(loop)
     if found is None:
-        found = _of_loops[loop] = Alarms(loop)
+        found = _of_loops[loop] = Timers(loop)
     return found

@@ -31,7 +31,7 @@ T = TypeVar("T")
 Opener = Callable[[LedgerSettings], LedgerReader]
 
 
-class ReaderTurns:
+class SharedLedgerReader:
     """Opens the reader when it is first used, and anew after an error. `silent` says that the last reading was left,
     since the database did not answer."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from config.load_config import Loaded
-from proxy.accounting.ledger_reader import ReaderTurns
+from proxy.accounting.ledger_reader import SharedLedgerReader
 from proxy.accounting.user_sums import AT_ONCE, UserSums
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import left_behind, make_spare
@@ -20,7 +20,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerStat
 from proxy.ledger.ledger_store import Amounts, LedgerReader
 from proxy.ledger.spent_totals import SLOT, SpentNews, SpentTotals, UserTotals, recent_slot
 from proxy.limits.limit import Period
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
 
@@ -70,7 +70,7 @@ class LedgerService:
         self,
         settings: LedgerSettings,
         state: LedgerState,
-        book: LimitBook,
+        book: LimitRegistry,
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -87,7 +87,7 @@ class LedgerService:
         self._journal = Journal(settings.journals, self.state, spare=make_spare)
         self._tags: dict[str, tuple[Mapping[str, str], TagsJson]] = {}
         self._spends = False
-        self._reading = ReaderTurns(settings)
+        self._reading = SharedLedgerReader(settings)
         self._totals = SpentTotals[Period]()
         self._user_periods: frozenset[Period] = frozenset()
         self._user_totals = UserTotals[Period]()

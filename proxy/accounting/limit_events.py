@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from proxy.limits.limit import ScopeBudget, budget_words
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks."""
@@ -20,7 +20,7 @@ _THEN: Final = {"warn": "", "reject": "; its requests are refused"}
 class LimitEvents:
     """Logs the events of a process's limits. `wall` returns unix seconds."""
 
-    def __init__(self, book: LimitBook, wall: Callable[[], float], log: logging.Logger) -> None:
+    def __init__(self, book: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
         self._book = book
         self._wall = wall
         self._log = log

@@ -16,11 +16,11 @@ from proxy.accounting.limit_events import LimitEvents
 from proxy.accounting.limit_shares_file import ShareFile, read_or_say
 from proxy.accounting.limits_coordinator import Siblings, lease_book
 from proxy.accounting.loader_process import loading
-from proxy.accounting.usage_reports import UsageDesk
+from proxy.accounting.usage_reports import UsageReports
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
-from proxy.limits.lease_registry import LeaseBook
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.lease_registry import LeaseRegistry
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_eviction import EvictionWatch, eviction_words
@@ -44,7 +44,7 @@ class LimitsAndLedger:
     team: TeamLimiter
     ledger: LedgerService | None
     services: Sequence[Callable[[], Work]]
-    reports: UsageDesk
+    reports: UsageReports
     eviction: EvictionWatch | None = None
 
     @property
@@ -58,7 +58,7 @@ class LimitsAndLedger:
         return None if self.ledger is None else self.ledger.state
 
     @property
-    def book(self) -> LimitBook:
+    def book(self) -> LimitRegistry:
         """All that is counted."""
         return self.team.book
 
@@ -79,11 +79,11 @@ async def limits_and_ledger(
     leases = lease_book(shared, siblings, clock)
     kept = None if settings is None or shared is None else settings.journals / SHARES.format(siblings.number)
     shares = {} if kept is None else await asyncio.to_thread(read_or_say, kept)
-    book = LimitBook(clock, time.time, leases, shares)
+    book = LimitRegistry(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
     events = LimitEvents(book, time.time, logging.getLogger("dragoman"))
     services: list[Callable[[], Work]] = [events.run]
-    reports = UsageDesk(settings)
+    reports = UsageReports(settings)
     if leases is not None:
         services.append(leases.run)
         if kept is not None:
@@ -120,7 +120,7 @@ async def limits_and_ledger(
             await ledger.aclose()
 
 
-async def _count_writers(ledger: LedgerService, leases: LeaseBook) -> None:
+async def _count_writers(ledger: LedgerService, leases: LeaseRegistry) -> None:
     """Expect as many processes as write to a ledger that gateways share, unless whoever counts answers first."""
     await asyncio.sleep(ANSWERS_WITHIN)
     while leases.guessed:

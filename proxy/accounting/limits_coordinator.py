@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.lease_registry import LeaseRegistry
 from proxy.shared_state.lease import LeaseSource
 from proxy.shared_state.redis_leases import RedisLeases
 from proxy.shared_state.redis_sync import SharedState
@@ -41,7 +41,7 @@ ALONE: Final = Siblings()
 """One process that serves, and counts by itself."""
 
 
-def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[], float]) -> LeaseBook | None:
+def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[], float]) -> LeaseRegistry | None:
     """Return what fetches leases, from Redis where the table has it, otherwise from the supervisor; None where this
     process counts by itself."""
     source = siblings.source
@@ -51,7 +51,7 @@ def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[
             siblings.ended.bury = counted.bury
     if source is None:
         return None
-    leases = LeaseBook(source, siblings.processes, clock)
+    leases = LeaseRegistry(source, siblings.processes, clock)
     if shared is not None:
         leases.expect_strangers()
     return leases

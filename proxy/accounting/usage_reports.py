@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from proxy.accounting.ledger_reader import Opener, ReaderTurns
+from proxy.accounting.ledger_reader import Opener, SharedLedgerReader
 from proxy.background_tasks import SharedTask
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.ledger_store import LedgerReader
@@ -58,7 +58,7 @@ class LedgerNow:
         return f"{self.place}, {self.behind:.1f} s behind, {waiting}{lost}{trouble}"
 
 
-class UsageDesk:
+class UsageReports:
     """Answers by the ledger of `settings`; None where the table has none. `wall` returns unix seconds, `unwritten` how
     many rows are only in memory, since the journal cannot be written."""
 
@@ -72,7 +72,7 @@ class UsageDesk:
         self._settings = settings
         self._wall = wall
         self._longest = longest
-        self._reading = None if settings is None else ReaderTurns(settings, opener)
+        self._reading = None if settings is None else SharedLedgerReader(settings, opener)
         self.unwritten: Callable[[], int] = lambda: 0
         self._askers: dict[str, SharedTask] = {}
 
@@ -122,7 +122,7 @@ class UsageDesk:
         if self._reading is not None:
             await self._reading.aclose()
 
-    async def _report(self, reading: ReaderTurns, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
+    async def _report(self, reading: SharedLedgerReader, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
         def report(reader: LedgerReader) -> bytes:
             return usage_json(usage_report(reader, query, rows_unloaded(reader, settings) + self.unwritten()))
 
@@ -133,7 +133,7 @@ class UsageDesk:
         except TimeoutError:
             return TOO_LONG
 
-    async def _waiting(self, reading: ReaderTurns, settings: LedgerSettings) -> int | None:
+    async def _waiting(self, reading: SharedLedgerReader, settings: LedgerSettings) -> int | None:
         try:
             return await reading.read(lambda reader: rows_unloaded(reader, settings), min(self._longest, LOOK))
         except (LedgerError, TimeoutError):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 
 WRITE_WAIT: Final = 0.05
 """Seconds for which an answer waits until other processes can know what it stored: its client's next request may come
@@ -40,7 +40,7 @@ class OwnerMemory:
     """Entries of owners, each of which finds its own alone. `now` tells seconds."""
 
     now: Callable[[], float]
-    kept: KeptEntries
+    kept: StoredEntries
     others: OtherProcesses | None = None
 
     def may_know_any(self, owner: str) -> bool:

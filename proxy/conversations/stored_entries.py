@@ -18,7 +18,7 @@ Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEntry:
+class StoredEntry:
     """The data of an entry, and until when it is kept."""
 
     data: bytes
@@ -38,7 +38,7 @@ class OwnedKeys:
     size: int = 0
 
 
-class KeptEntries:
+class StoredEntries:
     """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there
     are too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal
     share. `evicted` counts them."""
@@ -49,7 +49,7 @@ class KeptEntries:
         self.most = most
         self._seconds = seconds
         # In the order of their ends. A plain dict finds its first entry behind all that were deleted before it.
-        self._entries: OrderedDict[Name, KeptEntry] = OrderedDict()
+        self._entries: OrderedDict[Name, StoredEntry] = OrderedDict()
         self._owners: dict[str, OwnedKeys] = {}
         self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
         self.size = 0
@@ -70,7 +70,7 @@ class KeptEntries:
         """Keep an entry, in place of one of the same key."""
         self.forget_ended(now)
         self.drop(owner, key)
-        entry = KeptEntry(data, now + self._seconds)
+        entry = StoredEntry(data, now + self._seconds)
         if entry.size > self.most:
             return
         self._entries[owner, key] = entry
@@ -93,7 +93,7 @@ class KeptEntries:
             entry = self._entries.pop((owner, key), None)
             if entry is not None:
                 found[key] = entry.data
-                self._entries[owner, key] = KeptEntry(entry.data, now + self._seconds)
+                self._entries[owner, key] = StoredEntry(entry.data, now + self._seconds)
                 del owned.keys[key]
                 owned.keys[key] = None
         return found

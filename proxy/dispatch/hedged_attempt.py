@@ -29,7 +29,7 @@ from proxy.hedging.hedged_requests import why_not_first
 from proxy.limits.reservation import Reservation
 from proxy.request_outcomes import SUPERSEDED, HedgeOutcome
 from proxy.request_record import Attempt, RequestRecord
-from proxy.timers import Alarm, alarms
+from proxy.timers import Timer, alarms
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ class HedgeRace(Generic[T]):
         self._candidates = candidates
         self._rules = rules
         self._wait = wait
-        self._alarm: Alarm | None = None
+        self._alarm: Timer | None = None
         self._own: Deadlines | None = None
         self._second: _Second[T] | None = None
         self._task: Task[None] | None = None

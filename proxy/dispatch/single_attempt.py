@@ -27,7 +27,7 @@ from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
 from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, free_place, taken_place
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.hedging.hedge_state import HedgeStates
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -79,7 +79,7 @@ class Dispatcher:
             *(self.now, self.draw, self.deployments.breakers, self.retry_budgets, rules.retries, metrics, off_loop)
         )
         self.guard = ObserverGuard(metrics.observer_failed, self.now)
-        self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time, self.guard)
+        self.limits = TargetLimiter(LimitRegistry(self.now, time.time), self.now, time.time, self.guard)
         ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         self.reports = AttemptReports(*ends, self.limits)
         self._wholes = WholeAttempts(self.reports, self._caller.whole)

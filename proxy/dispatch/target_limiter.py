@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from providers.failure import Failure, UpstreamError
 from providers.target import Target
 from proxy.limits.limit import Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
@@ -23,7 +23,7 @@ class TargetLimiter:
     """The limits of the deployments of a table. `now` returns seconds of the event loop, `wall` unix seconds,
     `draw` a number from 0 to 1. Periods are told in the table's `zone`."""
 
-    book: LimitBook
+    book: LimitRegistry
     now: Callable[[], float]
     wall: Callable[[], float]
     guard: ObserverGuard

@@ -20,13 +20,13 @@ from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
-from proxy.gateway.restore_reasoning import TurnKeeper, TurnMemory
+from proxy.gateway.restore_reasoning import ReasoningKeeper, ReasoningMemory
 from proxy.hedging.hedged_requests import why_not_hedged
 from proxy.hooks.request_hook import Hooks, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
-from proxy.response_cache.lookup import AnswerCache
+from proxy.response_cache.lookup import ResponseCache
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
@@ -46,9 +46,9 @@ class TextGeneration:
         dispatcher: Dispatcher,
         admission: Admission,
         limits: TeamLimiter,
-        turns: TurnMemory,
+        turns: ReasoningMemory,
         responses: StoredResponses,
-        cache: AnswerCache,
+        cache: ResponseCache,
     ) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
@@ -180,7 +180,7 @@ class TextGeneration:
         call: ClientCall,
         planned: Plan,
         request: UnifiedRequest,
-        keeper: TurnKeeper | None,
+        keeper: ReasoningKeeper | None,
         waiting: ClientStream | None,
         *,
         heavy: bool,

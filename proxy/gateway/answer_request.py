@@ -37,7 +37,7 @@ from proxy.gateway.client_call import (
     answer_lines,
     refusal_headers,
 )
-from proxy.gateway.restore_reasoning import TurnKeeper
+from proxy.gateway.restore_reasoning import ReasoningKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
@@ -85,7 +85,7 @@ class Exchange:
     call: ClientCall
     job: PlannedRequest[UnifiedRequest]
     threads: RequestThreads
-    keeper: TurnKeeper | None = None
+    keeper: ReasoningKeeper | None = None
     store: AnswerStore | None = None
     waiting: ClientStream | None = None
     _renderer: Renderer | None = None

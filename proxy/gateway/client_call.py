@@ -34,7 +34,7 @@ from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_outcomes import record_client_gone
-from proxy.timers import Alarms, Wheel, alarms
+from proxy.timers import Timers, TimerWheel, alarms
 
 BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
@@ -56,11 +56,11 @@ class ClientCalls:
     guard: ObserverGuard
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
-    alarms: Alarms = field(default_factory=alarms)
-    wheel: Wheel = field(init=False)
+    alarms: Timers = field(default_factory=alarms)
+    wheel: TimerWheel = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wheel = Wheel(self.alarms)
+        self.wheel = TimerWheel(self.alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer with these headers, and note its status in the record."""

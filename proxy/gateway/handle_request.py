@@ -9,7 +9,7 @@ from aiohttp import web
 
 from providers.unified_request import Operation, Task
 from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
@@ -31,7 +31,7 @@ from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
-from proxy.gateway.restore_reasoning import TURN_BYTES, TURN_SECONDS, TurnMemory
+from proxy.gateway.restore_reasoning import TURN_BYTES, TURN_SECONDS, ReasoningMemory
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageAnswer
@@ -46,7 +46,7 @@ from proxy.overload.start_queue import StartQueue
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
-from proxy.response_cache.lookup import AnswerCache
+from proxy.response_cache.lookup import ResponseCache
 from proxy.routing.resolve_model import allowed
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
@@ -95,11 +95,11 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
         self.catalogue = Catalogue(current.since)
-        self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
-        self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
+        self.turns = ReasoningMemory(OwnerMemory(self._now, StoredEntries(TURN_BYTES, TURN_SECONDS)))
+        self.responses = StoredResponses(OwnerMemory(self._now, StoredEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self.guard = dispatcher.guard
         self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
-        self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
+        self.cache = ResponseCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
         self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
         tasks = TaskAnswers(dispatcher, limits)
         passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)

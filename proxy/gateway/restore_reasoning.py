@@ -82,7 +82,7 @@ def _has_it(request: UnifiedRequest, target: Target) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class TurnMemory:
+class ReasoningMemory:
     """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
 
     entries: OwnerMemory
@@ -96,7 +96,7 @@ class TurnMemory:
 
     async def recall(
         self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
-    ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
+    ) -> tuple[UnifiedRequest, "ReasoningKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and the keeper of the
         response's thinking. The conversation is read by `run`, if it is given."""
         if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
@@ -111,7 +111,7 @@ class TurnMemory:
         read = partial(_read, messages, readers)
         missing, marks = await run(read) if readers or not all(map(_is_short, messages[-1:])) else read()
         called = may_call(request)
-        keeper = TurnKeeper(self, owner, marks, called) if signed or called else None
+        keeper = ReasoningKeeper(self, owner, marks, called) if signed or called else None
         if not missing:
             return request, keeper
         keys = list(dict.fromkeys([turn.key for turn in missing]))
@@ -123,11 +123,11 @@ class TurnMemory:
 
 
 @dataclass(slots=True, eq=False)
-class TurnKeeper:
+class ReasoningKeeper:
     """Stores the thinking of the response to one request; `marks` are the marks of the client's last message, `called`
     means that the response may call tools."""
 
-    _memory: TurnMemory
+    _memory: ReasoningMemory
     _owner: str
     _marks: Sequence[str]
     _called: bool
@@ -173,7 +173,7 @@ class WatchedStream(WrappedStream):
     """A stream whose turns are kept. See `proxy.upstream.vendor_stream.Stream`."""
 
     _target: Target
-    _keeper: TurnKeeper
+    _keeper: ReasoningKeeper
     _gathered: GatheredTurns = field(default_factory=GatheredTurns)
 
     def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
@@ -188,7 +188,7 @@ class WatchedStream(WrappedStream):
 class SignedStream(WrappedStream):
     """A stream whose signatures of texts are kept. See `proxy.upstream.vendor_stream.Stream`."""
 
-    _keeper: TurnKeeper
+    _keeper: ReasoningKeeper
     _texts: GatheredSignatures = field(default_factory=GatheredSignatures)
 
     def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:

@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.shared_spending import SharedSpending
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
 from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, REJOIN, RESTING, Lease, equal_share, in_doubt
-from proxy.shared_state.membership import RollCall
+from proxy.shared_state.membership import Membership
 
 TICK: Final = 0.1
 """Seconds after which what lapsed goes back, and who promised to speak again does, at the latest."""
@@ -43,7 +43,7 @@ LINES_APART: Final = 60.0
 """Seconds between two lines of the log: a link that comes and goes must not fill it."""
 
 
-class LeaseBook:
+class LeaseRegistry:
     """The leases of a process. `least` is how many processes share where nobody has said it yet. `clock` is the
     loop's; `answered` is called after each exchange, when requests that wait may have got what they need."""
 
@@ -58,7 +58,7 @@ class LeaseBook:
         self._source = source
         self._due: dict[Lease, None] = {}
         self._asking: dict[Lease, None] = {}
-        self._roll_call = RollCall(least)
+        self._roll_call = Membership(least)
         self._live: list[Lease] = []
         self._idle: dict[Lease, None] = {}
         self._wake = asyncio.Event()
@@ -243,9 +243,9 @@ class LeaseBook:
 
     def _hastens(self, lease: Lease) -> bool:
         """Return whether what a lease has to tell, or to hear, does not wait for all to be told again."""
-        if isinstance(lease, RollCall):
+        if isinstance(lease, Membership):
             return self.rejoining
-        return isinstance(lease, RateLease) or (isinstance(lease, SharedSpending) and lease.hasty())
+        return isinstance(lease, LeasedRate) or (isinstance(lease, SharedSpending) and lease.hasty())
 
     async def _pause(self) -> None:
         """Wait until something is due at once, or until it is time."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from proxy.limits.gcra import GcraRule, rate_exceeded, rate_used, rule_of
-from proxy.limits.leased_units import SPEAKS, HeldUnits
+from proxy.limits.leased_units import SPEAKS, LeasedUnits
 from proxy.limits.limit import SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
 from proxy.shared_state.lease import TRIP, LeaseGrant, RateAsk
@@ -36,7 +36,7 @@ AGAIN: Final = 1.0
 """Seconds until a key is tried again in whose place something else is kept."""
 
 
-class RateLease:
+class LeasedRate:
     """A rate of which this process holds units. What it holds is kept as long as it is used: at rest, a lease knows
     no more than when all will be paid for."""
 
@@ -47,7 +47,7 @@ class RateLease:
         self.rule: GcraRule = rule_of(rate)
         self.standing = RESTING
         self._arrival = NEVER
-        self._held: HeldUnits | None = None
+        self._held: LeasedUnits | None = None
         self._keeper = keeper
 
     @property
@@ -336,22 +336,22 @@ class RateLease:
         held = self._held or self._begin()
         held.share, held.processes, held.known_until = share, processes, math.inf
 
-    def _begin(self) -> HeldUnits:
-        held = self._held = HeldUnits(self._keeper)
+    def _begin(self) -> LeasedUnits:
+        held = self._held = LeasedUnits(self._keeper)
         return held
 
     def _common(self, now: float) -> float:
         """Return about how many units are left for all."""
         return self.rule.burst - max(0.0, self._arrival - now) / self.rule.interval
 
-    def _block(self, held: HeldUnits) -> int:
+    def _block(self, held: LeasedUnits) -> int:
         """Return the units to lease ahead: none where they would lapse before the next request."""
         if held.demand * _holds(self.rule) < held.size:
             return 0
         most = max(1, int(PART * self.rule.rate.amount / held.processes), math.ceil(2 * held.size))
         return min(max(1, math.ceil(held.demand * AHEAD)), most)
 
-    def _note_shortage(self, held: HeldUnits, grant: LeaseGrant, now: float) -> None:
+    def _note_shortage(self, held: LeasedUnits, grant: LeaseGrant, now: float) -> None:
         """Note until when there are too few units for all that is asked for: until half a burst is there again, as far
         as this process knows, or whoever counts would grant one (TRIP early). Before that it asks for none at once:
         with a small burst, what flows in that time would be lost."""
@@ -364,14 +364,14 @@ class RateLease:
         if not grant.granted:
             held.quiet_until = held.said_until
 
-    def _lapse(self, held: HeldUnits) -> None:
+    def _lapse(self, held: LeasedUnits) -> None:
         held.expires = math.inf
         if held.balance > 0:
             held.total += held.balance
             held.balance = 0
             self._keeper.due(self)
 
-    def _follow_link(self, held: HeldUnits, now: float) -> bool:
+    def _follow_link(self, held: LeasedUnits, now: float) -> bool:
         """Return whether this process counts alone now: it begins to with the units that are left, and ends with
         telling what it used."""
         keeper = self._keeper

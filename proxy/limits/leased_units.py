@@ -32,7 +32,7 @@ PARTS: Final = 1024
 """Parts of a limit in which a process's share is told, rounded down, so that many teams have the same numbers."""
 
 
-class HeldUnits:
+class LeasedUnits:
     """What a process holds of a rate, and knows of it, while it is used. `total` are the units that it gave back (below
     0: that it took beyond what was granted) in this `life` of its lease, of which `acked` are confirmed. `away` says
     that it counts alone, by `local`; then `spent` is what it took beyond what it held. `paid` is what it took alone and

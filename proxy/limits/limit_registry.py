@@ -13,8 +13,8 @@ from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
-from proxy.limits.lease_registry import LeaseBook
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.lease_registry import LeaseRegistry
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import UNLIMITED, Limits, Period, ScopeBudget, is_user_scope
 from proxy.limits.limit_views import Exceeded, LimitView
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
@@ -46,7 +46,7 @@ FREE: Final = Reservation(NOTHING, 0, None)
 """What a request without limits holds."""
 
 
-class LimitBook:
+class LimitRegistry:
     """`clock` is the loop's, `wall` the seconds since 1970. Without `leases` this process counts by itself. `shares` is
     how limits were divided before a restart. `maker` makes the meters, `user` finds the state of an end user, and
     `unread` returns whether a counter belongs to a user whose sums have not been read from the ledger."""
@@ -55,7 +55,7 @@ class LimitBook:
         self,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        leases: LeaseBook | None = None,
+        leases: LeaseRegistry | None = None,
         shares: Mapping[str, tuple[float, int]] | None = None,
     ) -> None:
         self.notes = SpendingNotes()
@@ -343,7 +343,7 @@ class LimitBook:
         now, wall, meters = self._clock(), self._wall(), self.meters(waiter.scopes, self._clock())
         for index, meter in meters:
             units = waiter.units[index]
-            if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and (
+            if isinstance(meter, LeasedRate | LeasedPlaces | SharedSpending) and (
                 meter.lacks(units, now, wall)  # type: ignore[arg-type]  # as above
                 or (meter not in waiter.claims and lacks_beside(meter, meter.waiting, units, now, wall))
             ):

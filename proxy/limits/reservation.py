@@ -5,7 +5,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import INDEX, Unit
 from proxy.limits.limit_views import Exceeded, LimitView, Shown
 from proxy.limits.shared_spending import SharedSpending
@@ -89,7 +89,7 @@ class Meters:
     def __init__(
         self,
         places: tuple[Places, ...],
-        rates: tuple[LocalRate | RateLease, ...],
+        rates: tuple[LocalRate | LeasedRate, ...],
         counters: tuple[SpendingCounter, ...],
     ) -> None:
         self.hold(places, rates, counters)
@@ -97,7 +97,7 @@ class Meters:
     def hold(
         self,
         places: tuple[Places, ...],
-        rates: tuple[LocalRate | RateLease, ...],
+        rates: tuple[LocalRate | LeasedRate, ...],
         counters: tuple[SpendingCounter, ...],
     ) -> None:
         """Count by these."""

@@ -8,14 +8,14 @@ from typing import Final, TypeVar
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.lease_registry import LeaseBook
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.lease_registry import LeaseRegistry
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import INDEX, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 
-L = TypeVar("L", RateLease, LeasedPlaces)
+L = TypeVar("L", LeasedRate, LeasedPlaces)
 
 
 @dataclass(slots=True, eq=False)
@@ -23,16 +23,16 @@ class MeterMaker:
     """Makes what counts, by this process alone or leased. `shares` are divisions known from before a restart, by key;
     they hold until whoever counts has answered."""
 
-    leases: LeaseBook | None
+    leases: LeaseRegistry | None
     notes: SpendingNotes
     clocks: dict[Period, PeriodClock] = field(default_factory=dict)
     shares: dict[str, tuple[float, int]] = field(default_factory=dict)
 
-    def rate(self, scope: str, rate: Rate, now: float) -> LocalRate | RateLease:
+    def rate(self, scope: str, rate: Rate, now: float) -> LocalRate | LeasedRate:
         """Return what counts a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate), scope=scope)
-        return self._assumed(RateLease(scope, rate, self.leases), self.leases)
+        return self._assumed(LeasedRate(scope, rate, self.leases), self.leases)
 
     def places(self, scope: str, capacity: int) -> Places:
         """Return what counts the requests under way."""
@@ -47,7 +47,7 @@ class MeterMaker:
             return SpendingCounter(scope, rules, clock, self.notes)
         return SharedSpending(scope, rules, clock, self.notes, self.leases)
 
-    def _assumed(self, lease: L, leases: LeaseBook) -> L:
+    def _assumed(self, lease: L, leases: LeaseRegistry) -> L:
         """Return a lease with its division from before a restart, if that still holds."""
         if not leases.met and (known := self.shares.get(lease.key)):
             lease.assume(*known)
@@ -70,7 +70,7 @@ class ScopeState(Meters):
         """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
         before = {_kind(meter): meter for _, meter in former or ()}
         places: tuple[Places, ...] = ()
-        rates: list[LocalRate | RateLease] = []
+        rates: list[LocalRate | LeasedRate] = []
         counters: list[SpendingCounter] = []
         if self.limits.concurrent is not None:
             place = before.get(_CONCURRENT)
@@ -81,7 +81,7 @@ class ScopeState(Meters):
             places = (place,)
         for rate in self.limits.rates:
             meter = before.get((rate.unit, rate.period))
-            if isinstance(meter, LocalRate | RateLease):
+            if isinstance(meter, LocalRate | LeasedRate):
                 meter.follow(rate, now)
             else:
                 meter = maker.rate(scope, rate, now)
@@ -105,7 +105,7 @@ class ScopeState(Meters):
             maker.leases.drop(
                 meter
                 for _, meter in self
-                if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
+                if isinstance(meter, LeasedRate | LeasedPlaces | SharedSpending) and id(meter) not in kept
             )
 
     def load(self, period: Period, start: int, amounts: tuple[int, int, int], mark: int, touched: int) -> None:
@@ -125,7 +125,7 @@ class ScopeState(Meters):
         """Return how rates and places are divided among processes, by the keys of their leases."""
         found = {}
         for meter in (*self.places, *self.rates):
-            if isinstance(meter, RateLease | LeasedPlaces) and (known := meter.division(now)):
+            if isinstance(meter, LeasedRate | LeasedPlaces) and (known := meter.division(now)):
                 found[meter.key] = known
         return found
 
@@ -144,7 +144,7 @@ _CONCURRENT: Final = "concurrent"
 def _kind(meter: Meter) -> tuple[Unit, Period] | str:
     """Return what a meter counts, as a table may only say it once for a scope."""
     match meter:
-        case LocalRate() | RateLease():
+        case LocalRate() | LeasedRate():
             return meter.rule.rate.unit, meter.rule.rate.period
         case SpendingCounter():
             return meter.rules.unit, meter.clock.period

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from proxy.limits.concurrency import LeasedPlaces, Places
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import BoundMeter, Reservation
 from proxy.limits.shared_spending import SharedSpending
@@ -25,7 +25,7 @@ LONGEST: Final = 5.0
 Units: TypeAlias = tuple[int, int, int | None, int]
 """Requests, tokens, billionths of a USD and places."""
 
-Leased: TypeAlias = RateLease | LeasedPlaces | SharedSpending
+Leased: TypeAlias = LeasedRate | LeasedPlaces | SharedSpending
 """A limit that several processes share."""
 
 
@@ -137,7 +137,7 @@ def is_behind(meters: Iterable[BoundMeter], units: Units, now: float, wall: floa
     """Return whether a request that comes now would take what is fetched for those who wait: not of a limit that they
     lack, nor of one that they lacked before and wait to have together with another."""
     return any(
-        isinstance(meter, RateLease | LeasedPlaces | SharedSpending)
+        isinstance(meter, LeasedRate | LeasedPlaces | SharedSpending)
         and lacks_beside(meter, meter.waiting, units[index], now, wall)
         for index, meter in meters
     )

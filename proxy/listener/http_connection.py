@@ -19,7 +19,7 @@ from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
 from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.cors_and_host_names import BrowserGuard, Permitted, Preflight, Verdict
 from proxy.listener.head_checks import head_fault
-from proxy.listener.inline_requests import EagerRequests
+from proxy.listener.inline_requests import InlineRequests
 from proxy.listener.response_headers import BASE_HEADERS, JSON
 from proxy.request_record import fresh_id
 
@@ -68,7 +68,7 @@ Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
 """Makes the status and body of an error for the path that was requested."""
 
 
-class PublicHandler(EagerRequests):
+class PublicHandler(InlineRequests):
     """aiohttp's protocol that answers malformed HTTP in an envelope, and ends connections of clients that stop sending
     a head or reading an answer.
 

@@ -51,7 +51,7 @@ class BodyLimit(Protocol):
     max_body: int
 
 
-class EagerRequests(HalfClosable):
+class InlineRequests(HalfClosable):
     """See the module.
 
     Where aiohttp's task of the connection exists, it waits during an eager answer as if no request had come, so

@@ -19,7 +19,7 @@ from proxy.hooks.request_hook import BodyCheck, Q, RequestHook
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.plugins.answer_texts import with_choices, without_beside
 from proxy.plugins.guarded_stream import GuardedStream
-from proxy.plugins.team_guards import GuardChain, GuardDesk
+from proxy.plugins.team_guards import GuardChain, TeamGuards
 from proxy.request_record import RequestRecord
 from proxy.upstream.vendor_stream import Stream
 
@@ -120,7 +120,7 @@ def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
     return replace(usage, completion_tokens=max(usage.completion_tokens, -(-guarded.size // BYTES_PER_TOKEN)))
 
 
-def attach_guards(hooks: TeamHooks, desk: GuardDesk | None) -> None:
+def attach_guards(hooks: TeamHooks, desk: TeamGuards | None) -> None:
     """Let requests that begin from now on pass the guards of `desk`; `None`: no guards."""
 
     def hook_of(team: str) -> GuardHook | None:

@@ -40,7 +40,7 @@ LONG: Final = 64 * 1024
 class GuardChain:
     """The guards of one team, in order. `desk` is kept alive by the requests that use it."""
 
-    desk: "GuardDesk"
+    desk: "TeamGuards"
     tags: Mapping[str, str]
     request: tuple[RunningGuard, ...]
     answer: tuple[RunningGuard, ...]
@@ -132,7 +132,7 @@ async def _passed(
             record.waits().guarded += now() - began
 
 
-class GuardDesk:
+class TeamGuards:
     """The guards that one table names. `of` has the chain of each team that has any, by its name; `threads` are those
     in which the texts of large requests and answers are read and changed."""
 

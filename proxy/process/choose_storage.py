@@ -9,7 +9,7 @@ from config.sections.server_section import ServerSection
 from proxy.background_tasks import Work
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import MOST_BYTES
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.conversations.stored_responses import MOST_CONTINUED
 from proxy.gateway.handle_request import Gateway
 from proxy.gateway.restore_reasoning import TURN_SECONDS
@@ -53,7 +53,7 @@ def keep_by_settings(
     use_settings(gateway, guard, server)
     gateway.turns.off = server.keep_thinking == "off"
     gateway.responses.off = responses.where == "off"
-    gateway.responses.entries.kept = KeptEntries(responses.memory, responses.lifetime)
+    gateway.responses.entries.kept = StoredEntries(responses.memory, responses.lifetime)
     if server.workers != 1 and (shared is None or responses.where == "process"):
         gateway.responses.warn = partial(logging.getLogger("dragoman").warning, ALONE)
     metrics.watch_kept_turns(gateway.turns.entries.kept)

@@ -9,7 +9,7 @@ from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.guarded_answers import attach_guards
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
-from proxy.plugins.team_guards import GuardDesk
+from proxy.plugins.team_guards import TeamGuards
 from proxy.plugins.usage_sinks import SinkDesk
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily
@@ -23,14 +23,14 @@ class PluginsInUse:
         self._threads = threads
         self._hooks = hooks
         self.sinks = sinks
-        self.desk: GuardDesk | None = None
+        self.desk: TeamGuards | None = None
         self._counts = PluginCounts()
         self._log = logging.getLogger("dragoman")
 
     def use_guards(self, table: LoadedTable) -> None:
         """Put a table's guards in force. Those of the table before are closed once no request uses them."""
         self._counts.retire(() if self.desk is None else self.desk.running.values(), ())
-        self.desk = GuardDesk(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
+        self.desk = TeamGuards(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
         attach_guards(self._hooks, self.desk)
 
     async def use_sinks(self, table: LoadedTable) -> None:

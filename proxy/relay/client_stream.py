@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.request_record import RequestRecord
-from proxy.timers import Slot, Wheel
+from proxy.timers import Slot, TimerWheel
 
 BLANK: Final = b"\n"
 """The keep-alive before a JSON body: white space, which every parser skips (RFC 8259, 2)."""
@@ -39,7 +39,7 @@ class ClientStream:
         self,
         open_response: Callable[[str], StreamedResponse],
         record: RequestRecord,
-        wheel: Wheel,
+        wheel: TimerWheel,
         filler: bytes,
         every: float | None,
     ) -> None:

@@ -13,7 +13,7 @@ from proxy.errors import FieldProblem, invalid_request
 HEADER: Final = "x-dragoman-cache"
 
 
-class Wish(Enum):
+class CacheDirectives(Enum):
     """What a client asks for: nothing; an answer out of the cache; a new answer, to be kept; or neither."""
 
     NONE = ""
@@ -22,10 +22,10 @@ class Wish(Enum):
     NO_STORE = "no-store"
 
 
-_WISHES: Final = {wish.value: wish for wish in Wish if wish is not Wish.NONE}
+_WISHES: Final = {wish.value: wish for wish in CacheDirectives if wish is not CacheDirectives.NONE}
 
 
-def wish_of(headers: Mapping[str, str]) -> Wish:
+def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
     """Return what a client's headers ask for. Raises GatewayError for a word that means nothing here.
 
     A plain `no-cache` asks for no cache by itself: it renews the answer of a request that is for the cache anyhow.
@@ -33,11 +33,11 @@ def wish_of(headers: Mapping[str, str]) -> Wish:
     control = headers.get("cache-control")
     told = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
     own = headers.get(HEADER)
-    wish = Wish.NONE if own is None else _WISHES.get(own.strip().lower())
+    wish = CacheDirectives.NONE if own is None else _WISHES.get(own.strip().lower())
     if wish is None:
         message = f"'{HEADER}' must be one of {', '.join(_WISHES)}."
         raise invalid_request((FieldProblem((HEADER,), message),))
-    return Wish.NO_STORE if "no-store" in told else wish
+    return CacheDirectives.NO_STORE if "no-store" in told else wish
 
 
 def renews(headers: Mapping[str, str]) -> bool:

@@ -23,11 +23,11 @@ from proxy.errors import GatewayError
 from proxy.request_outcomes import CacheUse
 from proxy.response_cache.cache_key import request_key
 from proxy.response_cache.cached_streams import GOOD_ENDS, RecordedStream, ReplayedStream
-from proxy.response_cache.coalescing import Flight
-from proxy.response_cache.opened_responses import OpenedAnswer
-from proxy.response_cache.packed_response import FORM, KeptAnswer, join, pack_completion, pack_head, unpack
+from proxy.response_cache.coalescing import CoalescedRequest
+from proxy.response_cache.opened_responses import OpenedResponse
+from proxy.response_cache.packed_response import FORM, CachedResponse, join, pack_completion, pack_head, unpack
 from proxy.response_cache.sealed_entry import age_at, open_sealed, seal
-from proxy.response_cache.store import FoundAnswer, KeptAnswers
+from proxy.response_cache.store import FoundResponse, ResponseStore
 from proxy.routing.cache_rules import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
@@ -53,7 +53,7 @@ class CachedCall:
     """What the requests of one client's call have in common: `answers` is asked, `guard` lets answers through (None:
     each passes), `renews` says that no kept answer is wanted."""
 
-    cache: KeptAnswers
+    cache: ResponseStore
     answers: TextAnswers
     guard: GuardingAnswers | None
     surface: str
@@ -79,8 +79,8 @@ class CachedRequest:
         self._owner = f"team {planned.team.tenant}" if rules.scope == "team" else "table"
         self._surface = call.surface
         self._key = ""
-        self._flight: Flight[FoundAnswer] | None = None
-        self._stale: FoundAnswer | None = None
+        self._flight: CoalescedRequest[FoundResponse] | None = None
+        self._stale: FoundResponse | None = None
 
     async def whole(self) -> tuple[CallPlan, Completion]:
         """See TextAnswers."""
@@ -152,14 +152,14 @@ class CachedRequest:
         if self._flight is not None:
             self._flight.close()
 
-    async def _found(self, patience: float | None) -> FoundAnswer | None:
+    async def _found(self, patience: float | None) -> FoundResponse | None:
         """Return the answer that is kept, or that an equal request gets within `patience`; None where this one asks."""
         found = await self._searched(patience)
         if found is None:
             self._count(CacheUse("miss"))
         return found
 
-    async def _searched(self, patience: float | None) -> FoundAnswer | None:
+    async def _searched(self, patience: float | None) -> FoundResponse | None:
         cache, planned = self._cache, self._planned
         make = partial(request_key, self._secret, FORM, self._surface, planned.plan, planned.team, planned.request)
         key = self._key = await cache.threads.run(planned.record.owner, make) if planned.heavy else make()
@@ -190,7 +190,7 @@ class CachedRequest:
                 return found
         return None
 
-    async def _looked_up(self, here: bytes | None) -> FoundAnswer | None:
+    async def _looked_up(self, here: bytes | None) -> FoundResponse | None:
         """Return the answer that is kept elsewhere and fresh; `here` is what this process has, which is not."""
         cache, owner, key = self._cache, self._owner, self._key
         memory = cache.memory(self._rules)
@@ -210,7 +210,7 @@ class CachedRequest:
             return None
         return self._fresh(entry)
 
-    def _fresh(self, entry: bytes) -> FoundAnswer | None:
+    def _fresh(self, entry: bytes) -> FoundResponse | None:
         """Return the answer of an entry that is fresh. One that is stale is held for the case that none is to be had,
         and what can never be given is dropped."""
         cache, rules, key = self._cache, self._rules, self._key
@@ -220,23 +220,23 @@ class CachedRequest:
             target = self._target_of(opened.answer)
             if target is not None and age <= rules.ttl + rules.stale:
                 if age <= rules.ttl:
-                    return FoundAnswer(opened.answer, target, CacheUse("hit", age))
-                self._stale = FoundAnswer(opened.answer, target, CacheUse("stale", age))
+                    return FoundResponse(opened.answer, target, CacheUse("hit", age))
+                self._stale = FoundResponse(opened.answer, target, CacheUse("stale", age))
                 return None
         cache.kept.drop(self._owner, key)
         return None
 
-    def _opened(self, entry: bytes) -> OpenedAnswer | None:
+    def _opened(self, entry: bytes) -> OpenedResponse | None:
         """Open an entry, and remember what it is; None for one that is none of ours."""
         found = open_sealed(self._secret, self._key, entry, self._rules.max_bytes)
         answer = None if found is None else unpack(found[1])
         if found is None or answer is None:
             return None
-        opened = OpenedAnswer(entry, found[0], answer)
+        opened = OpenedResponse(entry, found[0], answer)
         self._cache.opened.put(self._key, opened)
         return opened
 
-    def _instead(self, error: UpstreamError | GatewayError) -> FoundAnswer:
+    def _instead(self, error: UpstreamError | GatewayError) -> FoundResponse:
         """Return the stale answer in place of an error that is no fault of the request's. Raises the error; where it is
         the deployments', the followers ask by themselves: one after the other, each would wait out what the one before
         has waited out."""
@@ -248,14 +248,14 @@ class CachedRequest:
             raise error
         return self._stale
 
-    def _target_of(self, answer: KeptAnswer) -> Target | None:
+    def _target_of(self, answer: CachedResponse) -> Target | None:
         """Return the deployment that gave an answer, if the request could go to it."""
         for target in self._planned.plan.every_target:
             if target.name == answer.deployment:
                 return target
         return None
 
-    def _shown(self, found: FoundAnswer) -> CallPlan:
+    def _shown(self, found: FoundResponse) -> CallPlan:
         """Record that an answer came out of the cache, and return what its request was prepared as."""
         told, answer = self._planned.record, found.answer
         self._count(found.use)
@@ -304,7 +304,7 @@ class CachedRequest:
             return
         answer = None if data is None or not flight.followed else unpack(data)
         if answer is not None:
-            flight.land(FoundAnswer(answer, prepared.target, CacheUse("hit", 0.0)))
+            flight.land(FoundResponse(answer, prepared.target, CacheUse("hit", 0.0)))
         elif data is None:
             flight.land(None)
 

@@ -18,10 +18,10 @@ AT_ONCE: Final = 16
 
 
 @dataclass(slots=True, eq=False)
-class Flight(Generic[A]):
+class CoalescedRequest(Generic[A]):
     """A request under way that others follow. `alone` says that its answer is for its own client only."""
 
-    _flights: "Flights[A]"
+    _flights: "CoalescedRequests[A]"
     _key: str
     alone: bool = False
     _answer: A | None = None
@@ -77,27 +77,27 @@ class Flight(Generic[A]):
             asyncio.get_running_loop().call_soon(self._wake)
 
 
-class Flights(Generic[A]):
+class CoalescedRequests(Generic[A]):
     """The requests under way that others may follow, by key."""
 
     __slots__ = ("_under_way",)
 
     def __init__(self) -> None:
-        self._under_way: dict[str, Flight[A]] = {}
+        self._under_way: dict[str, CoalescedRequest[A]] = {}
 
     def __len__(self) -> int:
         return len(self._under_way)
 
-    def of(self, key: str) -> Flight[A] | None:
+    def of(self, key: str) -> CoalescedRequest[A] | None:
         """Return the request under way with this key, if there is one."""
         return self._under_way.get(key)
 
-    def lead(self, key: str) -> Flight[A]:
+    def lead(self, key: str) -> CoalescedRequest[A]:
         """Return a new one, which others follow until it ends."""
-        self._under_way[key] = flight = Flight(self, key)
+        self._under_way[key] = flight = CoalescedRequest(self, key)
         return flight
 
-    def end(self, key: str, flight: Flight[A]) -> None:
+    def end(self, key: str, flight: CoalescedRequest[A]) -> None:
         """Forget one that has ended."""
         if self._under_way.get(key) is flight:
             del self._under_way[key]

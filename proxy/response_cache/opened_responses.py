@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Final
 
 from providers.frozen_record import record
-from proxy.response_cache.packed_response import KeptAnswer
+from proxy.response_cache.packed_response import CachedResponse
 
 MOST_BYTES: Final = 2 * 1024 * 1024
 LARGEST: Final = 64 * 1024
@@ -17,24 +17,24 @@ times as much, where it is a stream of single letters or has log probabilities."
 
 
 @record(eq=False)
-class OpenedAnswer:
+class OpenedResponse:
     """The entry that was opened, when it was made in unix seconds, and its answer."""
 
     entry: bytes
     made: float
-    answer: KeptAnswer
+    answer: CachedResponse
 
 
-class OpenedAnswers:
+class OpenedResponses:
     """The answers opened last, by key; those not asked for longest go first."""
 
     __slots__ = ("_by_key", "size")
 
     def __init__(self) -> None:
-        self._by_key: OrderedDict[str, OpenedAnswer] = OrderedDict()
+        self._by_key: OrderedDict[str, OpenedResponse] = OrderedDict()
         self.size = 0
 
-    def find(self, key: str, entry: bytes) -> OpenedAnswer | None:
+    def find(self, key: str, entry: bytes) -> OpenedResponse | None:
         """Return what an entry was opened as, if that is known."""
         found = self._by_key.pop(key, None)
         if found is None:
@@ -45,7 +45,7 @@ class OpenedAnswers:
         self._by_key[key] = found
         return found
 
-    def put(self, key: str, opened: OpenedAnswer) -> None:
+    def put(self, key: str, opened: OpenedResponse) -> None:
         """Remember an answer, unless it is large."""
         size = len(opened.entry)
         if size > LARGEST:

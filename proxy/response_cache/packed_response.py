@@ -47,7 +47,7 @@ _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
 
 
 @record
-class KeptAnswer:
+class CachedResponse:
     """An answer with what its headers say: the deployment that gave it, and which fields were emulated, dropped or
     changed. Of the completion and the events there is one: `events` are packed, and read when they are shown."""
 
@@ -111,14 +111,14 @@ def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> byte
     return b"[" + head + b",[" + b",".join(events) + b"]]"
 
 
-def unpack(data: bytes) -> KeptAnswer | None:
+def unpack(data: bytes) -> CachedResponse | None:
     """Return a kept answer; None for bytes that are none."""
     try:
         (deployment, emulated, dropped, max_tokens), body = (json if _ODD in data else orjson).loads(data)
         head = (str(deployment), tuple(emulated), tuple(dropped), max_tokens)
         if isinstance(body, dict):
-            return KeptAnswer(*head, completion=_read(Completion, body))
-        return KeptAnswer(*head, events=tuple(body))
+            return CachedResponse(*head, completion=_read(Completion, body))
+        return CachedResponse(*head, events=tuple(body))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

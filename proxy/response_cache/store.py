@@ -8,12 +8,12 @@ from typing import Final
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_outcomes import CacheUse
-from proxy.response_cache.coalescing import Flights
-from proxy.response_cache.opened_responses import OpenedAnswers
-from proxy.response_cache.packed_response import KeptAnswer
+from proxy.response_cache.coalescing import CoalescedRequests
+from proxy.response_cache.opened_responses import OpenedResponses
+from proxy.response_cache.packed_response import CachedResponse
 from proxy.routing.cache_rules import CacheRules
 from proxy.telemetry.metrics import Metrics
 
@@ -24,15 +24,15 @@ as `ttl` and `stale` can be together."""
 
 
 @record(eq=False)
-class FoundAnswer:
+class FoundResponse:
     """A kept answer, the deployment that gave it, its age in seconds, and how it is used."""
 
-    answer: KeptAnswer
+    answer: CachedResponse
     target: Target
     use: CacheUse
 
 
-class KeptAnswers:
+class ResponseStore:
     """The kept answers of this process, and of others where they are shared. `now` is the event loop's clock, `wall`
     tells unix seconds. `here` and `there` have the same bytes of this process; `there` also has others'."""
 
@@ -43,11 +43,11 @@ class KeptAnswers:
         self.wall = wall
         self.metrics = metrics
         self.threads = threads
-        self.kept = KeptEntries(ANSWER_BYTES, ANSWER_SECONDS)
+        self.kept = StoredEntries(ANSWER_BYTES, ANSWER_SECONDS)
         self.here = OwnerMemory(now, self.kept)
         self.there = OwnerMemory(now, self.kept)
-        self.opened = OpenedAnswers()
-        self.flights: Flights[FoundAnswer] = Flights()
+        self.opened = OpenedResponses()
+        self.flights: CoalescedRequests[FoundResponse] = CoalescedRequests()
         self._secret = secrets.token_bytes(32)
 
     def secret(self, rules: CacheRules) -> bytes:

@@ -13,7 +13,7 @@ SILENT: Final = 2.0
 """Seconds without an answer after which others may have been forgotten that are only as silent as this process was."""
 
 
-class RollCall:
+class Membership:
     """A process's place among all. It is always held, so that whoever counts hears of the process before anybody asks
     for anything, and the process of whoever counts. All others have told what they hold since `told_since`: who tells
     that it is `here`, and does not count alone, has told all the rest at the same turn. `guessed` says that neither an

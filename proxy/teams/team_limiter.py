@@ -25,7 +25,7 @@ from proxy.limits.limit import (
     scopes_of,
     user_scope,
 )
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters
 from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates
@@ -60,7 +60,7 @@ class TeamLimiter:
     refuse since nobody knows what was spent, and is asked until that is known once."""
 
     def __init__(
-        self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
+        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
     ) -> None:
         self.book = book
         self.notes = book.notes

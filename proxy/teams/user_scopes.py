@@ -13,7 +13,7 @@ from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit import EachUser, Period, is_user_scope
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.limit_views import LimitView
 from proxy.limits.scope_state import ScopeState
 from proxy.limits.spending import SpendingCounter
@@ -59,7 +59,9 @@ class UserScopes:
     nothing to read. `gone` is called with a scope that is forgotten, or whose counters changed. If `refuses_unread` is
     set, requests under calendar limits are refused until the sums have been read."""
 
-    def __init__(self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], most: int = MOST) -> None:
+    def __init__(
+        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], most: int = MOST
+    ) -> None:
         self.rules: dict[str, EachUser] = {}
         self.known: Callable[[str], bool] = lambda scope: True
         self.learn: Callable[[str, float], Awaitable[bool]] = _nothing_to_learn

@@ -12,7 +12,7 @@ from config.sections.server_section import ServerSection
 from proxy.accounting import loader_process
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
-from proxy.accounting.usage_reports import UsageDesk
+from proxy.accounting.usage_reports import UsageReports
 from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
@@ -51,7 +51,7 @@ class SeveralProcesses:
         self._workers = workers
         self._ledger = ledger
         self._loads = LedgerState()
-        self._reports = UsageDesk(ledger)
+        self._reports = UsageReports(ledger)
         self.exposition = CachedExposition(self._render)
 
     @property

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import Reservation
 from proxy.teams.limit_errors import limit_exceeded
@@ -29,7 +29,7 @@ TURN: Final = 200
 def refusing() -> Callable[[], None]:
     """Return what refuses one request of three scopes with two rates each, of which the first is used up."""
     rates = tuple(Rate(unit, 600, Period.MINUTE, 600) for unit in (Unit.REQUESTS, Unit.TOKENS))
-    book = LimitBook(time.monotonic, time.time)
+    book = LimitRegistry(time.monotonic, time.time)
     book.use(dict.fromkeys(SCOPES, Limits(rates, (), 64)), {}, UTC, time.monotonic())
     while isinstance(outcome := book.admit(SCOPES, 1, 0, time.monotonic(), time.time()), Reservation):
         outcome.settle(1, 0)

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from tests.conformance.responses_rules import OpenAIResponses
 from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendor, listed, thought, vendors
 from tests.proxy.kit.gateway_rig import Rig, rig
@@ -161,7 +161,7 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
     vendor = every_vendor()[place]
     async with before(vendor) as made:
-        made.gateway.turns.entries.kept = KeptEntries(0, 3600.0)
+        made.gateway.turns.entries.kept = StoredEntries(0, 3600.0)
         with pytest.raises(AssertionError):
             await loop(made, vendor, "nothing", whole)
     assert vendor.refused

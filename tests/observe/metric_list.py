@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from providers.completion import Usage
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.ledger.ledger_settings import LedgerState
@@ -76,9 +76,9 @@ def every_instrument() -> Metrics:
     metrics.reloaded("0" * 64)
     metrics.shared(lambda: True)
     metrics.watch_memory(lambda: 0.5)
-    metrics.watch_kept_turns(KeptEntries(1_000_000, 3600.0))
-    metrics.watch_kept_answers(KeptEntries(1_000_000, 3600.0))
-    metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
+    metrics.watch_kept_turns(StoredEntries(1_000_000, 3600.0))
+    metrics.watch_kept_answers(StoredEntries(1_000_000, 3600.0))
+    metrics.watch_kept_responses(StoredEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
     used = LimitView("team search", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 6)
     views = [used, replace(used, kind=LimitKind.BUDGET)]

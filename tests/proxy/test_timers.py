@@ -1,4 +1,4 @@
-"""Alarms ring in order and in time, whatever is set and dropped, and those that are dropped take no memory."""
+"""Timers ring in order and in time, whatever is set and dropped, and those that are dropped take no memory."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from weakref import ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.timers import PRUNED_FROM, Alarms, Slot, Wheel, alarms
+from proxy.timers import PRUNED_FROM, Slot, Timers, TimerWheel, alarms
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 Step = tuple[float, float, bool]
 
 
 def rung(steps: Sequence[Step]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Alarms that are set at a time, for so many seconds later, some of which are dropped half way: which rang when,
+    """Timers that are set at a time, for so many seconds later, some of which are dropped half way: which rang when,
     and which should have."""
     heard: list[tuple[int, float]] = []
     due: list[tuple[int, float]] = []
 
     async def main() -> None:
-        loop, kept = asyncio.get_running_loop(), Alarms(asyncio.get_running_loop())
+        loop, kept = asyncio.get_running_loop(), Timers(asyncio.get_running_loop())
 
         def begin(number: int, later: float, drops: bool) -> None:
             at = loop.time() + later
@@ -89,7 +89,7 @@ class Request:
 
 def test_dropped_alarms_do_not_pile_up_and_keep_nothing_alive() -> None:
     async def main() -> int:
-        kept, most = Alarms(asyncio.get_running_loop()), 0
+        kept, most = Timers(asyncio.get_running_loop()), 0
         stays = kept.set(1e6, lambda: None)
         for _ in range(10_000):
             request = Request()
@@ -106,7 +106,7 @@ def test_dropped_alarms_do_not_pile_up_and_keep_nothing_alive() -> None:
 
 
 def test_each_loop_has_its_own() -> None:
-    async def own() -> Alarms:
+    async def own() -> Timers:
         assert alarms() is alarms()
         return alarms()
 
@@ -129,8 +129,8 @@ class Heard:
 @given(st.lists(st.tuples(st.floats(0, 50), st.booleans()), max_size=40), st.sampled_from([0.1, 2.0, 20.0]))
 def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple[float, bool]], wait: float) -> None:
     async def main() -> None:
-        kept, heard = Alarms(asyncio.get_running_loop()), [Heard() for _ in watched]
-        wheel = Wheel(kept)
+        kept, heard = Timers(asyncio.get_running_loop()), [Heard() for _ in watched]
+        wheel = TimerWheel(kept)
         slots: list[Slot] = [
             wheel.set(later + wait, wait, each) for (later, _), each in zip(watched, heard, strict=True)
         ]
@@ -142,7 +142,7 @@ def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple
         await asyncio.sleep(100.0)
         for (later, drops), each in zip(watched, heard, strict=True):
             assert len(each.at) == (not drops)
-            assert all(-1e-6 <= at - later - wait <= wait / Wheel.STEPS + 1e-6 for at in each.at)
+            assert all(-1e-6 <= at - later - wait <= wait / TimerWheel.STEPS + 1e-6 for at in each.at)
         assert (len(wheel), len(kept)) == (0, 0)
 
     run(main())
@@ -150,8 +150,8 @@ def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple
 
 @in_virtual_time
 async def test_all_of_a_step_have_one_alarm_which_ends_with_the_last() -> None:
-    kept = Alarms(asyncio.get_running_loop())
-    wheel, heard = Wheel(kept), [Heard() for _ in range(100)]
+    kept = Timers(asyncio.get_running_loop())
+    wheel, heard = TimerWheel(kept), [Heard() for _ in range(100)]
     slots = [wheel.set(20.0 + number / 200, 20.0, each) for number, each in enumerate(heard)]
     assert (len(kept), len(wheel)) == (2, 100)
     for slot, each in zip(slots, heard, strict=True):
@@ -164,7 +164,7 @@ async def test_a_watcher_that_fails_silences_no_other() -> None:
     failed: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: failed.append(type(context["exception"])))
-    wheel, heard = Wheel(alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
+    wheel, heard = TimerWheel(alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
     for each in heard:
         wheel.set(1.0, 1.0, each)
     await asyncio.sleep(2)

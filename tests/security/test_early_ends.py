@@ -12,7 +12,7 @@ from providers.json_types import JsonObject
 from proxy.deadlines import Phase
 from proxy.ledger.ledger_row import read_line, row_line
 from proxy.plugins.guarded_answers import attach_guards
-from proxy.plugins.team_guards import GuardDesk
+from proxy.plugins.team_guards import TeamGuards
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import request_line
 from tests.providers.dialects.bedrock.kit import chunk as invoke_frame
@@ -238,7 +238,7 @@ async def test_threat_19_it_counts_if_guards_hold_the_stream(name: str, guard: s
     async with rig(table()) as served:
         served.vendor.default = script
         held = chain(plugin(guard))
-        attach_guards(served.gateway.hooks, cast(GuardDesk, SimpleNamespace(of=lambda team: held)))
+        attach_guards(served.gateway.hooks, cast(TeamGuards, SimpleNamespace(of=lambda team: held)))
         model = f"{name}/{STREAMS[name].model}/{end}"
         await exchange(served.port, asked("/v1/chat/completions", model, end))
         (record,) = await served.finished(1)

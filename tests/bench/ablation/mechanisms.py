@@ -39,7 +39,7 @@ class Mechanism:
 
 
 EAGER = "proxy/listener/inline_requests.py"
-_OF_EAGER = f"{EAGER}:EagerRequests"
+_OF_EAGER = f"{EAGER}:InlineRequests"
 _OF_PLAIN = "proxy/listener/client_request.py:PlainRequest"
 _HTTP1 = "proxy/http_client/http1_connection.py"
 
@@ -85,8 +85,8 @@ MECHANISMS: Sequence[Mechanism] = (
             "_loop",
         ),
         (
-            ("proxy.listener.inline_requests:EagerRequests.at_boundary", "never_property"),
-            ("proxy.listener.inline_requests:EagerRequests._begin_alone", "never"),
+            ("proxy.listener.inline_requests:InlineRequests.at_boundary", "never_property"),
+            ("proxy.listener.inline_requests:InlineRequests._begin_alone", "never"),
         ),
         stays="the issue keeps it",
     ),
@@ -219,16 +219,16 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "alarms",
         "alarms on one timer",
-        ("proxy/timers.py:Alarms",),
+        ("proxy/timers.py:Timers",),
         (),
-        (("proxy.timers:Alarms.set", "set_timer"), ("proxy.timers:Alarms.drop", "drop_timer")),
+        (("proxy.timers:Timers.set", "set_timer"), ("proxy.timers:Timers.drop", "drop_timer")),
     ),
     Mechanism(
         "wheel",
         "coarse alarms for keep-alives",
-        ("proxy/timers.py:Wheel",),
+        ("proxy/timers.py:TimerWheel",),
         (),
-        (("proxy.timers:Wheel.set", "set_alone"),),
+        (("proxy.timers:TimerWheel.set", "set_alone"),),
     ),
     Mechanism(
         "one_write",

@@ -12,7 +12,7 @@ from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.request_bytes import CallHead, CallHeads
 from proxy.http_client.request_bytes import _made as made_head
 from proxy.listener.response_headers import BASE_HEADERS, JSON
-from proxy.timers import Alarm, Alarms, Slot, Watcher, Wheel
+from proxy.timers import Slot, Timer, Timers, TimerWheel, Watcher
 from proxy.upstream.transport import Take
 
 # Functions with any arguments, whose result says that the short way is not taken.
@@ -51,14 +51,14 @@ class WholeResponse(web.Response):
         super().__init__(status=status, body=body, headers=[*BASE_HEADERS.items(), ("Content-Type", JSON), *pairs])
 
 
-class TimerAlarm(Alarm):
+class TimerAlarm(Timer):
     """An alarm with a timer of asyncio's of its own."""
 
     __slots__ = ("timer",)
     timer: asyncio.TimerHandle
 
 
-def set_timer(self: Alarms, at: float, ring: Callable[[], None]) -> Alarm:
+def set_timer(self: Timers, at: float, ring: Callable[[], None]) -> Timer:
     """Call `ring` at a time, by a timer of its own."""
     alarm = TimerAlarm(at, ring)
 
@@ -70,14 +70,14 @@ def set_timer(self: Alarms, at: float, ring: Callable[[], None]) -> Alarm:
     return alarm
 
 
-def drop_timer(self: Alarms, alarm: Alarm) -> None:
+def drop_timer(self: Timers, alarm: Timer) -> None:
     """Cancel an alarm's timer."""
     if alarm.ring is not None and isinstance(alarm, TimerAlarm):
         alarm.ring = None
         alarm.timer.cancel()
 
 
-def set_alone(self: Wheel, at: float, wait: float, watcher: Watcher) -> Slot:
+def set_alone(self: TimerWheel, at: float, wait: float, watcher: Watcher) -> Slot:
     """Call a watcher at a time, by an alarm of its own."""
     slot = Slot(at)
     slot.watchers[watcher] = None

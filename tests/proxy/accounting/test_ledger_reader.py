@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from proxy.accounting import ledger_reader as reader_turns
-from proxy.accounting.ledger_reader import MOST_LEFT, ReaderTurns
+from proxy.accounting.ledger_reader import MOST_LEFT, SharedLedgerReader
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.sqlite_store import SqliteStore
@@ -36,7 +36,7 @@ def endless(reader: LedgerReader, begun: threading.Event) -> None:
 
 
 async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(settings: LedgerSettings) -> None:
-    turns = ReaderTurns(settings)
+    turns = SharedLedgerReader(settings)
     with pytest.raises(TimeoutError):
         await turns.read(lambda reader: endless(reader, threading.Event()), 0.05)
     assert not turns.taken
@@ -48,7 +48,7 @@ async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, cap
     """Many times, since a file that is closed under a thread ends the process now and then."""
     reading: asyncio.Task[object] | None = None
     for _ in range(by_day(5, 20)):
-        turns, begun = ReaderTurns(settings), threading.Event()
+        turns, begun = SharedLedgerReader(settings), threading.Event()
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(turns.read(lambda reader, begun=begun: endless(reader, begun)))  # type: ignore[misc]  # bound at once
             assert await asyncio.to_thread(begun.wait, 10)
@@ -87,7 +87,7 @@ async def test_a_database_that_does_not_answer_is_left_with_its_reader(
     monkeypatch.setattr(reader_turns, "GRACE", 0.02)
     mute = [Mute() for _ in range(MOST_LEFT + 1)]
     opened = iter(mute)
-    turns = ReaderTurns(settings, lambda where: cast(LedgerReader, next(opened)))
+    turns = SharedLedgerReader(settings, lambda where: cast(LedgerReader, next(opened)))
     for longest in (0.01,) * MOST_LEFT + (None,):  # the last one is not begun
         with pytest.raises(LedgerError, match="does not answer"):
             await turns.read(lambda reader: reader.newest(), longest)
@@ -106,7 +106,7 @@ async def test_a_database_that_does_not_answer_is_left_with_its_reader(
 
 
 async def test_an_error_opens_the_database_anew(settings: LedgerSettings, tmp_path: Path) -> None:
-    turns = ReaderTurns(settings)
+    turns = SharedLedgerReader(settings)
     assert await turns.read(lambda reader: reader.newest()) is not None
     store = SqliteStore(settings)
     store._connection.execute("ALTER TABLE loaded RENAME TO gone")
@@ -119,7 +119,7 @@ async def test_an_error_opens_the_database_anew(settings: LedgerSettings, tmp_pa
 
 
 async def test_a_database_that_is_not_there_is_said_each_time(tmp_path: Path) -> None:
-    turns = ReaderTurns(sqlite(tmp_path))
+    turns = SharedLedgerReader(sqlite(tmp_path))
     for _ in range(2):
         with pytest.raises(LedgerError, match="there is no ledger"):
             await turns.read(lambda reader: reader.newest())

@@ -17,13 +17,13 @@ from providers.completion import Usage
 from providers.pricing import Price
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
-from proxy.accounting.ledger_reader import ReaderTurns
+from proxy.accounting.ledger_reader import SharedLedgerReader
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 from proxy.limits.spending import SpendingCounter
 from proxy.loop_clock import loop_clock
@@ -50,18 +50,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader_process, "SLACK", 60.0)
 
 
-def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
+def service(made: LoadedTable) -> tuple[LedgerService, LimitRegistry]:
     """The ledger of a process, and the budgets that it keeps up."""
     settings = settings_of(made.loaded)
     assert settings is not None
-    book = LimitBook(loop_clock(), time.time)
+    book = LimitRegistry(loop_clock(), time.time)
     book.use(made.snapshot.scopes, made.snapshot.budgets, made.snapshot.zone, 0.0)
     ledger = LedgerService(settings, LedgerState(), book)
     ledger.use(made.snapshot)
     return ledger, book
 
 
-def budget_spent(book: LimitBook) -> bool:
+def budget_spent(book: LimitRegistry) -> bool:
     """Whether the team's budget refuses a request of no size."""
     outcome = book.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
     if isinstance(outcome, Reservation):
@@ -277,7 +277,7 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
             return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
-        monkeypatch.setattr(ReaderTurns, "read", read)
+        monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()
         (found,) = (view.used for view in book.views(loop_clock()(), time.time()) if view.unit is Unit.USD)
         return found
@@ -313,7 +313,7 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
             return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
-        monkeypatch.setattr(ReaderTurns, "read", read)
+        monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()
         return 1000 * loaded + counter.own
 

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.accounting.limit_events import LimitEvents, reached_words
 from proxy.limits.limit import NANO, Period, ScopeBudget, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 
 NOON = 1_793_534_400.0
@@ -23,7 +23,7 @@ def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:
 
 
 def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    book = LimitBook(lambda: 0.0, lambda: NOON)
+    book = LimitRegistry(lambda: 0.0, lambda: NOON)
     book.use({}, {"team search": (WARN,)}, UTC, 0.0)
     events = LimitEvents(book, lambda: NOON, logging.getLogger("test"))
     for _ in range(3):
@@ -40,7 +40,7 @@ def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_clock_that_was_set_back_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     times = iter([NOON, NOON - 7200, NOON - 7100, NOON, NOON - 7200])
-    book = LimitBook(lambda: 0.0, lambda: NOON)
+    book = LimitRegistry(lambda: 0.0, lambda: NOON)
     book.use({}, {"team search": (WARN,)}, UTC, 0.0)
     events = LimitEvents(book, lambda: next(times), logging.getLogger("test"))
     events.look()

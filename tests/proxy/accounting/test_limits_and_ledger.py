@@ -14,7 +14,7 @@ from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limits_and_ledger import limits_and_ledger
 from proxy.accounting.limits_coordinator import ALONE, Siblings
 from proxy.background_tasks import background
-from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.reservation import Reservation
 from proxy.process.load_table import LoadedTable
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk, SpentAsk
@@ -72,8 +72,8 @@ def far_away(made: LoadedTable) -> SharedState:
 
 
 async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def counted(shared: object, siblings: Siblings, clock: Callable[[], float]) -> LeaseBook:
-        return LeaseBook(Generous(), siblings.processes, clock)
+    def counted(shared: object, siblings: Siblings, clock: Callable[[], float]) -> LeaseRegistry:
+        return LeaseRegistry(Generous(), siblings.processes, clock)
 
     monkeypatch.setattr(module, "lease_book", counted)
     monkeypatch.setattr(share_file, "SAVE_EVERY", 0.02)
@@ -129,7 +129,7 @@ async def test_a_gateway_that_knows_of_no_other_expects_as_many_as_write_to_the_
 
     for name in ("ANSWERS_WITHIN", "ASK_AGAIN"):
         monkeypatch.setattr(module, name, 0.0)
-    leases = LeaseBook(Generous(), 2, lambda: 0.0)
+    leases = LeaseRegistry(Generous(), 2, lambda: 0.0)
     leases.expect_strangers()
     assert leases.expected == 3
     await module._count_writers(cast(LedgerService, Ledger()), leases)

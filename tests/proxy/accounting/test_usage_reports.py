@@ -19,7 +19,7 @@ from proxy.accounting.usage_reports import (
     NO_LEDGER,
     TOO_LONG,
     LedgerNow,
-    UsageDesk,
+    UsageReports,
 )
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
@@ -52,7 +52,7 @@ def teams(answer: UsageAnswer) -> dict[str, int]:
 
 
 async def test_the_operator_sees_all_teams_and_a_key_its_own(settings: LedgerSettings) -> None:
-    desk = UsageDesk(settings, now)
+    desk = UsageReports(settings, now)
     assert teams(await desk.answer("by=team")) == {"search": 2, "data": 1}
     assert teams(await desk.answer("by=team&team=data")) == {"data": 1}
     assert teams(await desk.answer("by=team", "data")) == {"data": 1}
@@ -62,7 +62,7 @@ async def test_the_operator_sees_all_teams_and_a_key_its_own(settings: LedgerSet
 
 
 async def test_a_report_says_that_rows_which_wait_in_memory_are_not_counted_yet(settings: LedgerSettings) -> None:
-    desk = UsageDesk(settings, now)
+    desk = UsageReports(settings, now)
     before = orjson.loads((await desk.answer("")).body)
     desk.unwritten = lambda: 5
     after = orjson.loads((await desk.answer("")).body)
@@ -71,14 +71,14 @@ async def test_a_report_says_that_rows_which_wait_in_memory_are_not_counted_yet(
 
 
 async def test_without_a_ledger_the_answer_says_so() -> None:
-    desk = UsageDesk(None)
+    desk = UsageReports(None)
     assert await desk.answer("") is NO_LEDGER
     assert await desk.now(LedgerState()) is None
     await desk.aclose()
 
 
 async def test_the_state_names_the_place_without_its_password_and_what_waits(settings: LedgerSettings) -> None:
-    desk = UsageDesk(settings, now)
+    desk = UsageReports(settings, now)
     state = LedgerState(behind=2.5, dropped=1, trouble="the disk is full")
     found = await desk.now(state)
     assert found == LedgerNow(str(settings.file), 2.5, 2, 1, "the disk is full")
@@ -87,7 +87,7 @@ async def test_the_state_names_the_place_without_its_password_and_what_waits(set
     assert await desk.now(state) == LedgerNow(str(settings.file), 9.0, 7, 1, "the disk is full")
     await desk.aclose()
     secret = replace(settings, kind="postgresql", file=None, url="postgresql://me:canary@127.0.0.1:1/usage")
-    away = await UsageDesk(secret, now).now(LedgerState())
+    away = await UsageReports(secret, now).now(LedgerState())
     assert away == LedgerNow("127.0.0.1:1/usage", 0.0, None, 0, None)
     assert "rows waiting: unknown" in away.line()
 
@@ -99,7 +99,7 @@ async def test_a_database_that_is_away_is_opened_again(settings: LedgerSettings)
         opened.append(Fake(away=not opened))
         return opened[-1]
 
-    desk = UsageDesk(settings, now, opener=opener)
+    desk = UsageReports(settings, now, opener=opener)
     assert (await desk.answer("")).status == 503
     assert (await desk.answer("")).status == 200
     assert (await desk.answer("")).status == 200
@@ -154,7 +154,7 @@ class Fake:
 
 async def test_one_thread_at_a_time_reads_and_each_asker_has_one_report(settings: LedgerSettings) -> None:
     reader = Fake(slow=True)
-    desk = UsageDesk(settings, now, opener=lambda where: reader)
+    desk = UsageReports(settings, now, opener=lambda where: reader)
     first = [asyncio.create_task(desk.answer("", f"t{number}")) for number in range(MOST_ASKING)]
     await asyncio.to_thread(reader.begun.wait)
     assert await desk.answer("", "t0") is BUSY
@@ -175,7 +175,7 @@ async def test_the_state_does_not_wait_for_a_database_that_does_not_answer(setti
         asleep.wait()
         raise LedgerError("gone")
 
-    desk = UsageDesk(settings, now, longest=0.01, opener=opener)
+    desk = UsageReports(settings, now, longest=0.01, opener=opener)
     for _ in range(MOST_LEFT + 1):
         assert (await desk.now(LedgerState())) == LedgerNow(str(settings.file), 0.0, None, 0, NO_ANSWER)
     assert (await desk.now(LedgerState(trouble="the disk is full"))).trouble == "the disk is full"  # type: ignore[union-attr]
@@ -186,7 +186,7 @@ async def test_the_state_does_not_wait_for_a_database_that_does_not_answer(setti
 
 async def test_a_report_that_takes_too_long_is_interrupted(settings: LedgerSettings) -> None:
     reader = Fake(slow=True)
-    desk = UsageDesk(settings, now, longest=0.01, opener=lambda where: reader)
+    desk = UsageReports(settings, now, longest=0.01, opener=lambda where: reader)
     assert await desk.answer("") is TOO_LONG
     desk._longest = 40.0
     assert (await desk.answer("")).status == 200
@@ -195,7 +195,7 @@ async def test_a_report_that_takes_too_long_is_interrupted(settings: LedgerSetti
 
 async def test_a_client_that_leaves_keeps_its_place_until_its_report_ends(settings: LedgerSettings) -> None:
     reader = Fake(slow=True)
-    desk = UsageDesk(settings, now, opener=lambda where: reader)
+    desk = UsageReports(settings, now, opener=lambda where: reader)
     asking = asyncio.create_task(desk.answer("", "t"))
     await asyncio.to_thread(reader.begun.wait)
     asking.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.conversations import owner_memory
 from proxy.conversations.owner_memory import FoundEntries, OwnerMemory
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Others:
 
 
 def memory(others: Others | None = None) -> OwnerMemory:
-    return OwnerMemory(lambda: 0.0, KeptEntries(1_000_000, 10.0), others)
+    return OwnerMemory(lambda: 0.0, StoredEntries(1_000_000, 10.0), others)
 
 
 async def test_alone_it_knows_what_it_was_given_and_nothing_of_other_owners() -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.conversations.stored_entries import OVERHEAD, KeptEntries
+from proxy.conversations.stored_entries import OVERHEAD, StoredEntries
 from tests.support.cpu_growth import growth
 
 BYTES = 64 * 1024 * 1024
@@ -14,13 +14,13 @@ DATA = b"x" * (1000 - OVERHEAD)
 """An entry that counts 1,000 bytes."""
 
 
-def keys_of(kept: KeptEntries, owner: str, count: int, now: float = 0.0) -> list[int]:
+def keys_of(kept: StoredEntries, owner: str, count: int, now: float = 0.0) -> list[int]:
     found = kept.take(owner, [str(number) for number in range(count)], now)
     return [int(key) for key in found]
 
 
 def test_an_entry_is_its_owner_s_alone() -> None:
-    kept = KeptEntries(BYTES, 3600.0)
+    kept = StoredEntries(BYTES, 3600.0)
     kept.put("a", "k", b"1", 0.0)
     kept.put("b", "k", b"2", 0.0)
     assert kept.take("a", ["k", "other"], 1.0) == {"k": b"1"}
@@ -30,7 +30,7 @@ def test_an_entry_is_its_owner_s_alone() -> None:
 
 
 def test_a_later_entry_of_the_same_key_takes_its_place() -> None:
-    kept = KeptEntries(BYTES, 3600.0)
+    kept = StoredEntries(BYTES, 3600.0)
     kept.put("a", "k", DATA, 0.0)
     kept.put("a", "k", b"", 0.0)
     assert (len(kept), kept.size) == (1, OVERHEAD)
@@ -38,7 +38,7 @@ def test_a_later_entry_of_the_same_key_takes_its_place() -> None:
 
 
 def test_an_entry_ends_some_time_after_its_last_use() -> None:
-    kept = KeptEntries(BYTES, 10.0)
+    kept = StoredEntries(BYTES, 10.0)
     kept.put("a", "used", DATA, 0.0)
     kept.put("a", "left", DATA, 1.0)
     assert list(kept.take("a", ["used"], 5.0)) == ["used"]
@@ -50,7 +50,7 @@ def test_an_entry_ends_some_time_after_its_last_use() -> None:
 
 
 def test_an_owner_alone_may_use_all_and_loses_what_was_not_used_for_longest() -> None:
-    kept = KeptEntries(10_000, 3600.0)
+    kept = StoredEntries(10_000, 3600.0)
     for number in range(10):
         kept.put("a", str(number), DATA, 0.0)
     assert keys_of(kept, "a", 1) == [0]
@@ -61,7 +61,7 @@ def test_an_owner_alone_may_use_all_and_loses_what_was_not_used_for_longest() ->
 
 
 def test_who_has_most_gives_way_to_who_has_less() -> None:
-    kept = KeptEntries(10_000, 3600.0)
+    kept = StoredEntries(10_000, 3600.0)
     for number in range(10):
         kept.put("flood", str(number), DATA, 0.0)
     for number in range(5):
@@ -73,7 +73,7 @@ def test_who_has_most_gives_way_to_who_has_less() -> None:
 
 
 def test_an_entry_larger_than_all_room_is_not_kept() -> None:
-    kept = KeptEntries(1000, 3600.0)
+    kept = StoredEntries(1000, 3600.0)
     kept.put("a", "k", DATA, 0.0)
     kept.put("a", "k", DATA + b"x", 0.0)
     assert (len(kept), kept.size) == (0, 0)
@@ -84,7 +84,7 @@ STEPS = st.tuples(st.sampled_from("abcd"), st.integers(0, 9), st.integers(0, 300
 
 @given(st.lists(STEPS, max_size=120))
 def test_sizes_hold_and_nobody_falls_below_an_equal_share(steps: list[tuple[str, int, int, float]]) -> None:
-    kept, now, most = KeptEntries(16_000, 10.0), 0.0, 16_000
+    kept, now, most = StoredEntries(16_000, 10.0), 0.0, 16_000
     for owner, key, length, later in steps:
         now += later
         before = {each: owned.size for each, owned in kept._owners.items()}
@@ -105,8 +105,8 @@ def test_sizes_hold_and_nobody_falls_below_an_equal_share(steps: list[tuple[str,
 
 
 def test_a_client_that_makes_thousands_of_ids_is_bounded_and_quick() -> None:
-    def flooded(ids: int, most: int) -> KeptEntries:
-        kept = KeptEntries(most, 3600.0)
+    def flooded(ids: int, most: int) -> StoredEntries:
+        kept = StoredEntries(most, 3600.0)
         kept.put("light", "mine", b"x" * 1000, 0.0)
         for number in range(ids):
             kept.put("flood", str(number), b"x" * 2000, 0.0)
@@ -119,8 +119,8 @@ def test_a_client_that_makes_thousands_of_ids_is_bounded_and_quick() -> None:
 
 
 def test_thousands_of_owners_are_bounded_and_quick() -> None:
-    def crowded(owners: int) -> KeptEntries:
-        kept = KeptEntries(BYTES, 3600.0)
+    def crowded(owners: int) -> StoredEntries:
+        kept = StoredEntries(BYTES, 3600.0)
         for number in range(owners):
             kept.put(str(number), "k", b"x" * 2000, 0.0)
         return kept

@@ -12,7 +12,7 @@ from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.conversations import stored_responses
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import MOST_TURNS, answer_in, read_chain, read_items
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.conversations.stored_responses import AnswerStore, StoredResponses
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.off_loop.request_threads import RequestThreads
@@ -34,7 +34,7 @@ class Clock:
 def store(
     others: Others | None = None, most: int = 1_000_000, seconds: float = 10.0, clock: Clock | None = None
 ) -> StoredResponses:
-    return StoredResponses(OwnerMemory(clock or Clock(), KeptEntries(most, seconds), others))
+    return StoredResponses(OwnerMemory(clock or Clock(), StoredEntries(most, seconds), others))
 
 
 async def conversation(stored: StoredResponses, owner: str, turns: int, text: str = "") -> list[str]:

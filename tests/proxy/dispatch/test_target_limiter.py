@@ -9,7 +9,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import upstream_failed
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import NOTHING, Reservation
 from proxy.limits.token_estimate import UNKNOWN
 from proxy.request_record import Attempt, RequestRecord
@@ -37,7 +37,7 @@ class Door:
 
     def __init__(self, text: str = TABLE) -> None:
         self.table: Snapshot = snapshot(text)
-        self.book = LimitBook(lambda: 0.0, lambda: WALL)
+        self.book = LimitRegistry(lambda: 0.0, lambda: WALL)
         self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
         self.metrics = Metrics()

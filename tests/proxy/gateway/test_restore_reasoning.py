@@ -13,15 +13,15 @@ from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt, UnifiedRequest
 from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.gateway import restore_reasoning as restore_thinking
 from proxy.gateway.reasoning_of_turns import MissingTurn, TurnThinking, missing_turns, pack_turn
 from proxy.gateway.restore_reasoning import (
     MOST_RESTORED,
     TURN_BYTES,
     TURN_SECONDS,
-    TurnKeeper,
-    TurnMemory,
+    ReasoningKeeper,
+    ReasoningMemory,
     WatchedStream,
 )
 from proxy.routing.resolve_model import Plan
@@ -59,18 +59,20 @@ def chat(*messages: JsonObject) -> UnifiedRequest:
     return UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(messages), {"tools": [{"type": "function"}]})
 
 
-def memory(others: OtherProcesses | None = None) -> TurnMemory:
-    return TurnMemory(OwnerMemory(lambda: 0.0, KeptEntries(TURN_BYTES, TURN_SECONDS), others))
+def memory(others: OtherProcesses | None = None) -> ReasoningMemory:
+    return ReasoningMemory(OwnerMemory(lambda: 0.0, StoredEntries(TURN_BYTES, TURN_SECONDS), others))
 
 
-async def sent(turns: TurnMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE) -> Sequence[JsonObject]:
+async def sent(
+    turns: ReasoningMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE
+) -> Sequence[JsonObject]:
     """The messages that go on."""
     request, _ = await turns.recall(plan(to), chat(*messages), owner)
     assert isinstance(request.prompt, ChatPrompt)
     return request.prompt.messages
 
 
-async def keeping(turns: TurnMemory, owner: str = "a") -> TurnKeeper:
+async def keeping(turns: ReasoningMemory, owner: str = "a") -> ReasoningKeeper:
     _, keeper = await turns.recall(plan(CLAUDE), chat(USER), owner)
     assert keeper is not None
     return keeper
@@ -159,7 +161,7 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
 
 
-async def _sent(turns: TurnMemory, messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+async def _sent(turns: ReasoningMemory, messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     return await sent(turns, *messages)
 
 

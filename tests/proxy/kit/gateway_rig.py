@@ -19,7 +19,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import Gateway
 from proxy.http_client.http_transport import HttpTransport
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop
@@ -159,7 +159,7 @@ async def rig(
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
-        dispatcher.limits.book, dispatcher.limits.wall = LimitBook(loop.time, wall), wall
+        dispatcher.limits.book, dispatcher.limits.wall = LimitRegistry(loop.time, wall), wall
         teams = TeamLimiter(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
         teams.use(live.snapshot)
         dispatcher.limits.use(live.snapshot)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.limits.lease_registry import TICK, LeaseBook
+from proxy.limits.lease_registry import TICK, LeaseRegistry
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_registry import ROUNDS, LimitBook
+from proxy.limits.limit_registry import ROUNDS, LimitRegistry
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import Reservation
 from proxy.limits.waiting_lines import LONGEST
@@ -79,8 +79,8 @@ class Desk:
 
     def __init__(self, source: Source, limits: dict[str, Limits]) -> None:
         clock = asyncio.get_running_loop().time
-        self.leases = LeaseBook(source, 1, clock)
-        self.book = LimitBook(clock, lambda: WALL + clock(), self.leases)
+        self.leases = LeaseRegistry(source, 1, clock)
+        self.book = LimitRegistry(clock, lambda: WALL + clock(), self.leases)
         self.book.use(limits, {}, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())
         self.ended: list[tuple[str, bool, float]] = []

@@ -11,10 +11,10 @@ from datetime import UTC
 import pytest
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.leased_rate import HOLDS
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant, RateAsk
 from proxy.shared_state.lease_keeper import GONE
@@ -356,8 +356,8 @@ async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_tha
             return [LeaseGrant(each.want if isinstance(each, RateAsk) else 0, 100, 1.0, 1) for each in asks]
 
     clock = asyncio.get_running_loop().time
-    leases = LeaseBook(Slow(), 1, clock)
-    book = LimitBook(clock, time.time, leases)
+    leases = LeaseRegistry(Slow(), 1, clock)
+    book = LimitRegistry(clock, time.time, leases)
     limits = Limits(rates=(Rate(Unit.REQUESTS, 200, Period.SECOND, 200),))
     book.use({"team a": limits}, {}, UTC, clock())
     asking = asyncio.create_task(book.admit_waiting(("team a",), 1, 1))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.leased_rate import AGAIN, RateLease
+from proxy.limits.leased_rate import AGAIN, LeasedRate
 from proxy.limits.leased_units import BELIEVED
 from proxy.limits.limit import Period, Rate, Unit
 from proxy.shared_state.lease import LeaseGrant, RateAsk
@@ -24,25 +24,27 @@ def keeper() -> StillKeeper:
 
 
 @pytest.fixture
-def lease(keeper: StillKeeper) -> RateLease:
-    return RateLease("t", MINUTE, keeper)
+def lease(keeper: StillKeeper) -> LeasedRate:
+    return LeasedRate("t", MINUTE, keeper)
 
 
-def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> RateAsk:
+def told(
+    lease: LeasedRate, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2
+) -> RateAsk:
     """Exchange, whatever it asks for."""
     ask = not_none(lease.ask(now))
     lease.tell(LeaseGrant(min(granted, ask.want), level, share, count), now)
     return ask
 
 
-def waited(lease: RateLease, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
+def waited(lease: LeasedRate, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
     """So many units are waited for and granted."""
     lease.wait_for(units)
     told(lease, units, now, level, share, count)
     lease.wait_no_more(units)
 
 
-def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateLease, keeper: StillKeeper) -> None:
+def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: LeasedRate, keeper: StillKeeper) -> None:
     waited(lease, 30, 0.0, 500.0)
     assert not lease.attempt(31, 0.0, WALL)
     assert lease.attempt(30, 0.0, WALL)
@@ -58,7 +60,7 @@ def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateL
     assert lease.left(0.0) == pytest.approx(before)
 
 
-def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
+def test_at_first_it_asks_for_who_waits_and_no_more(lease: LeasedRate) -> None:
     assert lease.lacks(30, 0.0, WALL)
     assert lease.fetchable(1, 0.0)
     lease.wait_for(30)
@@ -71,7 +73,7 @@ def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
     assert lease.lacks(51, 0.0, WALL)
 
 
-def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) -> None:
+def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: LeasedRate) -> None:
     for tick in range(1, 100):
         for _ in range(5):
             lease.refused(1, tick / 100)
@@ -82,7 +84,7 @@ def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) 
 
 
 def test_it_fetches_before_all_is_used(keeper: StillKeeper) -> None:
-    lease = RateLease("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper)
+    lease = LeasedRate("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper)
     for tick in range(1, 200):
         for _ in range(8):
             lease.refused(1, tick / 100)
@@ -97,7 +99,7 @@ def test_it_fetches_before_all_is_used(keeper: StillKeeper) -> None:
 
 
 def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keeper: StillKeeper) -> None:
-    lease = RateLease("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper)
+    lease = LeasedRate("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper)
     for tick in range(1, 20):
         for _ in range(5):
             lease.refused(1, tick / 100)
@@ -114,7 +116,7 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
     assert lease.fetchable(1, 0.3)
 
 
-def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: StillKeeper) -> None:
+def test_units_that_are_not_used_go_back_after_half_a_second(lease: LeasedRate, keeper: StillKeeper) -> None:
     waited(lease, 10, 0.0, 100.0)
     assert not lease.renew(0.4)
     assert lease.holds()
@@ -127,7 +129,7 @@ def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, k
 
 def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeeper) -> None:
     counter = LeaseCounter()
-    lease = RateLease("t", MINUTE, keeper)
+    lease = LeasedRate("t", MINUTE, keeper)
     lease.wait_for(1500)
     ask = not_none(lease.ask(0.0))
     assert ask.least == 600
@@ -146,7 +148,7 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
     assert lease.full_in(0.1, WALL) == pytest.approx(150, abs=0.3)
 
 
-def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: RateLease, keeper: StillKeeper) -> None:
+def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: LeasedRate, keeper: StillKeeper) -> None:
     waited(lease, 100, 0.0, 400.0)
     lease.take(100, 0.0, WALL)
     lease.settle(100, 40)
@@ -156,7 +158,7 @@ def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: Ra
     assert told(lease, 0, 0.05, 455.0).back == -5
 
 
-def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was_left(lease: RateLease) -> None:
+def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was_left(lease: LeasedRate) -> None:
     lease.wait_for(5)
     told(lease, 0, 1.0, 2.0)
     assert lease.lacks(5, 1.0, WALL)
@@ -166,7 +168,7 @@ def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was
     assert lease.wait(1, 1.0, WALL) == pytest.approx(0.02)
 
 
-def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keeper: StillKeeper) -> None:
+def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.expected = 2
     waited(lease, 10, 0.0, 200.0, share=0.5, count=2)
     keeper.alone = True
@@ -185,7 +187,7 @@ def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keep
     assert lease.lacks(290, 55.0, WALL)
 
 
-def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper: StillKeeper) -> None:
+def test_back_among_others_it_tells_what_it_used_alone(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.alone = True
     assert not lease.lacks(100, 0.0, WALL)
     lease.take(100, 0.0, WALL)
@@ -198,7 +200,7 @@ def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper:
     assert lease.remaining(10.0, WALL) == 500 + ask.want
 
 
-def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLease, keeper: StillKeeper) -> None:
+def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.alone = True
     assert lease.attempt(150, 0.0, WALL)
     keeper.alone, keeper.back_at = False, 0.1
@@ -217,7 +219,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     assert lease.attempt(50, 0.4, WALL)
 
 
-def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLease, keeper: StillKeeper) -> None:
+def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: LeasedRate, keeper: StillKeeper) -> None:
     lease.wait_for(50)
     not_none(lease.ask(0.0))
     lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
@@ -239,7 +241,7 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLe
     assert not_none(lease._held).local is None
 
 
-def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLease, keeper: StillKeeper) -> None:
+def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.alone = True
     assert lease.attempt(100, 0.0, WALL)
     assert not lease.renew(1.0)
@@ -249,7 +251,7 @@ def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLeas
     assert not_none(lease.ask(2.0)).back == -95
 
 
-def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
+def test_an_answer_that_is_lost_counts_nothing_twice(lease: LeasedRate) -> None:
     counter = LeaseCounter()
     lease.wait_for(10)
     ask = not_none(lease.ask(0.0))
@@ -267,9 +269,9 @@ def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
 
 
 @pytest.mark.parametrize("wiped", [False, True])
-def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keeper: StillKeeper, wiped: bool) -> None:
+def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: LeasedRate, keeper: StillKeeper, wiped: bool) -> None:
     counter, keeper.expected = LeaseCounter(), 1
-    lease = RateLease("t", MINUTE, keeper)
+    lease = LeasedRate("t", MINUTE, keeper)
     lease.wait_for(500)
     ask = not_none(lease.ask(0.0))
     lease.tell(counter.exchange("one", [ask], 1e6)[0], 0.0)
@@ -287,7 +289,7 @@ def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keepe
         assert counter.exchange("one", [replace(ask, want=0)], 2e6)[0].level == 60
 
 
-def test_at_rest_it_forgets_all_but_when_everything_is_paid_for(lease: RateLease) -> None:
+def test_at_rest_it_forgets_all_but_when_everything_is_paid_for(lease: LeasedRate) -> None:
     lease.wait_for(10)
     told(lease, 10, 0.0, 400.0)
     assert not lease.rest(60.0)
@@ -300,7 +302,7 @@ def test_at_rest_it_forgets_all_but_when_everything_is_paid_for(lease: RateLease
     assert not lease.rest(60.0)
 
 
-def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: RateLease, keeper: StillKeeper) -> None:
+def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: LeasedRate, keeper: StillKeeper) -> None:
     lease.wait_for(1)
     lease.ask(0.0)
     lease.tell(None, 0.0)
@@ -315,7 +317,7 @@ def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: Ra
     assert not_none(lease.ask(AGAIN)).back <= -140
 
 
-def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: StillKeeper) -> None:
+def test_a_division_from_before_a_restart_is_assumed(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.expected = 2
     lease.assume(0.77, 2)
     assert lease.division(0.0) == (0.77, 2)
@@ -324,7 +326,7 @@ def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: S
     assert lease.remaining(0.0, WALL) == 461  # in whole parts of 1,024
 
 
-def test_another_limit_holds_at_once(lease: RateLease, keeper: StillKeeper) -> None:
+def test_another_limit_holds_at_once(lease: LeasedRate, keeper: StillKeeper) -> None:
     keeper.expected = 2
     lease.wait_for(10)
     told(lease, 10, 0.0, 500.0)
@@ -337,7 +339,7 @@ def test_another_limit_holds_at_once(lease: RateLease, keeper: StillKeeper) -> N
     assert lease.remaining(0.0, WALL) == pytest.approx(max(0, left - 300), abs=1)
 
 
-def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: RateLease) -> None:
+def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: LeasedRate) -> None:
     for tick in range(1, 20):
         for _ in range(5):
             lease.refused(1, tick / 100)
@@ -352,7 +354,7 @@ def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: Ra
     assert lease.fetchable(1, 0.2)
 
 
-def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:
+def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: LeasedRate) -> None:
     waited(lease, 600, 0.0, 0.0)
     assert lease.balance == 600
     most = lease.rule.most

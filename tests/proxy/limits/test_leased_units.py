@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from proxy.limits.leased_units import BELIEVED, LONGEST_BELIEVED, PARTS, HeldUnits
+from proxy.limits.leased_units import BELIEVED, LONGEST_BELIEVED, PARTS, LeasedUnits
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 
 def test_demand_is_averaged_over_half_a_second_and_before_that_unknown() -> None:
-    held = HeldUnits(StillKeeper())
+    held = LeasedUnits(StillKeeper())
     held.asked = 10
     held.count(5.0)
     assert held.demand == 0
@@ -22,7 +22,7 @@ def test_demand_is_averaged_over_half_a_second_and_before_that_unknown() -> None
 
 
 def test_a_demand_holds_as_long_as_three_of_its_requests_take_within_bounds() -> None:
-    held = HeldUnits(StillKeeper())
+    held = LeasedUnits(StillKeeper())
     assert held.believed() == BELIEVED
     for demand, seconds in ((100.0, BELIEVED), (0.25, 12.0), (0.001, LONGEST_BELIEVED)):
         held.demand = demand
@@ -30,19 +30,19 @@ def test_a_demand_holds_as_long_as_three_of_its_requests_take_within_bounds() ->
 
 
 def test_alone_each_has_its_part_and_who_used_nothing_has_what_is_shared_equally() -> None:
-    assert HeldUnits(StillKeeper()).parts(StillKeeper()) == PARTS // 4
+    assert LeasedUnits(StillKeeper()).parts(StillKeeper()) == PARTS // 4
     link = StillKeeper(met=True, lost_at=20.0)
-    held = HeldUnits(link)
+    held = LeasedUnits(link)
     assert held.parts(link) == PARTS // 16
     held.share, held.known_until = 0.75 + 0.25 / 4, 19.0
     assert held.parts(link) == PARTS // 16
     held.known_until = 21.0
     assert held.parts(link) == PARTS * 13 // 16
-    assert held.parts(link) + 3 * HeldUnits(link).parts(link) == PARTS
+    assert held.parts(link) + 3 * LeasedUnits(link).parts(link) == PARTS
 
 
 def test_what_was_assumed_before_anybody_counted_is_void_once_somebody_did() -> None:
-    held = HeldUnits(StillKeeper())
+    held = LeasedUnits(StillKeeper())
     held.share = 0.8
     assert held.parts(StillKeeper()) == int(PARTS * 0.8)
     assert held.parts(StillKeeper(met=True)) == PARTS // 16
@@ -51,7 +51,7 @@ def test_what_was_assumed_before_anybody_counted_is_void_once_somebody_did() -> 
 
 
 def test_only_who_uses_a_limit_often_says_that_it_will_speak_again() -> None:
-    held = HeldUnits(StillKeeper())
+    held = LeasedUnits(StillKeeper())
     held.demand, held.size = 3.9, 1.0
     assert not held.is_busy()
     held.demand = 4.0
@@ -61,5 +61,5 @@ def test_only_who_uses_a_limit_often_says_that_it_will_speak_again() -> None:
 
 
 def test_no_two_lives_of_a_lease_have_the_same_number_and_none_has_none() -> None:
-    assert HeldUnits(StillKeeper()).life == 1
-    assert HeldUnits(StillKeeper(turns=7)).life == 8
+    assert LeasedUnits(StillKeeper()).life == 1
+    assert LeasedUnits(StillKeeper(turns=7)).life == 8

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.limits.lease_registry import FIRST
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_registry import FREE, LimitBook
+from proxy.limits.limit_registry import FREE, LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Reservation
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -22,9 +22,9 @@ def per_minute(unit: Unit, amount: int) -> Rate:
 REQUESTS = per_minute(Unit.REQUESTS, 60)
 
 
-def waiting_desk(limits: Limits) -> tuple[LimitBook, float]:
+def waiting_desk(limits: Limits) -> tuple[LimitRegistry, float]:
     clock = asyncio.get_running_loop().time
-    book = LimitBook(clock, lambda: WALL + clock())
+    book = LimitRegistry(clock, lambda: WALL + clock())
     book.use({"team t": limits}, {}, BERLIN, clock())
     return book, clock()
 
@@ -174,7 +174,7 @@ async def test_at_the_start_requests_wait_a_second_for_a_first_answer_and_no_lon
     await stop([late, never])
 
 
-def in_line(book: LimitBook, count: int, patience: float = 30.0) -> "list[asyncio.Task[Reservation | Exceeded]]":
+def in_line(book: LimitRegistry, count: int, patience: float = 30.0) -> "list[asyncio.Task[Reservation | Exceeded]]":
     return [asyncio.create_task(book.admit_within(SCOPES, 1, 0, patience)) for _ in range(count)]
 
 

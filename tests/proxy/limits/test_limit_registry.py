@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.limit_registry import FREE, LimitBook
+from proxy.limits.limit_registry import FREE, LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
@@ -34,7 +34,7 @@ class Desk:
         self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None
     ) -> None:
         self.now = 0.0
-        self.book = LimitBook(lambda: self.now, lambda: WALL + self.now)
+        self.book = LimitRegistry(lambda: self.now, lambda: WALL + self.now)
         self.use(limits, budgets)
 
     def use(self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None) -> None:

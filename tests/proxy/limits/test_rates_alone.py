@@ -1,6 +1,6 @@
 """What a rate tells of itself that a process counts alone, since whoever counts for all does not answer."""
 
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Period, Rate, Unit
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.limits.kit.still_keeper import StillKeeper
@@ -10,7 +10,7 @@ TWENTY = Rate(Unit.REQUESTS, 20, Period.MINUTE, 20)
 
 def test_a_refusal_alone_counts_what_this_process_let_through_and_no_more() -> None:
     keeper = StillKeeper(expected=2, met=True)
-    each = RateLease("t", TWENTY, keeper)
+    each = LeasedRate("t", TWENTY, keeper)
     keeper.alone = True
     passed = sum([each.attempt(1, 0.0, 0.0) for _ in range(20)])
     refused = each.exceeded("team t", 1, 0.0, 0.0)
@@ -19,7 +19,7 @@ def test_a_refusal_alone_counts_what_this_process_let_through_and_no_more() -> N
 
 
 def test_a_refusal_among_others_says_nothing_of_who_counts() -> None:
-    each = RateLease("t", TWENTY, StillKeeper())
+    each = LeasedRate("t", TWENTY, StillKeeper())
     each.wait_for(1)
     assert each.ask(0.0) is not None
     each.tell(LeaseGrant(0, 0.0, 0.5, 2), 0.0)

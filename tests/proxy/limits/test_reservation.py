@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, Shown
 from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
@@ -180,7 +180,9 @@ def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper |
     places: list[Places] = []
     if limits.concurrent is not None:
         places = [Places(limits.concurrent) if keeper is None else LeasedPlaces("team t", limits.concurrent, keeper)]
-    rates = [LocalRate(rule_of(each)) if keeper is None else RateLease("team t", each, keeper) for each in limits.rates]
+    rates = [
+        LocalRate(rule_of(each)) if keeper is None else LeasedRate("team t", each, keeper) for each in limits.rates
+    ]
     spending: tuple[Quota | ScopeBudget, ...] = (*limits.quotas, *budgets)
     counters = [
         SpendingCounter("team t", rules_of([each]), PeriodClock(each.period, BERLIN, WALL), notes)
@@ -189,7 +191,7 @@ def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper |
         for each in spending
     ]
     for lease in [*places, *rates, *counters]:
-        if isinstance(lease, LeasedPlaces | RateLease | SharedSpending):
+        if isinstance(lease, LeasedPlaces | LeasedRate | SharedSpending):
             lease.ask(0.0)
             lease.tell(LeaseGrant(3, 900.0, 0.5, 2), 0.0)
     return Meters(tuple(places), tuple(rates), tuple(counters))
@@ -238,7 +240,7 @@ def nothing_used(meters: Meters, now: float, wall: float) -> bool:
 def state(meters: Meters) -> list[object]:
     """All numbers of what counts, those of leases included."""
     every: list[object] = [meter for _, meter in meters]
-    leases = [meter._held for _, meter in meters if isinstance(meter, RateLease) and meter._held is not None]
+    leases = [meter._held for _, meter in meters if isinstance(meter, LeasedRate) and meter._held is not None]
     every += [meter._claim for _, meter in meters if isinstance(meter, SharedSpending) and meter._claim is not None]
     every += [*leases, *(held.local for held in leases if held.local is not None)]
     skipped = {"_claim", "_held", "_keeper", "_notes", "clock", "freed", "local"}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate
-from proxy.limits.lease_registry import LeaseBook
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.lease_registry import LeaseRegistry
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.reservation import PLACE, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
@@ -24,7 +24,7 @@ BUDGETS = (
 )
 
 
-def maker(leases: LeaseBook | None = None, shares: dict[str, tuple[float, int]] | None = None) -> MeterMaker:
+def maker(leases: LeaseRegistry | None = None, shares: dict[str, tuple[float, int]] | None = None) -> MeterMaker:
     clocks = {period: PeriodClock(period, BERLIN, WALL) for period in (Period.DAY, Period.MONTH)}
     return MeterMaker(leases, SpendingNotes(), clocks, shares or {})
 
@@ -57,12 +57,12 @@ def test_what_stays_is_the_same_object_with_other_numbers() -> None:
 
 @in_virtual_time
 async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> None:
-    leases = LeaseBook(SimulatedSource(World(), "one"), 1, lambda: 0.0)
+    leases = LeaseRegistry(SimulatedSource(World(), "one"), 1, lambda: 0.0)
     state, made = ScopeState(FULL, BUDGETS), maker(leases, {"team t requests minute": (0.5, 7)})
     state.make("team t", made, 0.0)
     meters = [meter for _, meter in state]
     assert isinstance(meters[0], LeasedPlaces)
-    assert isinstance(meters[1], RateLease)
+    assert isinstance(meters[1], LeasedRate)
     assert meters[1].division(0.0) == (0.5, 7)
     for each in meters:
         each.take(1, 0.0, WALL)
@@ -74,10 +74,10 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
     assert not due_of(leases, meters)
 
 
-def due_of(leases: LeaseBook, meters: Sequence[Meter]) -> list[Meter]:
+def due_of(leases: LeaseRegistry, meters: Sequence[Meter]) -> list[Meter]:
     """Those that would be exchanged, were all of them due."""
     for each in meters:
-        assert isinstance(each, LeasedPlaces | RateLease | SharedSpending)
+        assert isinstance(each, LeasedPlaces | LeasedRate | SharedSpending)
         leases.due(each)
     due = {id(lease) for lease in leases._due}
     return [each for each in meters if id(each) in due]

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.leased_rate import RateLease
+from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Limits, Period, Rate, Unit
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -17,7 +17,7 @@ from tests.support.nightly import some
 
 def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requests_wait_for_it() -> None:
     keeper = StillKeeper(turns=1)
-    lease = RateLease("t", Rate(Unit.REQUESTS, 100, Period.SECOND, 1), keeper)
+    lease = LeasedRate("t", Rate(Unit.REQUESTS, 100, Period.SECOND, 1), keeper)
     for tick in range(1, 20):
         for _ in range(8):
             lease.refused(1, tick / 100)

@@ -15,7 +15,7 @@ from proxy.plugins import plugin_threads
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.plugin_threads import begin_close
 from proxy.plugins.post_json import JsonPoster
-from proxy.plugins.team_guards import GuardDesk
+from proxy.plugins.team_guards import TeamGuards
 from proxy.plugins.usage_sinks import SinkDesk
 from tests.proxy.kit.whole_gateway import MOCK, up
 from tests.proxy.plugins.kit import RELEASE, Hider, plugin
@@ -173,7 +173,7 @@ async def test_a_plugin_that_is_guard_and_sink_is_closed_once_when_both_have_end
     closes: list[str] = []
     plugin = LoadedPlugin("p", GuardAndSink(lambda: closes.append("closed")), 1.0, False)
     loaded = load_text(BOTH, "t.yaml", {})
-    desk, sinks = GuardDesk(loaded, {"p": plugin}, LOG, RequestThreads()), SinkDesk(JsonPoster, LOG)
+    desk, sinks = TeamGuards(loaded, {"p": plugin}, LOG, RequestThreads()), SinkDesk(JsonPoster, LOG)
     await sinks.use(loaded, {"p": plugin})
 
     async def end_guards() -> None:

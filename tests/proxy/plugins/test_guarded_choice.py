@@ -13,7 +13,7 @@ from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.answer_texts import choice_of
 from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
-from proxy.plugins.team_guards import GuardChain, GuardDesk
+from proxy.plugins.team_guards import GuardChain, TeamGuards
 from proxy.request_outcomes import GuardMarks
 from proxy.request_record import RequestRecord
 from tests.proxy.kit.whole_gateway import MOCK
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.smoke
 def chain(*plugins: str) -> GuardChain:
     entries = ", ".join(f"g{number}: {each}" for number, each in enumerate(plugins))
     loaded = load_text(f"{MOCK}plugins: {{{entries}}}\n", "t", {})
-    desk = GuardDesk(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman"), RequestThreads())
+    desk = TeamGuards(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman"), RequestThreads())
     found = desk.of("anonymous")
     assert found is not None
     return found

@@ -3,24 +3,24 @@
 import pytest
 
 from proxy.errors import GatewayError
-from proxy.response_cache.cache_directives import Wish, renews, wish_of
+from proxy.response_cache.cache_directives import CacheDirectives, renews, wish_of
 from tests.support.looped import looped
 
 
 @looped(
     ("headers", "wish"),
     [
-        ({}, Wish.NONE),
-        ({"x-dragoman-cache": "use"}, Wish.USE),
-        ({"x-dragoman-cache": " Refresh "}, Wish.REFRESH),
-        ({"x-dragoman-cache": "no-store"}, Wish.NO_STORE),
-        ({"cache-control": "max-age=0, No-Store"}, Wish.NO_STORE),
-        ({"cache-control": "no-store", "x-dragoman-cache": "use"}, Wish.NO_STORE),
-        ({"cache-control": "no-cache"}, Wish.NONE),
-        ({"cache-control": "private, no-storeroom"}, Wish.NONE),
+        ({}, CacheDirectives.NONE),
+        ({"x-dragoman-cache": "use"}, CacheDirectives.USE),
+        ({"x-dragoman-cache": " Refresh "}, CacheDirectives.REFRESH),
+        ({"x-dragoman-cache": "no-store"}, CacheDirectives.NO_STORE),
+        ({"cache-control": "max-age=0, No-Store"}, CacheDirectives.NO_STORE),
+        ({"cache-control": "no-store", "x-dragoman-cache": "use"}, CacheDirectives.NO_STORE),
+        ({"cache-control": "no-cache"}, CacheDirectives.NONE),
+        ({"cache-control": "private, no-storeroom"}, CacheDirectives.NONE),
     ],
 )
-def test_headers_ask_for_use_renewal_or_nothing(headers: dict[str, str], wish: Wish) -> None:
+def test_headers_ask_for_use_renewal_or_nothing(headers: dict[str, str], wish: CacheDirectives) -> None:
     assert wish_of(headers) is wish
 
 

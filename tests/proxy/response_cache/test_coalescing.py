@@ -2,17 +2,17 @@
 
 import asyncio
 
-from proxy.response_cache.coalescing import AT_ONCE, MOST_FOLLOWERS, Flight, Flights
+from proxy.response_cache.coalescing import AT_ONCE, MOST_FOLLOWERS, CoalescedRequest, CoalescedRequests
 
 
-async def followers(flight: Flight[str], count: int) -> list["asyncio.Task[str | None]"]:
+async def followers(flight: CoalescedRequest[str], count: int) -> list["asyncio.Task[str | None]"]:
     tasks = [asyncio.create_task(flight.follow(None)) for _ in range(count)]
     await asyncio.sleep(0)
     return tasks
 
 
 async def test_followers_get_the_leader_s_answer() -> None:
-    flights: Flights[str] = Flights()
+    flights: CoalescedRequests[str] = CoalescedRequests()
     flight = flights.lead("k")
     assert flights.of("k") is flight
     before = flight.followed
@@ -24,7 +24,7 @@ async def test_followers_get_the_leader_s_answer() -> None:
 
 
 async def test_an_answer_for_one_client_alone_is_nobody_else_s() -> None:
-    flight: Flight[str] = Flights[str]().lead("k")
+    flight: CoalescedRequest[str] = CoalescedRequests[str]().lead("k")
     (task,) = await followers(flight, 1)
     flight.land(None)
     assert await task is None
@@ -32,7 +32,7 @@ async def test_an_answer_for_one_client_alone_is_nobody_else_s() -> None:
 
 
 async def test_a_leader_that_fails_leaves_its_place() -> None:
-    flights: Flights[str] = Flights()
+    flights: CoalescedRequests[str] = CoalescedRequests()
     flight = flights.lead("k")
     tasks = await followers(flight, 2)
     flight.close()
@@ -41,7 +41,7 @@ async def test_a_leader_that_fails_leaves_its_place() -> None:
 
 
 async def test_what_ended_ends_no_other_of_its_key() -> None:
-    flights: Flights[str] = Flights()
+    flights: CoalescedRequests[str] = CoalescedRequests()
     first = flights.lead("k")
     first.close()
     second = flights.lead("k")
@@ -51,7 +51,7 @@ async def test_what_ended_ends_no_other_of_its_key() -> None:
 
 
 async def test_a_follower_that_leaves_or_is_impatient_hurts_nobody() -> None:
-    flight: Flight[str] = Flights[str]().lead("k")
+    flight: CoalescedRequest[str] = CoalescedRequests[str]().lead("k")
     gone, stays = await followers(flight, 2)
     impatient = asyncio.create_task(flight.follow(0.0))
     gone.cancel()
@@ -63,7 +63,7 @@ async def test_a_follower_that_leaves_or_is_impatient_hurts_nobody() -> None:
 
 
 async def test_many_followers_go_on_a_few_at_a_time_and_no_more_can_follow() -> None:
-    flight: Flight[str] = Flights[str]().lead("k")
+    flight: CoalescedRequest[str] = CoalescedRequests[str]().lead("k")
     tasks = await followers(flight, MOST_FOLLOWERS)
     assert flight.full
     done: list[int] = []

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.response_cache.coalescing import Flight, Flights
-from proxy.response_cache.store import FoundAnswer
+from proxy.response_cache.coalescing import CoalescedRequest, CoalescedRequests
+from proxy.response_cache.store import FoundResponse
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import Answer, connected, request
 from tests.proxy.kit.tables import digest_of
@@ -334,13 +334,13 @@ async def test_a_failure_is_not_everybody_s(served: Served) -> None:
 
 async def test_where_deployments_fail_nobody_waits_for_another(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     leads: list[str] = []
-    lead = Flights.lead
+    lead = CoalescedRequests.lead
 
-    def counted(flights: Flights[FoundAnswer], key: str) -> Flight[FoundAnswer]:
+    def counted(flights: CoalescedRequests[FoundResponse], key: str) -> CoalescedRequest[FoundResponse]:
         leads.append(key)
         return lead(flights, key)
 
-    monkeypatch.setattr(Flights, "lead", counted)
+    monkeypatch.setattr(CoalescedRequests, "lead", counted)
     gate = asyncio.Event()
     served.rig.vendor.default = lambda received: (Until(gate), *json_answer(500, {"error": {"message": "no"}}))
     asked = [asyncio.create_task(served.ask()) for _ in range(4)]

@@ -1,18 +1,18 @@
 """Answers that were opened once: found by the entry they came from, within their bytes."""
 
-from proxy.response_cache.opened_responses import LARGEST, MOST_BYTES, OpenedAnswer, OpenedAnswers
-from proxy.response_cache.packed_response import KeptAnswer
+from proxy.response_cache.opened_responses import LARGEST, MOST_BYTES, OpenedResponse, OpenedResponses
+from proxy.response_cache.packed_response import CachedResponse
 
-ANSWER = KeptAnswer("v/m/d")
+ANSWER = CachedResponse("v/m/d")
 
 
-def opened(entry: bytes) -> OpenedAnswer:
-    return OpenedAnswer(entry, 1.0, ANSWER)
+def opened(entry: bytes) -> OpenedResponse:
+    return OpenedResponse(entry, 1.0, ANSWER)
 
 
 def test_an_answer_is_found_by_the_very_object_that_was_opened() -> None:
     entry, equal = bytes(bytearray(b"entry")), bytes(bytearray(b"entry"))
-    answers = OpenedAnswers()
+    answers = OpenedResponses()
     answers.put("k", opened(entry))
     found = answers.find("k", entry)
     assert found is not None
@@ -24,7 +24,7 @@ def test_an_answer_is_found_by_the_very_object_that_was_opened() -> None:
 
 
 def test_what_takes_too_much_goes_the_one_not_asked_for_longest_first() -> None:
-    answers = OpenedAnswers()
+    answers = OpenedResponses()
     entries = [bytes(LARGEST) for _ in range(MOST_BYTES // LARGEST)]
     for place, entry in enumerate(entries):
         answers.put(str(place), opened(entry))
@@ -36,7 +36,7 @@ def test_what_takes_too_much_goes_the_one_not_asked_for_longest_first() -> None:
 
 
 def test_a_large_one_is_not_remembered_and_a_key_counts_once() -> None:
-    answers = OpenedAnswers()
+    answers = OpenedResponses()
     answers.put("k", opened(bytes(LARGEST + 1)))
     assert answers.size == 0
     for size in (10, 20, 30):

@@ -4,7 +4,7 @@ import secrets
 from typing import cast
 
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.response_cache.store import KeptAnswers
+from proxy.response_cache.store import ResponseStore
 from proxy.routing.cache_rules import CacheRules
 from proxy.telemetry.metrics import Metrics
 
@@ -12,8 +12,8 @@ OWN = CacheRules(60.0, 0.0, "team", shared=False, max_bytes=1024)
 SHARED = CacheRules(60.0, 0.0, "team", shared=True, max_bytes=1024, seal=secrets.token_hex(16))
 
 
-def made() -> KeptAnswers:
-    return KeptAnswers(lambda: 0.0, Metrics(), cast(RequestThreads, None))
+def made() -> ResponseStore:
+    return ResponseStore(lambda: 0.0, Metrics(), cast(RequestThreads, None))
 
 
 def test_answers_that_others_see_are_sealed_with_the_table_s_secret_and_others_kept_here() -> None:

@@ -4,18 +4,18 @@ import pytest
 
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease_keeper import REJOIN
-from proxy.shared_state.membership import SILENT, RollCall
+from proxy.shared_state.membership import SILENT, Membership
 
 S = 1_000_000
 
 
-def called(call: RollCall, counter: LeaseCounter, name: str, seconds: float) -> None:
+def called(call: Membership, counter: LeaseCounter, name: str, seconds: float) -> None:
     ask = call.ask(seconds)
     call.tell(counter.exchange(name, [ask], seconds * S)[0], seconds)
 
 
 def test_each_hears_of_all_that_were_heard_of_lately_and_of_no_fewer_than_its_gateway_has() -> None:
-    counter, calls = LeaseCounter(), {name: RollCall(2) for name in "abc"}
+    counter, calls = LeaseCounter(), {name: Membership(2) for name in "abc"}
     for name, call in calls.items():
         called(call, counter, name, 0.0)
     assert [call.processes for call in calls.values()] == [2, 2, 3]
@@ -27,7 +27,7 @@ def test_each_hears_of_all_that_were_heard_of_lately_and_of_no_fewer_than_its_ga
 
 
 def test_no_answer_and_one_of_somebody_else_change_nothing() -> None:
-    call = RollCall(0)
+    call = Membership(0)
     assert call.processes == 1
     call.processes = 5
     call.tell(None, 0.0)
@@ -36,13 +36,13 @@ def test_no_answer_and_one_of_somebody_else_change_nothing() -> None:
 
 
 def test_it_is_always_told_and_never_rests() -> None:
-    call = RollCall(1)
+    call = Membership(1)
     assert call.renew(0.0)
     assert call.holds()
 
 
 def test_all_have_told_since_the_most_silent_of_them_did() -> None:
-    counter, calls = LeaseCounter(), {name: RollCall(2) for name in "abc"}
+    counter, calls = LeaseCounter(), {name: Membership(2) for name in "abc"}
     for at, name in ((0.0, "a"), (0.4, "b"), (0.7, "c"), (1.0, "a")):
         called(calls[name], counter, name, at)
     assert calls["a"].told_since == pytest.approx(0.4)
@@ -50,7 +50,7 @@ def test_all_have_told_since_the_most_silent_of_them_did() -> None:
 
 @pytest.mark.parametrize("wiped", [True, False], ids=["memory lost", "lost for long"])
 def test_who_was_there_before_is_missed_until_it_tells_or_could_have(wiped: bool) -> None:
-    counter, calls = LeaseCounter(), {name: RollCall(1) for name in "abc"}
+    counter, calls = LeaseCounter(), {name: Membership(1) for name in "abc"}
     for name in "abca":
         called(calls[name], counter, name, 0.0)
     call, back = calls["a"], 1.0 if wiped else 20.0
@@ -62,7 +62,7 @@ def test_who_was_there_before_is_missed_until_it_tells_or_could_have(wiped: bool
     called(calls["c"], counter, "c", back + 0.3)
     called(call, counter, "a", back + 0.4)
     assert call.told_since == pytest.approx(back + 0.1)
-    lone = RollCall(1)
+    lone = Membership(1)
     called(lone, counter, "d", back + 0.5)
     called(lone, LeaseCounter(), "d", back + 0.6)
     assert lone.processes == 4
@@ -70,7 +70,7 @@ def test_who_was_there_before_is_missed_until_it_tells_or_could_have(wiped: bool
 
 
 def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
-    counter, one, two = LeaseCounter(), RollCall(2), RollCall(2)
+    counter, one, two = LeaseCounter(), Membership(2), Membership(2)
     called(one, counter, "one", 0.0)
     two.here = False
     called(two, counter, "two", 0.1)
@@ -85,7 +85,7 @@ def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
 
 def test_a_guess_holds_until_something_tells_and_is_missed_only_where_nobody_answered() -> None:
     for misses, after in ((0, 1), (1, 4)):
-        call = RollCall(1)
+        call = Membership(1)
         call.guess(3)
         call.guess(4)
         assert (call.processes, call.guessed) == (4, True)
@@ -98,7 +98,7 @@ def test_a_guess_holds_until_something_tells_and_is_missed_only_where_nobody_ans
 
 
 def test_as_many_as_before_a_restart_are_no_guess_and_never_fewer_than_the_gateway_has() -> None:
-    call = RollCall(2)
+    call = Membership(2)
     call.guess(3)
     call.assume(7)
     assert (call.processes, call.guessed) == (7, False)

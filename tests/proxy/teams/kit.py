@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
@@ -38,7 +38,7 @@ class Desk:
 
     def __init__(self, team: str = "", key: str = "") -> None:
         self.now, self.wall = 0.0, WALL
-        book = LimitBook(lambda: self.now, lambda: self.wall)
+        book = LimitRegistry(lambda: self.now, lambda: self.wall)
         self.limiter = TeamLimiter(book, lambda: self.now, lambda: self.wall, lambda: 0.0)
         self.refused: list[tuple[str, str]] = []
         self.limiter.refused = lambda team, limit: self.refused.append((team, limit))

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.conversations.stored_entries import KeptEntries
+from proxy.conversations.stored_entries import StoredEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
@@ -348,14 +348,14 @@ def test_the_use_of_memory_is_what_it_is_when_it_is_shown() -> None:
 
 
 def test_what_is_kept_of_turns_has_gauges() -> None:
-    metrics, kept = Metrics(), KeptEntries(1_000_000, 3600.0)
+    metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
     metrics.watch_kept_turns(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     assert (series(metrics)["dragoman_kept_turns{}"], series(metrics)["dragoman_kept_turns_bytes{}"]) == (1.0, 600.0)
 
 
 def test_stored_responses_have_gauges() -> None:
-    metrics, kept = Metrics(), KeptEntries(1_000_000, 3600.0)
+    metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
     metrics.watch_kept_responses(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     found = series(metrics)

@@ -11,9 +11,9 @@ import sys
 import time
 
 from config.sections.server_section import SharedSection
-from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 from proxy.shared_state import redis_leases
 from proxy.shared_state.redis_sync import SharedState
@@ -28,8 +28,8 @@ async def main(url: str, name: str, processes: int, rate: Rate, offered: float, 
     redis_leases.LIMIT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
-    leases = LeaseBook(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
-    book = LimitBook(clock, time.time, leases)
+    leases = LeaseRegistry(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
+    book = LimitRegistry(clock, time.time, leases)
     book.use({"team t": Limits((rate,))}, {}, BERLIN, clock())
     admitted: list[float] = []
     waits: list[float] = []

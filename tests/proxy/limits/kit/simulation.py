@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.lease_registry import LeaseBook
+from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.limit import Limits, ScopeBudget
-from proxy.limits.limit_registry import LimitBook
+from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant
 from proxy.shared_state.membership import ROLL_CALL
@@ -103,17 +103,17 @@ class SimulatedProcess:
     held: list[Reservation] = field(default_factory=list)
     killed: bool = False
     source: SimulatedSource = field(init=False)
-    leases: LeaseBook = field(init=False)
-    book: LimitBook = field(init=False)
+    leases: LeaseRegistry = field(init=False)
+    book: LimitRegistry = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
 
     def __post_init__(self) -> None:
         clock = asyncio.get_running_loop().time
         self.source = SimulatedSource(self.world, self.name)
-        self.leases = LeaseBook(self.source, self.expected, clock)
+        self.leases = LeaseRegistry(self.source, self.expected, clock)
         if self.strangers:
             self.leases.expect_strangers()
-        self.book = LimitBook(clock, lambda: WALL + clock(), self.leases, self.shares)
+        self.book = LimitRegistry(clock, lambda: WALL + clock(), self.leases, self.shares)
         self.book.use(self.limits, self.budgets, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())
 
