@@ -1,12 +1,19 @@
 """Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
-cooldowns, discovery and teams without effect, collectors."""
+cooldowns, discovery and teams without effect, collectors.
+
+Warn of the addresses of OpenTelemetry collectors that hardly lead to one.
+
+Warn of a `hedge` that is written at a name which leads to one deployment: there is no other for a second attempt.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Final
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from config.addresses import reach
 from config.checks.check_answer_cache import cache_sections
 from config.checks.check_between_sections import (
     CheckContext,
@@ -16,14 +23,82 @@ from config.checks.check_between_sections import (
     levels,
     route_maps,
 )
-from config.checks.doubtful_collectors import doubtful_collectors
-from config.checks.doubtful_hedges import doubtful_hedges
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.affinity_section import AffinitySection
 from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection, RouteTarget
 from config.table.table_schema import DeploymentSection, GatewayConfig
 from config.units import duration
+
+_GRPC_PORT: Final = 4317
+_SIGNALS: Final = ("/v1/traces", "/v1/metrics", "/v1/logs")
+_INSIDE: Final = (".internal", ".local", ".lan", ".localdomain", ".svc", ".cluster.local")
+"""Endings of names that the public DNS does not have."""
+
+
+def doubtful_collectors(context: CheckContext) -> Iterator[Problem]:
+    """Yield a warning for each doubt about an address of a collector."""
+    server = context.config.server
+    payloads = None if server.payload_log is None else server.payload_log.otlp
+    for path, section in ((("server", "tracing"), server.tracing), (("server", "payload_log", "otlp"), payloads)):
+        if section is not None:
+            at: Path = (*path, "endpoint")
+            yield from (context.at_value(at, doubt) for doubt in _doubts(section.endpoint))
+
+
+def _doubts(endpoint: str) -> Iterator[str]:
+    parts = urlsplit(endpoint)
+    signal = next((each for each in _SIGNALS if parts.path.rstrip("/").endswith(each)), None)
+    if signal is not None:
+        yield f"{signal} is added to what is written here: leave it out"
+    if parts.port == _GRPC_PORT:
+        yield "4317 is the port of OTLP over gRPC; OTLP over HTTP, which is spoken here, has 4318"
+    if parts.scheme == "http" and _is_public(parts.hostname or ""):
+        yield "plain http sends headers and what is exported in the clear: write https"
+
+
+def _is_public(host: str) -> bool:
+    """Return whether a host is on the internet, as far as its text tells. Names without a dot are of a network of the
+    operator's own."""
+    where, name = reach(host), host.rstrip(".").lower()
+    return where == "public" or (where == "unknown" and "." in name and not name.endswith(_INSIDE))
+
+
+_MOST_STEPS = 16
+"""Routes within routes that are followed. A circle is another check's problem."""
+
+
+def doubtful_hedges(context: CheckContext) -> Iterator[Problem]:
+    """Yield a warning for each."""
+    config, routes = context.config, dict(route_maps(context.config))
+    for path, _, members in choices(config):
+        at = path[:-1]
+        named = config.models[str(at[1])] if at[0] == "models" else routes[at[:-1]][str(at[-1])]
+        if named.hedge is None or named.hedge.mode == "off":
+            continue
+        if at[0] == "models":
+            count = max(1, len(members))
+        else:
+            own = routes[at[:-1]] if at[0] == "teams" else {}
+            count = _reached(context, own, str(at[-1]), _MOST_STEPS)
+        if count < 2:
+            yield context.at_key((*at, "hedge"), "has no effect: the name leads to one deployment")
+
+
+def _reached(context: CheckContext, own: Mapping[str, RouteSection], name: str, steps: int) -> int:
+    """Return how many deployments a name leads to, at most 2, as far as it is known; a team's own routes come first."""
+    config = context.config
+    route = own.get(name) or config.routes.get(name)
+    if route is None:
+        if context.names.is_deployment(name):
+            return 1
+        model = config.models.get(name) or config.models.get(f"{name.partition('/')[0]}/*")
+        return 1 if model is None else min(2, max(1, len(model.deployments)))
+    if not steps:
+        return 2
+    names = {target.target for target in route.targets}
+    return min(2, sum(_reached(context, own, each, steps - 1) for each in names))
+
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")

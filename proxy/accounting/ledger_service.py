@@ -1,18 +1,22 @@
-"""The ledger in a process that serves: its journal, and what the ledger says that teams have spent."""
+"""The ledger in a process that serves: its journal, and what the ledger says that teams have spent.
+
+Reads the ledger's sums of an end user when it is first seen. Its requests wait for that; one reading serves many
+users.
+"""
 
 import asyncio
 import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Final, TypeVar
 
 from config.load_config import Loaded
 from proxy.accounting.ledger_reader import SharedLedgerReader
-from proxy.accounting.user_sums import AT_ONCE, UserSums
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import left_behind, make_spare
 from proxy.ledger.ledger_row import TagsJson, written_tags
@@ -23,6 +27,57 @@ from proxy.limits.limit import Period
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
+
+AT_ONCE: Final = 500
+"""Users that are read together."""
+
+REST: Final = 5.0
+"""Seconds after a failed reading in which no request waits for another one."""
+
+
+class UserSums:
+    """Reads by `read`, which raises LedgerError and TimeoutError. `clock` is the loop's."""
+
+    def __init__(self, read: Callable[[Sequence[str]], Awaitable[None]], clock: Callable[[], float]) -> None:
+        self._read = read
+        self._clock = clock
+        self._wanted: dict[str, asyncio.Future[bool]] = {}
+        self._wake = asyncio.Event()
+        self._rests_until = -math.inf
+
+    async def learn(self, scope: str, longest: float) -> bool:
+        """Wait until the sums of a user have been read, and return whether they were: not if the ledger cannot be read,
+        or not within `longest` seconds."""
+        if self._clock() < self._rests_until:
+            return False
+        found = self._wanted.get(scope)
+        if found is None:
+            found = self._wanted[scope] = asyncio.get_running_loop().create_future()
+            self._wake.set()
+        done, _ = await asyncio.wait((found,), timeout=longest)
+        return bool(done) and found.result()
+
+    async def run(self) -> None:
+        """Read the users that requests wait for, until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while some := list(islice(self._wanted, AT_ONCE)):
+                await self.read_some(some)
+
+    async def read_some(self, some: Sequence[str]) -> None:
+        """Read some users, with or without waiting requests. A failure starts the REST."""
+        known = False
+        try:
+            await self._read(some)
+            known = True
+        except (LedgerError, TimeoutError):
+            self._rests_until = self._clock() + REST
+        finally:
+            for scope in some:
+                if (found := self._wanted.pop(scope, None)) is not None:
+                    found.set_result(known)
+
 
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""

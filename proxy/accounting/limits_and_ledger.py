@@ -1,4 +1,9 @@
-"""The composition of limits, budgets and the ledger in a process that serves."""
+"""The composition of limits, budgets and the ledger in a process that serves.
+
+Logs what happens to limits: budgets that come to a step, and a wall clock that was set back.
+
+A gateway of several processes says it once for each.
+"""
 
 import asyncio
 import logging
@@ -12,7 +17,6 @@ from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.ledger_service import LedgerService, settings_of
-from proxy.accounting.limit_events import LimitEvents
 from proxy.accounting.limit_shares_file import ShareFile, read_or_say
 from proxy.accounting.limits_coordinator import Siblings, lease_book
 from proxy.accounting.loader_process import loading
@@ -20,12 +24,52 @@ from proxy.accounting.usage_reports import UsageReports
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.lease_registry import LeaseRegistry
+from proxy.limits.limit import ScopeBudget, budget_words
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_eviction import EvictionWatch, eviction_words
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
+
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks."""
+
+_THEN: Final = {"warn": "", "reject": "; its requests are refused"}
+
+
+class LimitEvents:
+    """Logs the events of a process's limits. `wall` returns unix seconds."""
+
+    def __init__(self, book: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
+        self._book = book
+        self._wall = wall
+        self._log = log
+        self._set_back = False
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_EVERY)
+
+    def look(self) -> None:
+        """Log what happened since the last look."""
+        reached = self._book.notes.reached
+        while reached:
+            self._log.warning("%s", reached_words(*reached.popleft()))
+        before, self._set_back = self._set_back, self._book.set_back(self._wall())
+        if self._set_back and not before:
+            self._log.warning(
+                "limits: the clock was set back: quotas and budgets stay in the later period until it ends"
+            )
+
+
+def reached_words(scope: str, budget: ScopeBudget) -> str:
+    """Return the line that says what a team has come to."""
+    then = f"; its requests are answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
+    return f"{scope} has come to {budget.at:.0%} of its budget of {budget_words(budget)}{then}"
+
 
 SHARES: Final = "shares.{}.json"
 """The file beside the journals with a process's last shares of the limits that gateways share: that of each one, since

@@ -16,10 +16,9 @@ from proxy.admin.reload_history import ReloadableTable
 from proxy.admin.status import StatusSource
 from proxy.admin.status_json import status_json
 from proxy.errors import ErrorFacts
-from proxy.listener.buffered_response import BufferedResponse
+from proxy.listener.buffered_response import BASE_HEADERS, JSON, BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
-from proxy.listener.response_headers import BASE_HEADERS, JSON
 from proxy.telemetry.metrics import Metrics
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Final
 
 from proxy.admin.markup.svg_charts import CHART_STYLE
-from proxy.listener.response_headers import BASE_HEADERS
+from proxy.listener.buffered_response import BASE_HEADERS
 
 _PAGE_STYLE: Final = """
 :root { color-scheme: light dark; --back: #f4f6f8; --card: #fff; --text: #1b2027; --soft: #56606c; --line: #d5dbe2;

@@ -11,7 +11,7 @@ from config.reading.table_files import DISK, Store
 from proxy.cli.terminal import FAILED, Ink, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.process.table_checks.check_redis import redis_warnings
-from proxy.routing.cache_rules import ASKED_BY, cache_rules
+from proxy.routing.route_settings import ASKED_BY, cache_rules
 
 Severity = Literal["error", "warning", "note"]
 

@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, Refusal
-from proxy.cli.as_team import find_team
+from proxy.cli.chosen_table import find_team
 from proxy.cli.terminal import FAILED, USAGE, CommandError, Ink, paint
 from proxy.gateway.dry_run import (
     DEFAULT_SURFACE,
@@ -31,7 +31,7 @@ from proxy.gateway.dry_run import (
 )
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
-from proxy.routing.cache_rules import CacheRules
+from proxy.routing.route_settings import CacheRules
 from proxy.routing.session_load import PlacedSession
 from proxy.teams.limit_outline import RequestLimits
 

@@ -10,18 +10,17 @@ from config.sections.section import unwritten
 from config.table.table_schema import DeploymentSettings
 from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
-from proxy.cli.as_team import find_team
+from proxy.cli.chosen_table import find_team
 from proxy.cli.terminal import Ink, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.retry_rules import RetryRules
 from proxy.hedging.hedged_requests import why_never
 from proxy.process.load_table import Source
 from proxy.routing.affinity_rules import AffinityRules
-from proxy.routing.cache_rules import ASKED_BY, CacheRules
 from proxy.routing.deployment_load import IDLE, Idle, MemberLoad
 from proxy.routing.policies import WEIGHED
 from proxy.routing.resolve_model import allowed, covered, settings_of, whole_plan
-from proxy.routing.route_settings import FALLBACKS
+from proxy.routing.route_settings import ASKED_BY, FALLBACKS, CacheRules
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 

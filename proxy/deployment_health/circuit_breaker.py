@@ -10,9 +10,8 @@ from enum import IntEnum
 
 from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.deployment_health.failures_by_team import Ruling, Witnesses
 from proxy.deployment_health.first_byte_latency import Awaited
-from proxy.deployment_health.recent_failures import Outcomes
+from proxy.deployment_health.recent_failures import Outcomes, Ruling, Witnesses
 
 NEVER = float("-inf")
 

@@ -1,11 +1,16 @@
-"""Whether another attempt follows a failed one, and after how many seconds. Pure: random numbers are arguments."""
+"""Whether another attempt follows a failed one, and after how many seconds. Pure: random numbers are arguments.
+
+The built-in rules by which deployments are judged and called again, as one value.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from providers.failure import VERDICTS, Failure, FailureKind
-from proxy.teams.retry_budget import BudgetRules
+from proxy.deployment_health.circuit_breaker_rules import HealthRules
+from proxy.deployment_health.concurrency_limit import ConcurrencyRules
+from proxy.teams.team_states import BudgetRules
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.UNSUPPORTED})
 
@@ -72,3 +77,12 @@ def wait_for_same(failure: Failure, away: float, rules: RetryRules, draw: Callab
 def least_useful(usual: float | None, total: float, rules: RetryRules) -> float:
     """Return the seconds that an attempt needs to be begun: the usual time to the first byte, where that is known."""
     return min(rules.useful, total * rules.useful_share) if usual is None else usual
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentRules:
+    """The rules for the circuit breakers, the queues and the retries of all deployments."""
+
+    health: HealthRules = field(default_factory=HealthRules)
+    queue: ConcurrencyRules = field(default_factory=ConcurrencyRules)
+    retries: RetryRules = field(default_factory=RetryRules)

@@ -21,9 +21,9 @@ from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures
 from proxy.dispatch.attempt_deadline import AttemptLimits
 from proxy.dispatch.attempt_loop import ClientRequest, Hedges, PlannedRequest, RetryContext, first_success
-from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.hedged_attempt import HedgeContext, HedgedAttempts
 from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, free_place, taken_place
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.hedging.hedge_state import HedgeStates
@@ -33,7 +33,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.retry_budget import RetryBudgets
+from proxy.teams.team_states import RetryBudgets
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.upstream.call_vendor import SingleStream, UpstreamCaller

@@ -11,10 +11,9 @@ from providers.unified_request import Task, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.hooks.request_hook import Hooks
-from proxy.listener.buffered_response import BufferedResponse, header_lines
+from proxy.listener.buffered_response import BASE_HEADERS, JSON, STREAM_HEADERS, BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
-from proxy.listener.response_headers import BASE_HEADERS, JSON, STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted

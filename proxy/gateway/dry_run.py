@@ -30,9 +30,8 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
 from proxy.limits.limit import end_user
-from proxy.response_cache.cache_directives import HEADER
 from proxy.response_cache.cache_key import why_not
-from proxy.response_cache.lookup import is_determined
+from proxy.response_cache.lookup import HEADER, is_determined
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan, settings_of
 from proxy.routing.session_load import PlacedSession, Placement, SessionLoad

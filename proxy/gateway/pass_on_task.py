@@ -13,7 +13,7 @@ from typing import Final
 
 from aiohttp import web
 
-from providers.dialects.usage_at_ends import UsageWatch
+from providers.dialects.usage_in_body import UsageWatch
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on

@@ -1,4 +1,10 @@
-"""Answers sent in one write, heads built as text: aiohttp's header mapping would be most of a small answer's cost."""
+"""Answers sent in one write, heads built as text: aiohttp's header mapping would be most of a small answer's cost.
+
+The headers that every answer of the gateway has, and those of streamed answers.
+
+All vary by Origin, those to requests without one too: a cache that kept one would hand it to a page, whose browser
+refuses an answer without `Access-Control-Allow-Origin` (Fetch standard, "CORS protocol and HTTP caches").
+"""
 
 import asyncio
 import time
@@ -12,7 +18,24 @@ from aiohttp import HttpVersion, HttpVersion10, HttpVersion11, web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
 from proxy.listener.client_request import Incoming
-from proxy.listener.response_headers import BASE_HEADERS, JSON
+
+JSON = "application/json"
+BASE_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "vary": "Origin",
+}
+STREAM_HEADERS: Mapping[str, str] = {
+    "Server": "dragoman",
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    # nginx delays every event by one without it.
+    "x-accel-buffering": "no",
+    "x-content-type-options": "nosniff",
+    "vary": "Origin",
+}
+
 
 GONE = "the client has closed the connection"
 

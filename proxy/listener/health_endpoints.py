@@ -3,7 +3,7 @@ LiteLLM (its documentation, "Health Checks", November 2026)."""
 
 from aiohttp import web
 
-from proxy.listener.response_headers import BASE_HEADERS, JSON
+from proxy.listener.buffered_response import BASE_HEADERS, JSON
 
 LIVE_PATHS = frozenset({"/health/live", "/health/liveliness", "/health/liveness"})
 HEALTH_PATHS = LIVE_PATHS | {"/health", "/health/ready", "/health/readiness"}

@@ -16,11 +16,11 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
+from proxy.listener.buffered_response import BASE_HEADERS, JSON
 from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.cors_and_host_names import BrowserGuard, Permitted, Preflight, Verdict
-from proxy.listener.head_checks import head_fault
+from proxy.listener.fast_head_parser import head_fault
 from proxy.listener.inline_requests import InlineRequests
-from proxy.listener.response_headers import BASE_HEADERS, JSON
 from proxy.request_record import fresh_id
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from io import BytesIO
 from aiohttp import HttpVersion11, hdrs, web
 
 from proxy.errors import GatewayError, bad_http, not_json, too_large
+from proxy.listener.buffered_response import JSON
 from proxy.listener.client_request import Incoming, PlainRequest
-from proxy.listener.response_headers import JSON
 
 BODY_WAIT = 15.0
 """Seconds a request body may take to arrive, however short it is."""

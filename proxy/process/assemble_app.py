@@ -24,7 +24,7 @@ from proxy.admin.recent_requests import RecentRequests
 from proxy.admin.status import OneProcess, RequestWatch, StatusSource
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
 from proxy.hooks.team_hooks import TeamHooks

@@ -24,11 +24,19 @@ from proxy.request_outcomes import CacheUse
 from proxy.response_cache.cache_key import request_key
 from proxy.response_cache.cached_streams import GOOD_ENDS, RecordedStream, ReplayedStream
 from proxy.response_cache.coalescing import CoalescedRequest
-from proxy.response_cache.opened_responses import OpenedResponse
-from proxy.response_cache.packed_response import FORM, CachedResponse, join, pack_completion, pack_head, unpack
-from proxy.response_cache.sealed_entry import age_at, open_sealed, seal
-from proxy.response_cache.store import FoundResponse, ResponseStore
-from proxy.routing.cache_rules import CacheRules
+from proxy.response_cache.packed_response import (
+    FORM,
+    CachedResponse,
+    age_at,
+    join,
+    open_sealed,
+    pack_completion,
+    pack_head,
+    seal,
+    unpack,
+)
+from proxy.response_cache.store import FoundResponse, OpenedResponse, ResponseStore
+from proxy.routing.route_settings import CacheRules
 from proxy.upstream.vendor_stream import Stream
 
 MOST_LEADERS: Final = 2

@@ -13,12 +13,11 @@ from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
-from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.expand_wildcard import expand
 from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
-from proxy.routing.route_settings import RouteSettings
+from proxy.routing.route_settings import CacheRules, RouteSettings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team
 

@@ -26,9 +26,8 @@ from proxy.limits.limit import ALL, UNLIMITED, EachUser, Limits, ScopeBudget, Te
 from proxy.request_record import NO_TEAM
 from proxy.routing.affinity_rules import BUILT_IN, OFF, AffinityRules, member_group, model_affinity, under_policy
 from proxy.routing.build_target import make_target, unknown_profile
-from proxy.routing.cache_rules import CacheRules, model_cache
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits, compile_each_user
-from proxy.routing.route_settings import RouteSettings, route_settings
+from proxy.routing.route_settings import CacheRules, RouteSettings, model_cache, route_settings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import REASONING_FIELDS

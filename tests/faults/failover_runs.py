@@ -16,7 +16,7 @@ from unittest.mock import patch
 import orjson
 
 from providers.json_types import JsonObject
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.process.assemble_app import Addresses, running
 from proxy.process.load_table import Source
 from tests.faults import failover_wall as wall

@@ -16,13 +16,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from providers.json_types import JsonObject, JsonValue
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
-from proxy.dispatch.deployment_rules import DeploymentRules
-from proxy.dispatch.retry_rules import RetryRules
+from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.overload.admission_limits import ShedRules
 from proxy.overload.start_queue import StartQueueRules
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
-from proxy.teams.retry_budget import BudgetRules
+from proxy.teams.team_states import BudgetRules
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.support.forked_program import fork_child

@@ -214,7 +214,7 @@ FIGURES: Final = (
     Figure(
         *("R26", "Smuggling corpus", "all refused or read in one way", "C"),
         Tests(("tests/proxy/listener/test_head_checks.py",)),
-        Sabotage("proxy/listener/head_checks.py", 'if "#" in target:', "if False:"),
+        Sabotage("proxy/listener/fast_head_parser.py", 'if "#" in target:', "if False:"),
     ),
     Figure(
         *("R27", "Secrets found in what leaves the gateway", "0", "C"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import uvloop
 
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from tests.faults.fault_rig import SCALED
 from tests.support.gateway import running_gateway
 from tests.support.vendor import FakeVendor

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
 from tests.bench.cpu import PROC, pin

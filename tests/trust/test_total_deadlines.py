@@ -16,12 +16,11 @@ from proxy.deadlines import DeadlinePassed
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.deployment_rules import DeploymentRules
-from proxy.dispatch.retry_rules import RetryRules
+from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
 from proxy.request_record import RequestRecord
-from proxy.teams.retry_budget import BudgetRules
+from proxy.teams.team_states import BudgetRules
 from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, refuses

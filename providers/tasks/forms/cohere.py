@@ -13,7 +13,7 @@ from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, Vector, as_json
-from providers.tasks.forms.bedrock_titan import COUNT_HEADER, invoke_url
+from providers.tasks.forms.bedrock import COUNT_HEADER, invoke_url
 from providers.tasks.forms.openai import family_answer, family_url
 from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import listed, read_vectors

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from providers.tasks.forms.bedrock_rerank import BedrockRerank
-from providers.tasks.forms.bedrock_titan import TitanEmbeddings
+from providers.tasks.forms.bedrock import BedrockRerank, TitanEmbeddings
 from providers.tasks.forms.cohere import BedrockCohereEmbeddings, CohereEmbeddings
 from providers.tasks.forms.google import GeminiEmbeddings, VertexContentEmbeddings, VertexPredictEmbeddings
 from providers.tasks.forms.nomic import NomicEmbeddings

@@ -1,5 +1,5 @@
 """Warn of a `hedge` that has no effect, since no name for which it holds can have a second attempt. Names with
-one deployment are a warning of `config.checks.doubtful_hedges`."""
+one deployment are a warning of `config.checks.doubtful_settings`."""
 
 from collections.abc import Iterator
 

@@ -16,8 +16,7 @@ from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, one_of, string, text
 from proxy.surfaces.request.tools import CHOICES, MAX_TOOLS
-from proxy.surfaces.responses.request_draft import ResponsesDraft
-from proxy.surfaces.responses.tool_names import NamespaceNames
+from proxy.surfaces.responses.request_draft import NamespaceNames, ResponsesDraft
 from proxy.surfaces.tool_items.typed_tools import TYPED, loads_at_openai, needs_openai
 
 _HOSTED: Final = frozenset(

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Usage
-from providers.dialects.usage_at_ends import UsageWatch
+from providers.dialects.usage_in_body import UsageWatch
 from tests.support.looped import looped
 
 IMAGE = b'{"created": 1, "data": [{"b64_json": "%b"}], "usage": {"total_tokens": 9, "input_tokens": 4, ' % (

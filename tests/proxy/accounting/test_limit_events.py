@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from proxy.accounting.limit_events import LimitEvents, reached_words
+from proxy.accounting.limits_and_ledger import LimitEvents, reached_words
 from proxy.limits.limit import NANO, Period, ScopeBudget, Unit
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation

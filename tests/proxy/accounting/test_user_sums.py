@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from proxy.accounting.user_sums import AT_ONCE, REST, UserSums
+from proxy.accounting.ledger_service import AT_ONCE, REST, UserSums
 from proxy.ledger.ledger_settings import LedgerError
 
 

@@ -1,7 +1,7 @@
 """What changed between two tables is told by name, without values."""
 
 from config.table.table_schema import GatewayConfig
-from proxy.admin.table_changes import MOST_CHANGES, table_changes
+from proxy.admin.reload_history import MOST_CHANGES, table_changes
 from tests.proxy.kit.tables import digest_of, loaded
 
 BEFORE = """\

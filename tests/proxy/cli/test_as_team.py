@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.cli.as_team import find_team
+from proxy.cli.chosen_table import find_team
 from proxy.cli.terminal import USAGE, CommandError
 from proxy.process.load_table import Source
 from proxy.routing.snapshot import ANYONE

@@ -12,7 +12,7 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.cli.check_command import FORMS, Finding, check, github_lines
 from proxy.process.load_table import Source
 from proxy.routing.build_target import GENERIC
-from proxy.routing.cache_rules import ASKED_BY
+from proxy.routing.route_settings import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.support.looped import looped
 from tests.support.redis import real_redis

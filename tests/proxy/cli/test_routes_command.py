@@ -18,7 +18,7 @@ from proxy.cli.routes_command import (
 )
 from proxy.cli.routes_command import routes as routes_as
 from proxy.process.load_table import Source
-from proxy.routing.cache_rules import ASKED_BY
+from proxy.routing.route_settings import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
 
 Writer = Callable[[str], Source]

@@ -1,7 +1,7 @@
 """For whom a failure counts: what one team has seen against what the others have."""
 
 from providers.failure import Failure, FailureKind
-from proxy.deployment_health.failures_by_team import Ruling, Witnesses
+from proxy.deployment_health.recent_failures import Ruling, Witnesses
 from tests.support.looped import looped
 
 BROKEN = Failure(FailureKind.SERVER, "broken", 500)

@@ -11,7 +11,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.routing.resolve_model import Plan
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Rig, hangs, outcomes, says

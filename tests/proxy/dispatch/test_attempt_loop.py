@@ -16,12 +16,11 @@ from proxy.deadlines import Deadlines
 from proxy.deployment_health.circuit_breaker import TEAM_FAILURES
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.deployment_rules import DeploymentRules
-from proxy.dispatch.retry_rules import RetryRules
+from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import ANYONE, Team
-from proxy.teams.retry_budget import BudgetRules
+from proxy.teams.team_states import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import VirtualLoop, run

@@ -13,7 +13,7 @@ from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.routing.resolve_model import Plan

@@ -16,7 +16,7 @@ from providers.target import Retries
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.request_record import RequestRecord

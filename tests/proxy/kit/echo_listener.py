@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from proxy.errors import GatewayError
+from proxy.listener.buffered_response import BASE_HEADERS
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.request_body import read_body
-from proxy.listener.response_headers import BASE_HEADERS
 from proxy.surfaces.registry import surface_envelope
 
 LIMIT = 2048

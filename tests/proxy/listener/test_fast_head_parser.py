@@ -5,8 +5,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.listener import fast_head_parser as plain_head
-from proxy.listener.fast_head_parser import KEPT_HEADS, MAX_KEPT_HEAD, MAX_PLAIN_HEAD, PlainHead, read_plain_head
-from proxy.listener.head_checks import head_fault
+from proxy.listener.fast_head_parser import (
+    KEPT_HEADS,
+    MAX_KEPT_HEAD,
+    MAX_PLAIN_HEAD,
+    PlainHead,
+    head_fault,
+    read_plain_head,
+)
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.kit.smuggled_requests import OFFERS, READ, REFUSED
 from tests.support.examples import examples

@@ -11,7 +11,7 @@ from aiohttp.web_protocol import RequestHandler
 from proxy.listener import http_connection
 from proxy.listener import http_connection as server
 from proxy.listener.client_request import Incoming, PlainRequest
-from proxy.listener.head_checks import MAX_TARGET
+from proxy.listener.fast_head_parser import MAX_TARGET
 from proxy.listener.http_connection import PublicServer
 from proxy.request_record import request_id
 from proxy.surfaces.registry import surface_envelope

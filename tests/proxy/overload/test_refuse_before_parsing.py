@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from providers.unified_request import Operation
 from proxy.errors import OverloadReason
 from proxy.listener.cors_and_host_names import BrowserGuard
-from proxy.listener.head_checks import head_fault
+from proxy.listener.fast_head_parser import head_fault
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
 from proxy.overload.refusal_responses import RefusalResponses
 from proxy.overload.refuse_before_parsing import MAX_HEAD, EarlyRefusal, read_whole_request

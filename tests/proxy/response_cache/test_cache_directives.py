@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.errors import GatewayError
-from proxy.response_cache.cache_directives import CacheDirectives, renews, wish_of
+from proxy.response_cache.lookup import CacheDirectives, renews, wish_of
 from tests.support.looped import looped
 
 

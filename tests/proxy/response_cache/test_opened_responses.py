@@ -1,7 +1,7 @@
 """Answers that were opened once: found by the entry they came from, within their bytes."""
 
-from proxy.response_cache.opened_responses import LARGEST, MOST_BYTES, OpenedResponse, OpenedResponses
 from proxy.response_cache.packed_response import CachedResponse
+from proxy.response_cache.store import LARGEST, MOST_BYTES, OpenedResponse, OpenedResponses
 
 ANSWER = CachedResponse("v/m/d")
 

@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.response_cache.sealed_entry import AHEAD, age_at, open_sealed, seal
+from proxy.response_cache.packed_response import AHEAD, age_at, open_sealed, seal
 
 SECRET, KEY, OTHER = b"s" * 32, "ab" * 24, "cd" * 24
 

@@ -5,7 +5,7 @@ from typing import cast
 
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.response_cache.store import ResponseStore
-from proxy.routing.cache_rules import CacheRules
+from proxy.routing.route_settings import CacheRules
 from proxy.telemetry.metrics import Metrics
 
 OWN = CacheRules(60.0, 0.0, "team", shared=False, max_bytes=1024)

@@ -1,9 +1,9 @@
 """Which rules a name's answer cache has."""
 
 from config.sections.cache_section import CacheSection
-from proxy.routing.cache_rules import CacheRules, cache_rules
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
+from proxy.routing.route_settings import CacheRules, cache_rules
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
 

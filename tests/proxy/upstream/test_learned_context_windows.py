@@ -7,7 +7,7 @@ import orjson
 from providers.context_overflow import Overflow
 from providers.dialect import UpstreamRequest
 from providers.unified_request import Operation
-from proxy.upstream.learned_context_windows import Windows, named_by_vendor
+from proxy.upstream.fit_context_window import Windows, named_by_vendor
 from tests.providers.dialects.openai.kit import target
 from tests.support.looped import looped
 

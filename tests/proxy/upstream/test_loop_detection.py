@@ -10,7 +10,7 @@ import pytest
 
 from providers.client_extras.extra_headers import is_own
 from providers.failure import FailureKind, UpstreamError
-from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.errors import GatewayError
 from proxy.upstream.loop_detection import HOPS, arrive, may_lead_back, onward, refuse_loop
 from tests.proxy.kit.raw_client import connected, request

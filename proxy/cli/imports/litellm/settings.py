@@ -1,29 +1,87 @@
 """LiteLLM's `config.yaml` and exports of its database, as a table.
 
 Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm 1.108.7, November 2026.
+
+Models of LiteLLM's database, as entries of a `model_list`.
+
+`/model/info` lists those of the configuration too, without their credentials, and with each model what LiteLLM's list
+of prices says of it: a price and a window are taken from there, the rest is not the operator's.
+
+Source: `model_info_v1` and `remove_sensitive_info_from_deployment` of litellm 1.108.7, November 2026.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from config.addresses import reach
 from config.problem import shown
+from config.reading.yaml_tree import MapNode, ScalarNode
 from config.time_zones import zone_fault
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.litellm.cache import write_cache
+from proxy.cli.imports.litellm.cache import write_cache, write_shared
 from proxy.cli.imports.litellm.database_files import NO_DATABASE, Database
 from proxy.cli.imports.litellm.deployments import ModelList
-from proxy.cli.imports.litellm.listed_models import database_models
 from proxy.cli.imports.litellm.reasons import reason_in
 from proxy.cli.imports.litellm.routes import KINDS, POLICIES, Routes
-from proxy.cli.imports.litellm.shared_redis import write_shared
 from proxy.cli.imports.litellm.team_limits import budget_of_all, each_user_of
 from proxy.cli.imports.litellm.teams import write_teams
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.table_values import attempts, duration, joined
+
+_COMPUTED: Final = ("use_in_pass_through", "use_litellm_proxy", "merge_reasoning_content_in_choices", "use_xai_oauth")
+"""Switches that LiteLLM lists for every model, at their defaults."""
+
+
+def database_models(database: Database, configured: Sequence[ForeignSection]) -> Iterator[ForeignSection]:
+    """Yield the entries of the database, and those of the configuration if that was given without its models."""
+    names = {item.text("model_name") for item in configured}
+    for row in database.models:
+        info = row.section("model_info")
+        is_of_database = info.flag("db_model")
+        if is_of_database or row.text("model_name") not in names:
+            yield _entry(row)
+
+
+def _entry(row: ForeignSection) -> ForeignSection:
+    """Return a row without what LiteLLM adds to the operator's settings, and without masked values."""
+    entries = dict(row.node.entries)
+    params = row.section("litellm_params")
+    for name, each in params.node.entries.items():
+        if is_masked(each.node):
+            params.note(name, "is masked in this export: what the environment has is used, or write it")
+    for key, keep in (("litellm_params", _is_set), ("model_info", _is_own)):
+        entry = entries.get(key)
+        if entry is not None and isinstance(entry.node, MapNode):
+            kept = {name: each for name, each in entry.node.entries.items() if keep(name, each.node)}
+            entries[key] = replace(entry, node=replace(entry.node, entries=kept))
+    return ForeignSection(replace(row.node, entries=entries), row.path, row.remarks, [])
+
+
+def _is_set(name: str, node: object) -> bool:
+    if name in _COMPUTED and isinstance(node, ScalarNode) and node.text == "false":
+        return False
+    return not is_masked(node)
+
+
+def is_masked(node: object) -> bool:
+    """Return whether a value is LiteLLM's mask of one."""
+    return isinstance(node, ScalarNode) and node.kind == "text" and "****" in node.text
+
+
+_OWN: Final = frozenset(
+    {"id", "base_model", "access_groups", "team_id", "team_public_model_name", "mode", "blocked", "tier"}
+    | {"max_tokens", "max_input_tokens", "max_output_tokens", "input_cost_per_token", "output_cost_per_token"}
+    | {"cache_read_input_token_cost", "cache_creation_input_token_cost"}
+)
+
+
+def _is_own(name: str, node: object) -> bool:
+    return name in _OWN and not (isinstance(node, ScalarNode) and node.text in ("", "false"))
+
 
 MOST_FAILURES: Final = 1000
 

@@ -2,7 +2,7 @@
 
 from providers.completion import Usage
 from providers.failure import FailureKind
-from providers.tasks.forms.bedrock_titan import COUNT_HEADER
+from providers.tasks.forms.bedrock import COUNT_HEADER
 from tests.providers.tasks.kit import answered, at, body_of, embed, failure_of, numbers, refusal_of, url_of
 from tests.support.looped import looped
 

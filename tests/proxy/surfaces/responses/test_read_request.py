@@ -8,9 +8,8 @@ import pytest
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
-from proxy.surfaces.responses.request_draft import ResponsesRequest
+from proxy.surfaces.responses.request_draft import NamespacedName, ResponsesRequest
 from proxy.surfaces.responses.responses_surface import RESPONSES
-from proxy.surfaces.responses.tool_names import NamespacedName
 from proxy.surfaces.surface import NO_CONTEXT, RequestContext
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, typed
 

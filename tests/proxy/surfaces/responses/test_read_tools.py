@@ -2,7 +2,7 @@
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.tools import MAX_TOOLS
-from proxy.surfaces.responses.tool_names import NamespacedName
+from proxy.surfaces.responses.request_draft import NamespacedName
 from tests.proxy.surfaces.responses.kit import ask, losses, native_body, refused, typed
 from tests.support.looped import looped
 

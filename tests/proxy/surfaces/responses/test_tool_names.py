@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.surfaces.responses.tool_names import MAX_NAME, NamespacedName, NamespaceNames
+from proxy.surfaces.responses.request_draft import MAX_NAME, NamespacedName, NamespaceNames
 
 
 def test_a_tool_of_a_namespace_has_both_names_and_never_that_of_a_plain_tool() -> None:

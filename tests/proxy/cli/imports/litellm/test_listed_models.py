@@ -5,7 +5,7 @@ from typing import Any
 
 from config.sections.price_section import PriceSection
 from proxy.cli.imports.litellm.database_files import Exports
-from proxy.cli.imports.litellm.listed_models import is_masked
+from proxy.cli.imports.litellm.settings import is_masked
 from tests.proxy.cli.imports.kit import Imported, imported
 from tests.proxy.cli.imports.litellm.kit import written
 
