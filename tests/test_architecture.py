@@ -37,7 +37,7 @@ IMPURE = frozenset(
 PURE_PROXY = (
     *("proxy/deployment_health/", "proxy/routing/", "proxy/surfaces/", "proxy/bounded_dict.py"),
     *("proxy/dispatch/next_deployment.py", "proxy/dispatch/retry_rules.py"),
-    "proxy/teams/team_states.py",
+    "proxy/teams/retry_budget.py",
     *("proxy/forms/part_heads.py", "proxy/forms/parse_multipart.py"),
     *("proxy/listener/cors_and_host_names.py", "proxy/shared_state/link_state.py"),
     "proxy/shared_state/shared_cooldowns.py",

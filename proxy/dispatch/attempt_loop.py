@@ -22,7 +22,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
-from proxy.teams.team_states import RetryBucket, RetryBudgets
+from proxy.teams.retry_budget import RetryBucket, RetryBudgets
 from proxy.telemetry.metrics import Metrics
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Literal
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 
 _FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.UNSUPPORTED})
 

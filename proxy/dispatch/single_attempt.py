@@ -33,7 +33,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.team_states import RetryBudgets
+from proxy.teams.retry_budget import RetryBudgets
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.upstream.call_vendor import SingleStream, UpstreamCaller

@@ -21,7 +21,7 @@ from proxy.overload.admission_limits import ShedRules
 from proxy.overload.start_queue import StartQueueRules
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.support.forked_program import fork_child

@@ -9,7 +9,7 @@ from typing import cast
 from providers.failure import Failure, FailureKind
 from providers.json_types import JsonObject
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 from tests.faults.check_answers import good, refusal
 from tests.faults.fault_rig import OPERATOR_KEY, SCALED, Rig, samples
 from tests.proxy.kit.raw_client import Answer

@@ -131,7 +131,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 1.3 tries a request with ejection off, 0.1 with it on",
         "N",
         load_dead.r15,
-        Sabotage("proxy/teams/team_states.py", "if self._tokens < 1:", "if False:"),
+        Sabotage("proxy/teams/retry_budget.py", "if self._tokens < 1:", "if False:"),
         2.1,
     ),
     Figure(

@@ -20,7 +20,7 @@ from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
 from proxy.request_record import RequestRecord
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 from proxy.telemetry.request_outcomes import record_failure
 from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, refuses

@@ -20,7 +20,7 @@ from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import ANYONE, Team
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import VirtualLoop, run

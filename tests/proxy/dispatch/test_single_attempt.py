@@ -12,7 +12,7 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
-from proxy.teams.team_states import BudgetRules
+from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, outcome_of, outcomes, refuses
 from tests.proxy.kit.mark_streams import CUT, Body
 from tests.proxy.kit.virtual_time import run

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.target import RetryBudget as Budget
-from proxy.teams.team_states import BudgetRules, RetryBucket, RetryBudgets
+from proxy.teams.retry_budget import BudgetRules, RetryBucket, RetryBudgets
 from tests.support.looped import looped
 
 RULES = BudgetRules()
