@@ -1,9 +1,6 @@
 """Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
-cooldowns, discovery and teams without effect, collectors.
-
-Warn of the addresses of OpenTelemetry collectors that hardly lead to one.
-
-Warn of a `hedge` that is written at a name which leads to one deployment: there is no other for a second attempt.
+cooldowns, discovery and teams without effect, addresses that hardly lead to a collector of OpenTelemetry, and a `hedge`
+at a name with one deployment, which leaves none for a second attempt.
 """
 
 import re

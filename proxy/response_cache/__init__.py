@@ -1,1 +1,1 @@
-"""The answer cache: answers that are given again to equal requests, and equal requests that share one call."""
+"""The response cache: responses that are sent again to equal requests, and equal requests that share one call."""

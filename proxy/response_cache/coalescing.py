@@ -1,4 +1,4 @@
-"""Equal requests that are under way at the same time: one leads and asks, the others follow and get its answer.
+"""Request coalescing: of equal requests in flight the first calls a deployment, and the others get its response.
 
 A follower waits within its own deadline. Where the leader fails or its client leaves, one of the followers leads.
 """

@@ -1,9 +1,7 @@
-"""Answers text out of the cache, or asks and keeps the answer. See `proxy.dispatch.text_answers.TextAnswers`.
+"""Looks a request up in the response cache, as its headers direct, and calls a deployment if it is not there.
 
-What a client's headers ask of the answer cache. Pure.
-
-`cache-control` is RFC 9111, 5.2.1: `no-store` keeps an answer from being kept, `no-cache` from being given without
-asking again. Its other directives are for caches between client and gateway.
+See `proxy.dispatch.text_answers.TextAnswers`. `cache-control` is RFC 9111, 5.2.1: with `no-store` a response is not
+cached, with `no-cache` a cached one is not used. Its other directives are for caches between client and gateway.
 """
 
 from collections.abc import Awaitable, Mapping

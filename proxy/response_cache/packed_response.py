@@ -1,13 +1,11 @@
-"""Kept answers as bytes, and back: a whole one, or the events of a stream as they came. Pure.
+"""Encodes and decodes cached responses: a non-streaming one, or the events of a stream in their order. Pure.
 
-JSON with the members of each record that differ from its defaults, by their names. An event that is a text of the first
-choice and nothing else is that text; others are a list of their kind and members. What is read back has been sealed
-(`sealed_entry`), so that it is what a gateway of the same FORM wrote.
+JSON with the fields of each record that differ from its defaults, by their names. An event that is only a text of the
+first choice is that text; others are a list of their kind and fields.
 
-Entries of the answer cache as they are kept: sealed, with the time at which they were made. Pure.
-
-The seal is a keyed hash over the entry's key, its time and its data. What was changed, moved to another key, cut, or
-written by somebody without the secret, does not open.
+Each entry is sealed, with the time at which it was made: the seal is a keyed hash over its key, time and data. An entry
+that was changed, moved to another key, cut, or written without the secret does not open, so that only the form of a
+gateway of the same FORM is decoded.
 """
 
 import json

@@ -1,9 +1,7 @@
-"""What all requests share that are answered out of the cache: the kept answers, and the requests under way.
+"""The cached responses and the requests in flight, which all requests share.
 
-Kept answers as they were opened last: of those that are asked for often neither the seal nor the JSON is read again.
-
-An answer is found by the very object that its entry is, so that nothing has to be told when an entry changes or goes.
-Pure.
+Responses that were read last stay decoded: neither their seal nor their JSON is read again. A decoded response is found
+by the identity of its entry, so that it goes unseen once the entry changes or is evicted.
 """
 
 import secrets

@@ -1,7 +1,5 @@
-"""The settings of a route beside its targets, and how a name that stands for one route takes them over.
-
-The rules of a name's answer cache, from the sections of the table.
-"""
+"""The settings of a route beside its targets, those of its response cache included, and how a name that stands for one
+route inherits them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

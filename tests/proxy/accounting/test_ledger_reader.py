@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from proxy.accounting import ledger_reader as reader_turns
+from proxy.accounting import ledger_reader
 from proxy.accounting.ledger_reader import MOST_LEFT, SharedLedgerReader
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader
@@ -84,7 +84,7 @@ class Mute:
 async def test_a_database_that_does_not_answer_is_left_with_its_reader(
     settings: LedgerSettings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader_turns, "GRACE", 0.02)
+    monkeypatch.setattr(ledger_reader, "GRACE", 0.02)
     mute = [Mute() for _ in range(MOST_LEFT + 1)]
     opened = iter(mute)
     turns = SharedLedgerReader(settings, lambda where: cast(LedgerReader, next(opened)))

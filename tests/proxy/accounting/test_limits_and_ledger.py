@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 import pytest
 
-from proxy.accounting import limit_shares_file as share_file
+from proxy.accounting import limit_shares_file
 from proxy.accounting import limits_and_ledger as module
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limits_and_ledger import limits_and_ledger
@@ -76,7 +76,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
         return LeaseRegistry(Generous(), siblings.processes, clock)
 
     monkeypatch.setattr(module, "lease_book", counted)
-    monkeypatch.setattr(share_file, "SAVE_EVERY", 0.02)
+    monkeypatch.setattr(limit_shares_file, "SAVE_EVERY", 0.02)
     made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
     settings = settings_of(made.loaded)
     assert settings is not None
@@ -103,7 +103,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
 async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(share_file, "SAVE_EVERY", 0.01)
+    monkeypatch.setattr(limit_shares_file, "SAVE_EVERY", 0.01)
     made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
     settings = settings_of(made.loaded)
     assert settings is not None

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.listener import inline_requests as eager_requests
+from proxy.listener import inline_requests
 from proxy.receipt.server_timing import NAMELESS
 from tests.proxy.kit.gateway_rig import AUTH, TABLE, Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
@@ -135,7 +135,7 @@ async def test_a_wait_for_the_response_cache_is_a_part(served: Rig) -> None:
 
 
 async def test_a_body_that_comes_late_is_the_clients_time(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eager_requests, "MAX_COLLECTED", 1024)
+    monkeypatch.setattr(inline_requests, "MAX_COLLECTED", 1024)
     whole = request("POST", "/v1/completions", {"model": "v/m", "prompt": "x" * 90_000}, AUTH)
     reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
     writer.write(whole[:-5])

@@ -14,7 +14,7 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt, UnifiedRequest
 from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
 from proxy.conversations.stored_entries import StoredEntries
-from proxy.gateway import restore_reasoning as restore_thinking
+from proxy.gateway import restore_reasoning
 from proxy.gateway.reasoning_of_turns import MissingTurn, TurnThinking, missing_turns, pack_turn
 from proxy.gateway.restore_reasoning import (
     MOST_RESTORED,
@@ -137,7 +137,7 @@ async def test_the_turns_of_an_owner_without_stored_ones_are_not_looked_for(monk
         read.append(messages)
         return []
 
-    monkeypatch.setattr(restore_thinking, "missing_turns", note)
+    monkeypatch.setattr(restore_reasoning, "missing_turns", note)
     await sent(turns, USER, ASKED)
     assert read == []
     await sent(turns, USER, ASKED, owner="b")

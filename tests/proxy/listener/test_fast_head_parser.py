@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from proxy.listener import fast_head_parser as plain_head
+from proxy.listener import fast_head_parser
 from proxy.listener.fast_head_parser import (
     KEPT_HEADS,
     MAX_KEPT_HEAD,
@@ -105,16 +105,16 @@ def test_a_head_that_differs_in_one_byte_is_another() -> None:
 
 
 def test_a_number_of_heads_of_common_size_is_kept() -> None:
-    plain_head._kept.cache_clear()
+    fast_head_parser._kept.cache_clear()
     for number in range(2 * KEPT_HEADS):
         read_plain_head(told(f"a: {number}", "Content-Length: 5"))
-    assert plain_head._kept.cache_info().currsize == KEPT_HEADS
-    plain_head._kept.cache_clear()
+    assert fast_head_parser._kept.cache_info().currsize == KEPT_HEADS
+    fast_head_parser._kept.cache_clear()
     rest = MAX_KEPT_HEAD - len(told("a: "))
     assert read_plain_head(told("a: " + "x" * (rest + 1))) is not None
-    assert plain_head._kept.cache_info().currsize == 0
+    assert fast_head_parser._kept.cache_info().currsize == 0
     assert read_plain_head(told("a: " + "x" * rest)) is not None
-    assert plain_head._kept.cache_info().currsize == 1
+    assert fast_head_parser._kept.cache_info().currsize == 1
 
 
 def told(*fields: str, first: str = "POST /x HTTP/1.1") -> bytes:

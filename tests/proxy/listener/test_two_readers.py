@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import GatewayError
-from proxy.listener import inline_requests as eager_requests
+from proxy.listener import inline_requests
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.http_connection import PublicServer, path_of
 from proxy.listener.request_body import read_body
@@ -156,5 +156,5 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 @examples(150)
 def test_both_readers_give_the_same_answers_and_the_same_requests(runner: asyncio.Runner, pieces: list[bytes]) -> None:
     found = runner.run(converse(pieces))
-    with mock.patch.object(eager_requests, "read_plain_head", return_value=None):
+    with mock.patch.object(inline_requests, "read_plain_head", return_value=None):
         assert found == runner.run(converse(pieces))

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.completion import Choice, Chunk, Completion, NativeEvent, StreamEvent, Usage
-from providers.dialects.shared import decode_stream as stream_reader
+from providers.dialects.shared import decode_stream
 from providers.dialects.shared.decode_stream import NOTHING, NativeReader, NativeStream, WholeStream, cut, event_object
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
@@ -108,7 +108,7 @@ def test_a_body_that_is_cut_is_no_success(data: bytes) -> None:
 
 
 def test_a_body_without_end_is_not_gathered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_reader, "MAX_BODY", 4)
+    monkeypatch.setattr(decode_stream, "MAX_BODY", 4)
     assert failure_of(WholeStream(decode).feed, b"12345").kind is FailureKind.MALFORMED
 
 
