@@ -1,6 +1,6 @@
 """Answers the calls that generate text: parsed by their surface, planned, dispatched, and rendered."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -22,7 +22,7 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
 from proxy.gateway.restore_reasoning import ReasoningKeeper, ReasoningMemory
 from proxy.hedging.hedged_requests import why_not_hedged
-from proxy.hooks.request_hook import Hooks, with_hooks
+from proxy.hooks.request_hook import RequestHook, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
@@ -92,12 +92,11 @@ class TextGeneration:
             hook.parsed(record, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
-        hooks = call.hooks
+        hooks = iter(call.hooks)
         for hook in hooks:
             changing = hook.asked(record, request, heavy=heavy)
             if changing is not None:
-                following = hooks[hooks.index(hook) + 1 :]
-                return self._answer_changed(call, request, changing, following, heavy=heavy)
+                return self._answer_changed(call, request, changing, hooks, heavy=heavy)
         return self._answer_asked(call, request, heavy=heavy)
 
     async def _answer_changed(
@@ -105,7 +104,7 @@ class TextGeneration:
         call: ClientCall,
         request: UnifiedRequest,
         changing: Awaitable[UnifiedRequest],
-        following: Hooks,
+        following: Iterator[RequestHook],
         *,
         heavy: bool,
     ) -> web.StreamResponse:

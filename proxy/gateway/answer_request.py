@@ -38,6 +38,7 @@ from proxy.gateway.client_call import (
     refusal_headers,
 )
 from proxy.gateway.restore_reasoning import ReasoningKeeper
+from proxy.hooks.request_hook import show
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
@@ -156,7 +157,7 @@ class Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(response, error)
         except GatewayError as error:
-            # A hook's: what it refuses in the midst of a stream ends that as broken.
+            # A hook's: a stream that it refuses after its first chunk ends as broken.
             if response is None:
                 raise
             record.outcome = "truncated"
@@ -251,8 +252,7 @@ async def end_broken(
 async def end_whole(call: ClientCall, response: StreamedResponse, body: bytes) -> StreamedResponse:
     """Write the body of a response whose head has been sent. It takes time: see `ClientCalls.unsettled`."""
     record, shared = call.record, call.shared
-    for hook in record.hooks:
-        hook.shown(record, body)
+    show(record, body)
     before = shared.now()
     try:
         await response.write_eof(body)
@@ -299,8 +299,7 @@ async def _end_refused(
     if not request.stream:
         await end_whole(call, response, body)
         return
-    for hook in record.hooks:
-        hook.shown(record, body)
+    show(record, body)
     side = "upstream" if record.outcome in ("upstream_error", "timeout") else "gateway"
     call.shared.metrics.abort(side, error.logged, record.model)
     headers = refusal_headers(record, surface, facts)

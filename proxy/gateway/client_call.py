@@ -10,7 +10,7 @@ from aiohttp import web
 from providers.unified_request import Task, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
-from proxy.hooks.request_hook import Hooks
+from proxy.hooks.request_hook import Hooks, show
 from proxy.listener.buffered_response import BASE_HEADERS, JSON, STREAM_HEADERS, BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -75,8 +75,7 @@ class ClientCalls:
         """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
         the ledger's rows are told apart by when they end."""
         record.status = status
-        for hook in record.hooks:
-            hook.shown(record, body)
+        show(record, body)
         lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
             lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"

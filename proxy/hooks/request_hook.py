@@ -32,7 +32,7 @@ MOST_CHECKED: Final = 8 * 2**20
 
 
 class RequestHook:
-    """The part of one feature. A feature overrides the methods that it needs; those of this class change nothing.
+    """The part of one feature. A feature overrides the methods that it needs; the methods of this class change nothing.
 
     They are called in the order in which they stand here. A method that only observes returns nothing, and guards
     itself by `proxy.telemetry.observer_guard`: a fault in it changes no response. If another method raises
@@ -48,8 +48,7 @@ class RequestHook:
         """Observe the body of a request before it is parsed."""
 
     def form_read(self, cut: Collection[str]) -> None:
-        """Refuse a form of which these fields are longer than what is read of them, if that is too little. Raises
-        GatewayError."""
+        """Refuse a form if these fields, which were cut when it was read, must be read whole. Raises GatewayError."""
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
         """Observe a request for text before anything but its form may refuse it."""
@@ -59,12 +58,12 @@ class RequestHook:
         return None
 
     def body_check(self, task: Task) -> BodyCheck | None:
-        """Return what checks the body of a task's response that is passed on, and that must not be streamed then;
-        `None` if it is passed on as it comes."""
+        """Return the check of a task's response body, which must not be streamed then; `None` if the body is passed on
+        unchecked."""
         return None
 
     def answers(self, answers: TextAnswers) -> TextAnswers:
-        """Return what answers a request for text in the place of `answers`."""
+        """Return the object that answers a request for text in the place of `answers`."""
         return answers
 
     def answered(self, record: RequestRecord, completion: Completion) -> None:
@@ -87,6 +86,12 @@ class RequestHook:
 
 Hooks = tuple[RequestHook, ...]
 """Hooks in the order in which they are called."""
+
+
+def show(record: RequestRecord, body: bytes) -> None:
+    """Let the hooks of a request observe the body of its response before it is sent."""
+    for hook in record.hooks:
+        hook.shown(record, body)
 
 
 async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestHook], *, heavy: bool) -> Q:
