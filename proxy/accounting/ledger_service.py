@@ -148,7 +148,7 @@ class LedgerService:
         self._user_totals = UserTotals[Period]()
         self.users = UserSums(self._read_users, clock)
         self.unknown: Callable[[int], Sequence[str]] = lambda most: ()
-        # Appends the requests that have ended and are not reported yet: what they used is settled already.
+        # Appends the requests that have ended and are not reported yet: their usage is settled already.
         self.report_ended: Callable[[], None] = lambda: None
         self._failing: float | None = None
         self._said = ""

@@ -29,7 +29,7 @@ SILENCE: Final = 60.0
 """Seconds without a report after which it is taken for stuck, and killed."""
 
 SLACK: Final = 3.0
-"""Seconds that it has to end beyond those that it may still load, or once it reports no more though nobody ended it."""
+"""Seconds that it has to end after the time for loading, or after its last report if the gateway goes on."""
 
 LOOK_EVERY: Final = 1.0
 

@@ -38,21 +38,21 @@ def table_changes(before: GatewayConfig, after: GatewayConfig, needs_restart: Co
     return (*named, f"and {more} more") if more else tuple(named)
 
 
-def _changes(before: GatewayConfig, after: GatewayConfig, told: Collection[str]) -> Iterator[str]:
+def _changes(before: GatewayConfig, after: GatewayConfig, listed: Collection[str]) -> Iterator[str]:
     for part, entry in _NAMED.items():
         yield from _entries(entry, getattr(before, part), getattr(after, part))
     for part in ("server", "defaults"):
         keys = _keys(getattr(before, part), getattr(after, part))
-        yield from (f"{part}.{key} changed" for key in keys if f"{part}.{key}" not in told)
+        yield from (f"{part}.{key} changed" for key in keys if f"{part}.{key}" not in listed)
 
 
-def _entries(what: str, before: Mapping[str, BaseModel], after: Mapping[str, BaseModel]) -> Iterator[str]:
-    yield from (f"{what} {name} added" for name in after if name not in before)
-    yield from (f"{what} {name} removed" for name in before if name not in after)
+def _entries(kind: str, before: Mapping[str, BaseModel], after: Mapping[str, BaseModel]) -> Iterator[str]:
+    yield from (f"{kind} {name} added" for name in after if name not in before)
+    yield from (f"{kind} {name} removed" for name in before if name not in after)
     for name, now in after.items():
         then = before.get(name)
         if then is not None and then != now:
-            yield f"{what} {name} changed: {', '.join(_keys(then, now))}"
+            yield f"{kind} {name} changed: {', '.join(_keys(then, now))}"
 
 
 def _keys(before: BaseModel, after: BaseModel) -> list[str]:

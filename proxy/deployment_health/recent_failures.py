@@ -26,7 +26,8 @@ class Ruling(Enum):
 
 @dataclass(slots=True, eq=False)
 class Witnesses:
-    """The latest outcome of each team's attempts, believed for `window` seconds. A team without a name is everybody."""
+    """The latest outcome of each team's attempts, believed for `window` seconds. A team without a name stands for
+    all clients."""
 
     _window: float
     _latest: dict[str, tuple[float, bool]] = field(default_factory=dict)

@@ -15,8 +15,8 @@ _ORDER: Final[tuple[Feature, ...]] = get_args(Feature)
 
 
 class TeamHooks(dict[str, Hooks]):
-    """The hooks of requests by the names of teams; empty for every team until a feature is attached. Those of a team
-    are made when they are first looked up: each request looks them up, which as a method would cost it twice as much.
+    """The hooks of requests by the names of teams; empty for every team until a feature is attached. The hooks of a
+    team are made when they are first looked up. Each request looks them up; a method for it would cost twice as much.
     """
 
     __slots__ = ("_features",)
@@ -26,8 +26,8 @@ class TeamHooks(dict[str, Hooks]):
         self._features: Mapping[Feature, HookOf] = {}
 
     def attach(self, feature: Feature, hook_of: HookOf | None) -> None:
-        """Use a feature's hooks for requests that begin from now on, instead of those that it had; `None` detaches
-        it. Requests in flight keep the hooks with which they began."""
+        """Use a feature's hooks for requests that begin from now on, instead of its hooks before; `None` detaches the
+        feature. Requests in flight keep the hooks with which they began."""
         others = {name: each for name, each in self._features.items() if name != feature}
         self._features = others if hook_of is None else {**others, feature: hook_of}
         self.clear()

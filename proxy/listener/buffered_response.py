@@ -1,9 +1,8 @@
 """Answers sent in one write, heads built as text: aiohttp's header mapping would be most of a small answer's cost.
 
-The headers that every answer of the gateway has, and those of streamed answers.
-
-All vary by Origin, those to requests without one too: a cache that kept one would hand it to a page, whose browser
-refuses an answer without `Access-Control-Allow-Origin` (Fetch standard, "CORS protocol and HTTP caches").
+The headers of every response, and the headers of streams, stand here too. All vary by Origin, also if the request has
+none: a cache could otherwise hand the response to a page, whose browser refuses one without
+`Access-Control-Allow-Origin` (Fetch standard, "CORS protocol and HTTP caches").
 """
 
 import asyncio

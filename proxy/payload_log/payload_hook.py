@@ -1,4 +1,4 @@
-"""The payload log as a hook: it holds what a request and its response say until the request has ended."""
+"""The payload log as a hook: it holds the bodies of a request and its response until the request has ended."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ PayloadSink = Callable[[RequestRecord, bytes], None]
 
 
 class PayloadHook(RequestHook):
-    """Gives `sink` the body of each request, and the content of those that are logged what the client is sent. `guard`
-    reports faults."""
+    """Gives `sink` the body of each request, and adds the response to the content of each request that is logged.
+    `guard` reports faults."""
 
     __slots__ = ("_guard", "_sink")
 

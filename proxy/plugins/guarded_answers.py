@@ -57,7 +57,7 @@ class GuardHook(RequestHook):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuardedAnswers(GuardingAnswers):
-    """See GuardingAnswers; raises GatewayError too where a guard refuses an answer, or fails and has to work."""
+    """See GuardingAnswers; raises GatewayError too if a guard refuses a response, or fails and has to work."""
 
     inner: TextAnswers
     chain: GuardChain

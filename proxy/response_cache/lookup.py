@@ -37,18 +37,18 @@ _WISHES: Final = {wish.value: wish for wish in CacheDirectives if wish is not Ca
 
 
 def wish_of(headers: Mapping[str, str]) -> CacheDirectives:
-    """Return what a client's headers ask for. Raises GatewayError for a word that means nothing here.
+    """Return the directive in a client's headers. Raises GatewayError for an unknown one.
 
     A plain `no-cache` asks for no cache by itself: it renews the answer of a request that is for the cache anyhow.
     """
     control = headers.get("cache-control")
-    told = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
+    directives = () if control is None else tuple(each.strip().lower() for each in control[:256].split(","))
     own = headers.get(HEADER)
     wish = CacheDirectives.NONE if own is None else _WISHES.get(own.strip().lower())
     if wish is None:
         message = f"'{HEADER}' must be one of {', '.join(_WISHES)}."
         raise invalid_request((FieldProblem((HEADER,), message),))
-    return CacheDirectives.NO_STORE if "no-store" in told else wish
+    return CacheDirectives.NO_STORE if "no-store" in directives else wish
 
 
 def renews(headers: Mapping[str, str]) -> bool:
@@ -61,8 +61,8 @@ class ResponseCache(ResponseStore):
     """The answer cache of this process."""
 
     def before(self, answers: TextAnswers, surface: str, headers: Mapping[str, str]) -> TextAnswers:
-        """Return what answers a request of a name with a cache, by `answers` if nothing is cached. If that is a guard,
-        cached responses pass it too. Raises GatewayError for a header that asks for what there is not."""
+        """Return the object that answers a request of a name with a cache, by `answers` if nothing is cached. If that
+        is a guard, cached responses pass it too. Raises GatewayError for an unknown directive in a header."""
         wish = wish_of(headers)
         if wish is CacheDirectives.NO_STORE:
             return answers

@@ -56,14 +56,14 @@ def open_sealed(secret: bytes, key: str, entry: bytes, most: int) -> tuple[float
     """Return when an entry was made, and its data; None for one that is not sealed, or whose data exceed `most`."""
     if not _DATA <= len(entry) <= _DATA + most:
         return None
-    told, rest = entry[:_SEAL], entry[_SEAL:]
-    if not compare_digest(told, _hash(secret, key, rest)):
+    seal_of_entry, rest = entry[:_SEAL], entry[_SEAL:]
+    if not compare_digest(seal_of_entry, _hash(secret, key, rest)):
         return None
     return _TIME.unpack_from(rest)[0], rest[_TIME.size :]
 
 
 def age_at(made: float, now: float) -> float:
-    """Return the age of an entry in seconds; infinite where it was made in the future, since a clock was set back."""
+    """Return the age of an entry in seconds; infinite if it was made in the future, since a clock was set back."""
     age = now - made
     return math.inf if age < -AHEAD else max(age, 0.0)
 

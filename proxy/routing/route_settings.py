@@ -54,7 +54,7 @@ class CacheRules:
 
 
 def cache_rules(section: CacheSection | None) -> CacheRules | None:
-    """Return the rules of a section; None where there is no cache."""
+    """Return the rules of a section; `None` if there is no cache."""
     if section is None or section.where == "off":
         return None
     seal = "" if section.secret is None else Credential(static={"secret": section.secret}).seal(_SEALED)

@@ -17,7 +17,7 @@ from proxy.upstream.vendor_stream import Stream
 
 
 class TraceHook(RequestHook):
-    """Begins traces by `traces`, and notes what the spans of sampled requests report. `guard` reports faults."""
+    """Begins traces by `traces`, and notes the attributes of the spans of sampled requests. `guard` reports faults."""
 
     __slots__ = ("_guard", "_traces")
 

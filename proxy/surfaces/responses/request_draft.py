@@ -62,7 +62,7 @@ class NamespaceNames:
         return made
 
     def origins(self) -> Mapping[str, NamespacedName]:
-        """Return what each joined name stands for."""
+        """Return the namespace and name of each joined name."""
         return dict(self._joined)
 
     def _is_taken(self, name: str) -> bool:
