@@ -125,7 +125,8 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment ready to be called. A field with the name of a setting has its value; `config/README.md` says more.
+    """A deployment ready to be called. A field with the name of a setting has its value, which
+    `docs/reference/configuration.md` describes.
 
     `vendor`, `model` and `deployment` are the names in the routing table, `upstream_model` the name that is sent to the
     vendor. `base_url` has every placeholder filled in and no trailing slash; `table_key` is the key of `models` that

@@ -75,7 +75,7 @@ def test_each_alert_has_a_paragraph_and_each_paragraph_an_alert() -> None:
     headings = re.findall(r"^### (\w+)\n(.+?)(?=\n#|\Z)", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert [name for name, _ in headings] == list(ALERTS)
     for name, text in headings:
-        assert ALERTS[name].annotations["runbook_url"] == f"deploy/runbook.md#{name.lower()}"
+        assert ALERTS[name].annotations["runbook_url"] == f"docs/runbook.md#{name.lower()}"
         assert len(text.split()) > 40, name
 
 
