@@ -17,7 +17,7 @@ from providers.completion import (
 )
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
-from providers.dialects.anthropic.answer import whole_text
+from providers.dialects.anthropic.answer import final_text
 from providers.dialects.bedrock.converse_blocks import (
     AnswerExtras,
     cited_text,
@@ -65,7 +65,7 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
     matched = stop_string(sent, answer, reason)
     choice = Choice(
         index=0,
-        text=whole_text(sent, "".join(read.texts), finish, matched),
+        text=final_text(sent, "".join(read.texts), finish, matched),
         finish_reason=finish,
         native_finish_reason=native,
         reasoning="".join(read.thoughts) or None,

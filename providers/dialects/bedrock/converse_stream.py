@@ -12,7 +12,7 @@ import orjson
 
 from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
-from providers.dialects.anthropic.answer import whole_text
+from providers.dialects.anthropic.answer import final_text
 from providers.dialects.bedrock.converse_answer import SERVER_TOOL, finish_reason, stop_string, tier_of, usage_of
 from providers.dialects.bedrock.converse_blocks import (
     AnswerExtras,
@@ -217,7 +217,7 @@ class ConverseReader:
         own = own_members(self._end, event)
         ended.append(
             Chunk(
-                text=whole_text(self._sent, "".join(self._held), finish, matched),
+                text=final_text(self._sent, "".join(self._held), finish, matched),
                 finish_reason=finish,
                 native_finish_reason=native,
                 matched_stop=matched,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from providers.adaptation.beside_thinking import why_not_thinking
-from providers.dialects.anthropic.thinking import honoured, suited_thinking, with_display
+from providers.dialects.anthropic.thinking import fit_thinking, honoured_fields, with_display
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
@@ -108,8 +108,8 @@ def claude_thinking(draft: RequestBody, value: object) -> None:
         # The vendor refuses it itself.
         draft.put(_THINKING, value)
         return
-    wish = suited_thinking(draft, facts, given)
-    if wish.ours and wish.budget is not None:
+    wish = fit_thinking(draft, facts, given)
+    if wish.adjustable and wish.budget is not None:
         _put_budget(draft, wish.budget, facts, "thinking")
     elif wish.thinking is not None:
         draft.put(_THINKING, wish.thinking)
@@ -217,7 +217,7 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
 
 def honoured_display(draft: RequestBody) -> tuple[str, ...]:
     """Return what the thinking as it is sent says of what the translation of the client's request left out."""
-    return () if draft.request.losses is None else honoured(draft, _member(draft, _THINKING))
+    return () if draft.request.losses is None else honoured_fields(draft, _member(draft, _THINKING))
 
 
 def _check_sampling(draft: RequestBody) -> None:
