@@ -113,7 +113,7 @@ def _writers(family: InvokeFamily) -> Mapping[str, FieldWriter]:
 
 _FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
-    "messages": refused("it accepts raw prompts only; the profile 'bedrock' accepts conversations"),
+    "messages": refused("it takes raw prompts only; the profile 'bedrock' takes conversations"),
     "best_of": UNSCORED,
     STOP_STRING: SCANNED,
     **REFUSES_OVERFLOW,
