@@ -89,7 +89,8 @@ def _indexes(value: JsonObject) -> Iterator[int]:
 
 
 def _entry_path(value: JsonValue, position: int) -> TextPath:
-    """Return the path element of a list entry: none if the entry has an index of its own, else its position."""
+    """Return the path element of a list entry, which is its position. An entry with an index of its own needs no
+    element."""
     return () if isinstance(value, dict) and "index" in value else (position,)
 
 

@@ -36,7 +36,7 @@ stream lasts."""
 _MAX_HOLES: Final = 5
 
 MAX_FORMS: Final = 16
-"""The number of forms that are learned from one stream. Each costs about as much as parsing five events."""
+"""The maximum number of forms that are learned from one stream. Each costs about as much as parsing five events."""
 
 PLAIN: Final = bytes(byte for byte in range(32, 127) if byte not in b'"\\')
 """The characters that stand for themselves in a JSON string, whichever JSON library wrote it."""
@@ -61,7 +61,7 @@ class TextFrames:
 
     `_opening` is the first constant. `_steps` has, for each hole, the type of its value and the constant after it. The
     text is in the hole with the number `_text`. `around` holds the constants around the text. It is `None` if there is
-    another hole, except for one string behind the text.
+    another hole, except for one string after the text.
     """
 
     _opening: bytes
@@ -229,8 +229,8 @@ class FrameLearner:
 
 
 def _changed(before: bytes, after: JsonObject, names: Iterable[str]) -> frozenset[str]:
-    """Return the fields that differ between two events. If the first event had to be corrected before it was parsed,
-    return none; changed fields are then found when the next form is learned."""
+    """Return the fields that differ between two events. Return no fields if the first event had to be corrected before
+    it was parsed; they are then found when the next form is learned."""
     try:
         found: JsonValue = orjson.loads(before)
     except orjson.JSONDecodeError:

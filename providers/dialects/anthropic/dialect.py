@@ -44,7 +44,7 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
-"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end behind it."""
+"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end after it."""
 
 VERSION = "2023-06-01"
 """The version sent if the configuration has none. Every model accepts it."""

@@ -1,7 +1,7 @@
 """Reasoning of Claude: the fields `thinking`, `output_config.effort` and `max_tokens`. They depend on each other, on
 the model and on the conversation.
 
-The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, behind a text
+The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, after a text
 of the model that is to be continued, and beside a forced tool call. Beside a forced call some models refuse every type
 of `thinking`. In these cases the request is sent without `thinking`, and the field is named in `x-dragoman-dropped`.
 Otherwise a client that does not send `thinking` blocks back could not use tools. A setting that is replaced by another
@@ -140,7 +140,7 @@ def fit_client_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[
     """
     given = draft.body.get("thinking")
     if not isinstance(given, dict) or not isinstance(given.get("type"), str):
-        # The vendor refuses it itself.
+        # The vendor itself refuses such a value.
         _fit_effort(draft, model, ThinkingSettings())
         return False
     del draft.body["thinking"]

@@ -160,7 +160,7 @@ def _response_format(draft: RequestBody, value: object) -> None:
 # The call -----------------------------------------------------------------------------------------------------------
 
 MAX_METADATA_PAIRS = 16
-"""The number of metadata pairs that the service accepts."""
+"""The maximum number of metadata pairs that the service accepts."""
 _LOGGABLE = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}")
 _EMAIL_OR_PHONE = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
 
@@ -189,7 +189,8 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write `user` into the logged metadata, as a digest if it is an e-mail address, a phone number or not loggable."""
+    """Write `user` into the logged metadata. It is replaced by a digest if it is an e-mail address or a phone number,
+    or does not match the service's pattern."""
     user = str(value)
     if _EMAIL_OR_PHONE.fullmatch(user.strip()) or not _is_loggable(user):
         user = hashlib.sha256(user.encode()).hexdigest()

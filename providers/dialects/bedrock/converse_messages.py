@@ -114,7 +114,7 @@ class BedrockConversation:
                 self._add_results(turn)
             else:
                 self._add_user(turn)
-                # A user text right behind tool results does not end the tool loop.
+                # A user text right after tool results does not end the tool loop.
                 in_loop = in_loop and self._has_results
         self._append_late_media()
         self.lacks_reasoning = self.lacks_reasoning and in_loop
@@ -125,7 +125,7 @@ class BedrockConversation:
         self._meet_turn_rules()
 
     def mark_end(self, marker: JsonObject) -> None:
-        """Put a cache point for the marker behind the last block that can have one."""
+        """Put a cache point for the marker after the last block that can have one."""
         blocks = self.turns[-1]["content"]
         content = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         self._mark(content, marker)
@@ -267,7 +267,7 @@ class BedrockConversation:
         self._mark(blocks, part_cache(part), part_of_request)
 
     def _mark(self, blocks: Blocks, marker: JsonObject | None, part_of_request: str = "messages") -> None:
-        """Put a cache point behind the blocks, or note that the marker was dropped."""
+        """Put a cache point after the blocks, or note that the marker was dropped."""
         if marker is None:
             return
         if part_of_request not in self._model.cached or not mark_last(

@@ -47,7 +47,7 @@ class _OpenCall:
 class _OpenBlock:
     """The parts of a block that are held until the block ends.
 
-    `start` is the offset of its text in the response's text. `kind`, `begun`, `pieces` and `content` describe a block
+    `start` is the offset of its text in the response's text. `kind`, `begun`, `deltas` and `content` describe a block
     that is neither text nor a tool call.
     """
 

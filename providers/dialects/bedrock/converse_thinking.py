@@ -82,7 +82,7 @@ def effort_writer(effort: EffortWords) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
         word = _word(draft, value)
         wanted = effort.words[word]
-        if effort.unlimited is not None and wanted == effort.unlimited and _limited(draft):
+        if effort.exclusive is not None and wanted == effort.exclusive and _limited(draft):
             wanted = effort.words["medium"]
             draft.emulated.append(_EFFORT_FIELD)
         elif not effort.exact(word):
@@ -192,8 +192,8 @@ def settle_thinking(draft: RequestBody, model: ConverseModel, conversation: Bedr
         _settle_claude(draft, conversation)
     elif (
         (effort := model.effort) is not None
-        and effort.unlimited is not None
-        and _value_at(draft, effort.path) == effort.unlimited
+        and effort.exclusive is not None
+        and _value_at(draft, effort.path) == effort.exclusive
     ):
         draft.body.pop(_INFERENCE, None)
 
@@ -226,7 +226,8 @@ def honoured_display(draft: RequestBody) -> tuple[str, ...]:
 
 
 def _check_sampling(draft: RequestBody) -> None:
-    """Remove injected settings that conflict with reasoning. Raises Refusal for the client's own settings."""
+    """Remove injected settings that conflict with reasoning. Raises Refusal for a setting of the client that conflicts
+    with it."""
     target = draft.target
     facts = model_facts(target.profile.model_host, *target.model_names)
     for name, (parent, key) in _SAMPLING_PATHS.items():

@@ -138,7 +138,7 @@ class CohereReader:
         return NOTHING if extras is None else (Chunk(extras=extras),)
 
     def _call_start(self, event: JsonObject) -> Events:
-        """Begin a tool call. The vendor's indices may have gaps; the indices of the common shape have none."""
+        """Begin a tool call. The vendor's indices may have gaps; the indices of the common shape have no gaps."""
         number = self._call_count
         call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._response_id, 0, number))
         index = event.get("index")

@@ -36,7 +36,7 @@ from providers.emulation.join_extras import known_places
 from providers.json_types import JsonObject, JsonValue
 
 MAX_UNKNOWN_FIELDS = 64
-"""The number of fields without a common form that one object of a response may have."""
+"""The maximum number of fields without a common form in one object of a response."""
 
 _KNOWN_CANDIDATE_FIELDS = frozenset({"content", "index", "finishReason", "finishMessage", "logprobsResult"})
 _KNOWN_PART_FIELDS = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
@@ -305,7 +305,7 @@ class GeminiCandidate:
             open_call = self._open_call = _OpenFunctionCall(name, call.get("id"), signature)
         if open_call is None:
             if self.calls and not call:
-                return  # an empty event behind a call that has ended
+                return  # an empty event after a call that has ended
             raise malformed("has a call without a name")
         if isinstance(arguments, dict):
             open_call.arguments.update(arguments)

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping
 from providers.json_types import JsonObject, JsonValue
 
 MAX_ANNOTATIONS = 4096
-"""The number of annotations of one response, because each repeats the address of its source. The vendor's own fields
-hold all of them."""
+"""The maximum number of annotations of one response, because each repeats the address of its source. The vendor's own
+fields hold all of them."""
 
 MAX_ANNOTATED_TEXT = 2**20
-"""Characters of a response that are stored for its annotations. A longer response has no annotations."""
+"""The maximum number of characters of a response that are stored for its annotations. A longer response has no
+annotations."""
 
 _MAX_SEARCHED = 2**24
-"""Characters that are searched in one response for segments whose offsets are wrong."""
+"""The maximum number of characters that are searched in one response for segments whose offsets are wrong."""
 
 _BLOCK_BYTES = 1024
 _LATER_BYTES = bytes(range(0x80, 0xC0))

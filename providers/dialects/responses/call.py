@@ -158,7 +158,7 @@ def _are_fitting(items: list[JsonValue]) -> bool:
 
 
 def _are_distinct(calls: list[str]) -> bool:
-    # Two different ids may be equal without the signature behind "__".
+    # Two different ids may be equal without the signature after "__".
     bare = {bare_id(identity) for identity in calls} if "__" in "\0".join(calls) else {*calls}
     return len(bare) == len(calls)
 

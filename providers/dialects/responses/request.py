@@ -92,8 +92,8 @@ def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str
 
 
 def without_chat_fields(table: Capabilities, profile: Profile, because: str) -> Capabilities:
-    """Return the capabilities of the Responses API. A field that chats of the same model have, and that this API lacks,
-    is refused with the reason `because`, for which the request is sent to this API."""
+    """Return the capabilities of the Responses API, with a reason for each field that only chats of the same model
+    have. `because` is the reason why the request is sent to this API."""
     chat = profile.wires[Operation.CHAT].accepts
     missing = [name for name in _MISSING_FIELDS & chat if table[name].refused]
     return replace(table, cells={**table.cells, **dict.fromkeys(missing, refused(_MISSING_REASON.format(because)))})
