@@ -277,8 +277,8 @@ def learn_form(
     constants[0], constants[-1] = around[0] + constants[0], constants[-1] + around[1]
     steps = zip([type(hole.mark) for hole in holes], constants[1:], strict=True)
     only_one_string = len(holes) == 2 and holes[0].name is None and holes[1].mark is MARK
-    whole = (constants[0], constants[1], constants[2]) if only_one_string else None
-    return TextFrames(constants[0], tuple(steps), [hole.name for hole in holes].index(None), whole)
+    around_text = (constants[0], constants[1], constants[2]) if only_one_string else None
+    return TextFrames(constants[0], tuple(steps), [hole.name for hole in holes].index(None), around_text)
 
 
 def _hole(data: bytes, field_name: str, name: str | None) -> _Hole | None:

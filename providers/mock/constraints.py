@@ -18,12 +18,12 @@ _ANY_OBJECT: JsonObject = {"properties": {"answer": {"type": "string"}}, "requir
 
 def options(fields: Fields) -> tuple[str, ...] | None:
     """Return texts that satisfy the constraint, or `None` without a constraint. Raises MockError."""
-    given = [name for name in _MAKERS if fields.any(name) not in (None, {"type": "text"})]
-    if not given:
+    present = [name for name in _MAKERS if fields.any(name) not in (None, {"type": "text"})]
+    if not present:
         return None
-    name = given[0]
-    if len(given) > 1:
-        raise bad_request(name, f"At most one constraint on the text is allowed, not {' and '.join(given)}.")
+    name = present[0]
+    if len(present) > 1:
+        raise bad_request(name, f"At most one constraint on the text is allowed, not {' and '.join(present)}.")
     try:
         return _MAKERS[name](fields)
     except Unsupported as error:
@@ -66,11 +66,11 @@ def _guided_grammar(fields: Fields) -> tuple[str, ...]:
 
 
 def _response_format(fields: Fields) -> tuple[str, ...]:
-    wanted = fields.object("response_format")
-    if wanted.get("type") == "json_object":
-        return (_json(wanted.get("schema") or _ANY_OBJECT),)
-    named = wanted.get("json_schema")
-    if wanted.get("type") != "json_schema" or not isinstance(named, dict) or named.get("schema") is None:
+    form = fields.object("response_format")
+    if form.get("type") == "json_object":
+        return (_json(form.get("schema") or _ANY_OBJECT),)
+    named = form.get("json_schema")
+    if form.get("type") != "json_schema" or not isinstance(named, dict) or named.get("schema") is None:
         raise Unsupported("it must be text, json_object, or json_schema with a schema")
     return (_json(named["schema"]),)
 

@@ -152,15 +152,15 @@ def _scripted(request: MockRequest, turn: ScriptedTurn, source: _Source, number:
     calls_made = () if matched is not None else turn.calls
     parts = [tokenize(turn.thinking), text, *[tokenize(call.arguments) for call in calls_made]]
     size = sum(map(len, parts))
-    left = size if request.limit is None else request.limit
+    remaining_tokens = size if request.limit is None else request.limit
     parts_within_limit: list[tuple[str, ...]] = []
     for part in parts:
-        parts_within_limit.append(tuple(part[: max(0, left)]))
-        left -= len(part)
+        parts_within_limit.append(tuple(part[: max(0, remaining_tokens)]))
+        remaining_tokens -= len(part)
     thought, text_tokens, *argument_tokens = parts_within_limit
     calls = [MockCall(call.name, arguments) for call, arguments in zip(calls_made, argument_tokens, strict=True)]
     finish: Finish = "tool_calls" if calls else "stop"
-    if left < 0:
+    if remaining_tokens < 0:
         # Calls that were not begun are left out. The last call that was begun may be cut within its arguments.
         calls, finish, matched = [call for call in calls if call.arguments], "length", None
     generated = sum(map(len, parts_within_limit))
@@ -206,13 +206,13 @@ def _stopped(request: MockRequest, tokens: list[str]) -> tuple[list[str], str | 
     if not found:
         return tokens, None
     end, start, stop = min(found)
-    left = end if request.keep_stop else start
+    remaining_length = end if request.keep_stop else start
     remaining: list[str] = []
     for token in tokens:
-        if left <= 0:
+        if remaining_length <= 0:
             break
-        remaining.append(token[:left])
-        left -= len(token)
+        remaining.append(token[:remaining_length])
+        remaining_length -= len(token)
     return remaining, stop
 
 
@@ -236,5 +236,5 @@ def _rated(text: str, offset: int, top: int, number: int) -> MockToken:
     if not top:
         return MockToken(text, offset, logprob)
     others = alternatives(number, text, top - 1)
-    listed = [(text, logprob)] + [(other, round(logprob - rank, 3)) for rank, other in enumerate(others, 1)]
-    return MockToken(text, offset, logprob, tuple(listed))
+    top_tokens = [(text, logprob)] + [(other, round(logprob - rank, 3)) for rank, other in enumerate(others, 1)]
+    return MockToken(text, offset, logprob, tuple(top_tokens))

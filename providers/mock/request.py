@@ -224,9 +224,9 @@ def _conversation(value: JsonValue, turn: ScriptedTurn | None) -> MockPrompt:
             tokens += tokenize(text)
         turns.append((role, text))
     users = [text for role, text in turns if role == "user"]
-    whole = "\n".join([f"{role}: {text}" for role, text in turns])
-    estimate = 0 if turn is None else len(whole) // 4
-    return MockPrompt(tuple(tokens), whole, (users or [turns[-1][1]])[-1], estimate)
+    conversation_text = "\n".join([f"{role}: {text}" for role, text in turns])
+    estimate = 0 if turn is None else len(conversation_text) // 4
+    return MockPrompt(tuple(tokens), conversation_text, (users or [turns[-1][1]])[-1], estimate)
 
 
 def _content(content: JsonValue) -> str:

@@ -115,20 +115,20 @@ class _Maker:
         make = _SCALARS.get(kind) if isinstance(kind, str) else None
         if make is None:
             raise Unsupported(f"the type {kind!r} is not supported")
-        made = make(schema)
-        self._spend(len(made) if isinstance(made, str) else 1)
-        return made
+        scalar = make(schema)
+        self._spend(len(scalar) if isinstance(scalar, str) else 1)
+        return scalar
 
     def _resolve(self, reference: JsonValue) -> JsonValue:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise Unsupported("only references within the schema are supported")
-        found = self._root
+        schema_part = self._root
         for step in reference[1:].split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or name not in found:
+            if not isinstance(schema_part, dict) or name not in schema_part:
                 raise Unsupported(f"the reference '{reference}' leads nowhere")
-            found = found[name]
-        return found
+            schema_part = schema_part[name]
+        return schema_part
 
     def _all(self, schema: JsonObject) -> JsonObject:
         parts = schema["allOf"]
@@ -150,8 +150,8 @@ class _Maker:
         if "patternProperties" in schema and not properties.keys() >= set(names):
             raise Unsupported("a required name that only 'patternProperties' can describe is not supported")
         minimum = _integer(schema, "minProperties")
-        known = set(names)
-        names += [name for name in properties if name not in known][: max(0, minimum - len(names))]
+        properties_left = set(names)
+        names += [name for name in properties if name not in properties_left][: max(0, minimum - len(names))]
         self._spend(sum(map(len, names)))
         if len(names) < minimum:
             raise Unsupported("'minProperties' requires more properties than the schema names")

@@ -91,12 +91,12 @@ def _ranking(model: str, fields: Fields) -> JsonObject:
 
 def _inputs(value: JsonValue) -> list[tuple[str, ...]]:
     """Return the words of each input. The value is a text, texts, token ids, or lists of token ids."""
-    listed = value if isinstance(value, list) else [value]
-    if listed and all(isinstance(item, int) for item in listed):
-        listed = [value]
-    if not listed or len(listed) > MAX_INPUTS:
+    input_list = value if isinstance(value, list) else [value]
+    if input_list and all(isinstance(item, int) for item in input_list):
+        input_list = [value]
+    if not input_list or len(input_list) > MAX_INPUTS:
         raise bad_request("input", f"'input' must have from 1 to {MAX_INPUTS} texts.")
-    return [_words(item) for item in listed]
+    return [_words(item) for item in input_list]
 
 
 def _words(item: JsonValue) -> tuple[str, ...]:
@@ -122,8 +122,8 @@ def _vector(words: Sequence[str], length: int) -> list[float]:
 @lru_cache(maxsize=4096)
 def _positions(text: str) -> tuple[tuple[int, int], ...]:
     digest = blake2b(text.encode(errors="replace"), digest_size=2 * _POSITIONS_PER_WORD).digest()
-    found = struct.unpack(f"<{_POSITIONS_PER_WORD}H", digest)
-    return tuple([(value >> 1, 1 if value & 1 else -1) for value in found])
+    numbers = struct.unpack(f"<{_POSITIONS_PER_WORD}H", digest)
+    return tuple([(value >> 1, 1 if value & 1 else -1) for value in numbers])
 
 
 def _base64(vector: Sequence[float]) -> str:

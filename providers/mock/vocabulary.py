@@ -82,10 +82,10 @@ class Draw:
         start = hashlib.blake2b(repr(key).removesuffix(")").removesuffix(",").encode() + b", ", digest_size=8)
 
         def of(last: int) -> Draw:
-            whole = start.copy()
-            whole.update(f"{last})".encode())
+            hasher = start.copy()
+            hasher.update(f"{last})".encode())
             draw = cls.__new__(cls)
-            draw._state = int.from_bytes(whole.digest())
+            draw._state = int.from_bytes(hasher.digest())
             return draw
 
         return of

@@ -45,9 +45,9 @@ def limit_markers_with(body: JsonObject, turns: Sequence[JsonValue]) -> bool:
     return _shorten_late_hours(body, remaining) or surplus > 0
 
 
-def _marked_blocks(held: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
+def _marked_blocks(content: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
     """Yield the list and the position of each block that has a marker."""
-    blocks = held if isinstance(held, list) else []
+    blocks = content if isinstance(content, list) else []
     for index, block in enumerate(blocks):
         if isinstance(block, dict) and isinstance(block.get(MARKER), dict):
             yield blocks, index

@@ -78,22 +78,22 @@ def fit_thinking(draft: RequestBody, model: ClaudeModel, thinking: JsonObject) -
 def with_display(draft: RequestBody, thinking: JsonObject) -> JsonObject:
     """Return `thinking` with the `display` that the client of the Messages API requested, if its type is adaptive."""
     losses = draft.request.losses
-    wanted = losses.display if losses is not None else None
-    if thinking.get("type") != "adaptive" or wanted not in _KNOWN_DISPLAYS:
+    display = losses.display if losses is not None else None
+    if thinking.get("type") != "adaptive" or display not in _KNOWN_DISPLAYS:
         return thinking
-    return {**thinking, "display": wanted}
+    return {**thinking, "display": display}
 
 
 def honoured_fields(draft: RequestBody, thinking: JsonValue) -> tuple[str, ...]:
     """Return the fields that the translation left out and that `thinking`, as it is sent, honours nonetheless."""
-    losses, shown = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
-    return (DISPLAY,) if losses is not None and shown is not None and shown == losses.display else ()
+    losses, display = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
+    return (DISPLAY,) if losses is not None and display is not None and display == losses.display else ()
 
 
 def needed_betas(params: Params) -> Mapping[str, str]:
     """Return the headers that the requested `thinking` requires."""
-    own = params.get("thinking")
-    return {"anthropic-beta": BINDING_BETA} if own and "block_binding" in own else {}
+    thinking = params.get("thinking")
+    return {"anthropic-beta": BINDING_BETA} if thinking and "block_binding" in thinking else {}
 
 
 def put_limit(draft: RequestBody, model: ClaudeModel) -> None:

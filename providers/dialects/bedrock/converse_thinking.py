@@ -128,8 +128,8 @@ def claude_effort(draft: RequestBody, value: object) -> None:
     elif (word := _word(draft, value)) == "none":
         _switch_off(draft, facts)
     elif "adaptive" in facts.thinking:
-        shown: JsonObject = {"display": "summarized"} if facts.blanks_thinking else {}
-        draft.put(_THINKING, {"type": "adaptive", **shown})
+        display: JsonObject = {"display": "summarized"} if facts.blanks_thinking else {}
+        draft.put(_THINKING, {"type": "adaptive", **display})
         _put_nearest(draft, word, facts.nearest_effort(word))
     elif "enabled" in facts.thinking:
         _put_budget(draft, BUDGETS[word], facts)
@@ -199,12 +199,12 @@ def settle_thinking(draft: RequestBody, model: ConverseModel, conversation: Bedr
 
 
 def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> None:
-    wanted = _value_at(draft, _THINKING)
-    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    thinking = _value_at(draft, _THINKING)
+    kind = thinking.get("type") if isinstance(thinking, dict) else None
     tools = draft.body.get("toolConfig")
     forced = isinstance(tools, dict) and "toolChoice" in tools
-    if isinstance(wanted, dict):
-        draft.put(_THINKING, with_display(draft, wanted))
+    if isinstance(thinking, dict):
+        draft.put(_THINKING, with_display(draft, thinking))
     facts = facts_of(draft)
     refuses_forced = kind == "adaptive" and facts.unthinking_choice
     if (kind == "enabled" and (conversation.lacks_reasoning or forced)) or (refuses_forced and forced):

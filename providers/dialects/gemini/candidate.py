@@ -192,8 +192,8 @@ class GeminiCandidate:
             extras = replace(extras, audio={"data": rest})
         grounding, citations = self._other_fields.get("groundingMetadata"), self._other_fields.get("citationMetadata")
         if (grounding or citations) and self._text_length <= MAX_ANNOTATED_TEXT:
-            found = annotations_of("".join(self._texts), self._part_starts, grounding, citations)
-            extras = replace(extras, annotations=found)
+            annotations = annotations_of("".join(self._texts), self._part_starts, grounding, citations)
+            extras = replace(extras, annotations=annotations)
         if self._other_fields:
             extras = replace(
                 extras, choice={with_underscores(name): value for name, value in sorted(self._other_fields.items())}
@@ -321,10 +321,10 @@ class GeminiCandidate:
         arguments, number = orjson.dumps(call.arguments.complete()), self.calls
         self.calls += 1
         name = self._sent.tool_names.get(call.name, call.name)
-        own = call.call_id if isinstance(call.call_id, str) and call.call_id else None
+        vendor_id = call.call_id if isinstance(call.call_id, str) and call.call_id else None
         text_signature, self._text_signature = self._text_signature, None
         call_id = pack_call_id(
-            own or make_call_id(answer_id, self._index, number, name, arguments),
+            vendor_id or make_call_id(answer_id, self._index, number, name, arguments),
             call.signature,
             text_signature,
             service_of(self._sent.target),

@@ -281,10 +281,10 @@ def annotation_of(annotation: JsonObject, start: int) -> JsonObject:
     return {"type": kind, kind: fields}
 
 
-def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
+def tokens_in(token_list: JsonValue) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a text, or of a chunk of a text."""
-    found = logprobs_of({"content": listed}, "") if listed else None
-    return found.content if isinstance(found, ContentLogprobs) else ()
+    logprobs = logprobs_of({"content": token_list}, "") if token_list else None
+    return logprobs.content if isinstance(logprobs, ContentLogprobs) else ()
 
 
 def check_response(profile: Profile, response: JsonObject) -> None:
@@ -304,8 +304,8 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
     if kind not in OUR_WORDS:
-        own = code if kind is FailureKind.INVALID_REQUEST else failure.code
-        return replace(failure, kind=kind, code=own if isinstance(own, str) else None)
+        client_code = code if kind is FailureKind.INVALID_REQUEST else failure.code
+        return replace(failure, kind=kind, code=client_code if isinstance(client_code, str) else None)
     return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
 
 
@@ -321,8 +321,8 @@ def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:
     reason = details.get("reason") if isinstance(details, dict) else None
     if not isinstance(reason, str):
         raise malformed("has no reason why it is incomplete")
-    known = _INCOMPLETE_REASONS.get(reason)
-    return (vendor_finish_reason(reason), reason) if known is None else (known, None if known == reason else reason)
+    common = _INCOMPLETE_REASONS.get(reason)
+    return (vendor_finish_reason(reason), reason) if common is None else (common, None if common == reason else reason)
 
 
 def tier_of(response: JsonObject) -> str | None:

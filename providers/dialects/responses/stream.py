@@ -155,15 +155,15 @@ class ResponsesReader:
         call = call_of(item)
         if call is None:
             return self._unsent_parts(index, item)
-        begun = self._call(index, call) if index not in self._calls else NOTHING
-        known = self._calls[index]
-        if known.begun:
-            return begun
-        known.begun = True
+        start_chunks = self._call(index, call) if index not in self._calls else NOTHING
+        open_call = self._calls[index]
+        if open_call.begun:
+            return start_chunks
+        open_call.begun = True
         # Clients parse the arguments as JSON, and some servers send no empty object.
         rest = call.arguments or ("{}" if call.kind == "function" else "")
-        delta = ToolCallDelta(known.index, arguments=rest, kind=call.kind)
-        return (*begun, Chunk(tool_calls=(delta,))) if rest else begun
+        delta = ToolCallDelta(open_call.index, arguments=rest, kind=call.kind)
+        return (*start_chunks, Chunk(tool_calls=(delta,))) if rest else start_chunks
 
     def _call(self, index: int, call: ToolCall) -> Events:
         if index in self._calls:
