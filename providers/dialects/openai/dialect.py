@@ -68,11 +68,9 @@ class OpenAIDialect(OpenAIErrors):
     """See providers.dialect.Dialect."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return _endpoint(request, target).table
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         endpoint = _endpoint(request, target)
         try:
             return self._encoded(request, target, endpoint)
@@ -107,7 +105,6 @@ class OpenAIDialect(OpenAIErrors):
         return sent
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """See NativeDialect."""
         native = responses_request(request)
         wire = target.profile.responses
         if native is None or wire is None or not wire.takes_own:
@@ -125,7 +122,6 @@ class OpenAIDialect(OpenAIErrors):
         return (_decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         if sent.native:
             return NativeStream(SSEParser(), NativeReader(ResponsesReader(sent)))
         if sent.responses_because:

@@ -104,11 +104,9 @@ class OpenAIStream(RunDecoder):
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._done
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._same = None
         if not self._started:
             data = data.lstrip()
@@ -133,7 +131,6 @@ class OpenAIStream(RunDecoder):
             raise malformed("has an event that is too large") from None
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
         same = self._same
         if same is not None:
             literals, end = same.form.read(data)
@@ -150,16 +147,13 @@ class OpenAIStream(RunDecoder):
         return run, rest
 
     def around(self) -> Around | None:
-        """See RunDecoder."""
         return None if self._same is None else self._same.form.around
 
     def passed(self, characters: int) -> None:
-        """See RunDecoder."""
         if self._same is not None:
             self._same.choice.written += characters
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         if self._body is not None:
             yield from self._whole(bytes(self._body))
             return
