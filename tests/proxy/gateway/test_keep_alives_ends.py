@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.relay.client_stream import ClientStream
-from proxy.timers import alarms
+from proxy.timers import loop_alarms
 from tests.proxy.kit.eager_tasks import uncollected
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.keep_alives import (
@@ -141,4 +141,4 @@ async def test_what_waited_with_a_client_is_freed_without_the_collector(
     await served.finished(6)
     await asyncio.sleep(0)
     assert waiting() == before
-    assert len(alarms()) == 0
+    assert len(loop_alarms()) == 0
