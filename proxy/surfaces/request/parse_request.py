@@ -1,6 +1,6 @@
 """Parses request bytes into a `UnifiedRequest`: checks each field, then conflicts between fields.
 
-Every problem of a body is found before it is refused.
+All problems of a body are collected before it is refused.
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,14 @@ from proxy.surfaces.request.rule_kinds import Invalid
 
 _PROMPTS: Final = (TextPrompt, TokenPrompt, ChatPrompt)
 
-_OwnFields = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str] | None]
+_Attributes = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str] | None]
 
-_OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"})
-"""Fields that become members of the request. Most requests have none of them."""
+_ATTRIBUTE_FIELDS: Final = frozenset(
+    {"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"}
+)
+"""Fields that become separate attributes of the request. Most requests do not have them."""
 
-_NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
+_NO_ATTRIBUTES: Final[_Attributes] = (NO_STREAM_OPTIONS, None, None, None)
 
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
@@ -47,8 +49,8 @@ def parse_fields(
     default_model: str | None,
     refused: Iterable[tuple[str, Invalid]] = (),
 ) -> UnifiedRequest:
-    """Return the request of fields under the unified names; those `refused` before have their problems already. Raises
-    GatewayError with all problems."""
+    """Return the request of fields under the unified names. `refused` are fields whose problems were found before.
+    Raises GatewayError with all problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
     values = parsed.values
@@ -59,7 +61,7 @@ def parse_fields(
             continue
         check = fields.get(name)
         if check is None:
-            # Names that some server reads as a protected member are refused too.
+            # Names that some server reads as a protected field are refused too.
             try:
                 parsed.unknown[name] = extras.unknown_field(name, value)
             except Invalid as bad:
@@ -85,7 +87,7 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     if parsed.problems or not isinstance(model, str) or not isinstance(prompt, _PROMPTS):
         raise invalid_request(tuple(parsed.problems))
     stream = values.pop("stream", False) is True
-    own = _NOTHING_OWN if _OWN.isdisjoint(values) else _take_own(parsed)
+    own = _NO_ATTRIBUTES if _ATTRIBUTE_FIELDS.isdisjoint(values) else _take_attributes(parsed)
     options, timeout, extra_params, extra_headers = own
     injected = _fill_in(values, parsed.rules, operation)
     return UnifiedRequest(
@@ -104,7 +106,7 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     )
 
 
-def _take_own(parsed: ParsedFields) -> _OwnFields:
+def _take_attributes(parsed: ParsedFields) -> _Attributes:
     return (
         parsed.take("stream_options", StreamOptions) or NO_STREAM_OPTIONS,
         parsed.take("inference_timeout", float),
@@ -114,7 +116,7 @@ def _take_own(parsed: ParsedFields) -> _OwnFields:
 
 
 def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
-    """Set the surface's defaults of absent fields, and return their names."""
+    """Set the surface's defaults for absent fields, and return their names."""
     defaults, names = rules.defaults[operation], rules.default_names[operation]
     if names.isdisjoint(values):
         values.update(defaults)
