@@ -108,8 +108,8 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        due, first = self._due(), self._last + FIRST_CHECK
-        self._alarm = self._alarms.set(due if due < first else first, self._check)
+        # At this point the total is the only limit.
+        self._alarm = self._alarms.set(min(self._total_at, self._last + FIRST_CHECK), self._check)
         if self._among is not None:
             self._among.add(self)
         return self

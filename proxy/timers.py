@@ -7,6 +7,7 @@ the removal of cancelled timers). An entry in a heap of tuples costs 0.5 us.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -21,14 +22,12 @@ PRUNED_FROM = 256
 entries."""
 
 
+@dataclass(slots=True, eq=False)
 class Timer:
     """An alarm: its time, and its callback `ring`, which is `None` once the alarm has fired or has been dropped."""
 
-    __slots__ = ("at", "ring")
-
-    def __init__(self, at: float, ring: Callable[[], None]) -> None:
-        self.at = at
-        self.ring: Callable[[], None] | None = ring
+    at: float
+    ring: Callable[[], None] | None
 
 
 class Timers:
@@ -101,21 +100,14 @@ class Watcher(Protocol):
         """Do the work that is due. The watcher may be set again."""
 
 
-class Slot:
-    """The watchers that one alarm calls."""
-
-    __slots__ = ("alarm", "at", "watchers")
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-        self.watchers: dict[Watcher, None] = {}
-        self.alarm: Timer | None = None
+Slot = dict[Watcher, None]
+"""The watchers that one alarm calls."""
 
 
 class TimerWheel:
     """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
     less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
-    often."""
+    often. A slot keeps its alarm when all of its watchers have been removed, for later watchers of its step."""
 
     STEPS = 32
     """The number of steps in one wait. A watcher may be called one step late."""
@@ -130,35 +122,28 @@ class TimerWheel:
         at = ceil(at / step) * step
         slot = self._slots.get(at)
         if slot is None:
-            slot = self._slots[at] = Slot(at)
-            slot.alarm = self._alarms.set(at, partial(self._ring, slot))
-        slot.watchers[watcher] = None
+            slot = self._slots[at] = {}
+            self._alarms.set(at, partial(self._ring, at, slot))
+        slot[watcher] = None
         return slot
 
     def drop(self, slot: Slot, watcher: Watcher) -> None:
         """Remove a watcher."""
-        slot.watchers.pop(watcher, None)
-        if not slot.watchers and slot.alarm is not None:
-            self._forget(slot)
-            self._alarms.drop(slot.alarm)
-            slot.alarm = None
+        slot.pop(watcher, None)
 
     def __len__(self) -> int:
-        return sum([len(slot.watchers) for slot in self._slots.values()])
+        return sum(map(len, self._slots.values()))
 
-    def _ring(self, slot: Slot) -> None:
-        self._forget(slot)
-        slot.alarm, now, watchers = None, max(self._alarms.now(), slot.at), slot.watchers
+    def _ring(self, at: float, slot: Slot) -> None:
+        if self._slots.get(at) is slot:
+            del self._slots[at]
+        now = max(self._alarms.now(), at)
         try:
-            while watchers:
-                watchers.popitem()[0].ring(now)
+            while slot:
+                slot.popitem()[0].ring(now)
         finally:
-            if watchers:  # one has raised: the others are called by a new alarm
-                slot.alarm = self._alarms.set(slot.at, partial(self._ring, slot))
-
-    def _forget(self, slot: Slot) -> None:
-        if self._slots.get(slot.at) is slot:
-            del self._slots[slot.at]
+            if slot:  # one has raised: the others are called by a new alarm
+                self._alarms.set(at, partial(self._ring, at, slot))
 
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()

@@ -149,14 +149,19 @@ def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple
 
 
 @in_virtual_time
-async def test_all_of_a_step_have_one_alarm_which_ends_with_the_last() -> None:
+async def test_all_of_a_step_have_one_alarm_which_the_next_ones_use_too() -> None:
     kept = Timers(asyncio.get_running_loop())
     wheel, heard = TimerWheel(kept), [Heard() for _ in range(100)]
     slots = [wheel.set(20.0 + number / 200, 20.0, each) for number, each in enumerate(heard)]
     assert (len(kept), len(wheel)) == (2, 100)
     for slot, each in zip(slots, heard, strict=True):
         wheel.drop(slot, each)
+    assert (len(kept), len(wheel)) == (2, 0)
+    wheel.set(20.0, 20.0, heard[0])
+    assert (len(kept), len(wheel)) == (2, 1)
+    await asyncio.sleep(40.0)
     assert (len(kept), len(wheel)) == (0, 0)
+    assert [len(each.at) for each in heard] == [1] + [0] * 99
 
 
 @in_virtual_time

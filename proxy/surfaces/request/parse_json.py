@@ -13,11 +13,14 @@ from math import isfinite
 import jiter
 import orjson
 
-from providers.json_types import JsonObject, JsonValue, nests_deeper, occurs_more
+from providers.json_types import JsonObject, JsonValue, nests_deeper, opens_more
 from proxy.errors import FieldProblem, invalid_request
 
 MAX_DEPTH = 64
 """Levels of objects and lists: far more than any known schema has, and far fewer than recursive code can handle."""
+
+_SURELY_FLAT = MAX_DEPTH // 2
+"""The most opening brackets of either kind with which a text cannot have more than MAX_DEPTH levels."""
 
 _WRAPPING_LISTS = 254 - MAX_DEPTH
 """The number of lists around an object of MAX_DEPTH levels that orjson can still write (orjson 3.13, README, `dumps`:
@@ -51,8 +54,9 @@ def load(body: bytes, acted_on: Container[str], most: int | None = None) -> Json
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
-        _bound_elements(body, most)
-        data = _read_canonical(body) if len(body) <= _ORJSON_MAX_BYTES and not _is_spaced(body) else None
+        if len(body) > (most or MAX_ELEMENTS):
+            _bound_elements(body, most)
+        data = _read_canonical(body) if len(body) <= _ORJSON_MAX_BYTES else None
         return _read_exactly(body, acted_on) if data is None else data
     except InvalidJson as error:
         raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
@@ -93,22 +97,19 @@ def _read(text: bytes) -> JsonObject:
 
 def _read_within_depth(text: bytes) -> JsonObject:
     data = _read(text)
-    if _may_be_deep(text):
+    if opens_more(text, _SURELY_FLAT):
         _written_within_depth(data)
     return data
-
-
-def _is_spaced(body: bytes) -> bool:
-    """Return whether white space follows the first colon. If so, the body is not in orjson's form."""
-    colon = body.find(b'":') + 2
-    return body[colon : colon + 1].isspace()
 
 
 def _read_canonical(body: bytes) -> JsonObject | None:
     """Return the object of a body that equals the form in which orjson writes it, as the bodies of most clients do;
     `None` for any other body. Such a body has no repeated keys and no rounded numbers."""
+    value = body.find(b'":') + 2
+    if body[value : value + 1].isspace():
+        return None
     data = _read(body)
-    if not _may_be_deep(body):
+    if not opens_more(body, _SURELY_FLAT):
         return data if orjson.dumps(data) == body else None
     written = _written_within_depth(data)
     return (
@@ -131,7 +132,7 @@ def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
         raise InvalidJson(_NO_OBJECT)
     floats: list[object] = []
     try:
-        orjson.dumps(_within_lists(data) if _may_be_deep(body) else data, floats.append)
+        orjson.dumps(_within_lists(data) if opens_more(body, _SURELY_FLAT) else data, floats.append)
     except orjson.JSONEncodeError:
         if nests_deeper(data, MAX_DEPTH):
             raise InvalidJson(_TOO_DEEP) from None
@@ -147,11 +148,6 @@ def _replace_texts_by_doubles(data: JsonObject, count: int) -> bool:
     doubles = {name: float(value) for name, value in read.items() if isinstance(value, jiter.LosslessFloat)}
     data.update(doubles)
     return len(doubles) == count and all(map(isfinite, doubles.values()))
-
-
-def _may_be_deep(text: bytes) -> bool:
-    many = MAX_DEPTH // 2
-    return occurs_more(text, b"{", many) or occurs_more(text, b"[", many)
 
 
 def _written_within_depth(data: JsonObject) -> bytes:

@@ -6,6 +6,7 @@ All problems of a body are collected before it is refused.
 from collections.abc import Iterable
 from typing import Final, cast
 
+from providers.client_extras.proxy_instructions import TIMEOUTS
 from providers.json_types import JsonObject
 from providers.request_fields import PROMPT_FIELDS
 from providers.unified_request import (
@@ -34,6 +35,8 @@ _ATTRIBUTE_FIELDS: Final = frozenset(
 )
 """Fields that become separate attributes of the request. Most requests do not have them."""
 
+_TIMEOUTS: Final = frozenset(TIMEOUTS)
+
 _NO_ATTRIBUTES: Final[_Attributes] = (NO_STREAM_OPTIONS, None, None, None)
 
 
@@ -49,14 +52,16 @@ def parse_fields(
     default_model: str | None,
     refused: Iterable[tuple[str, Invalid]] = (),
 ) -> UnifiedRequest:
-    """Return the request of fields under the unified names. `refused` are fields whose problems were found before.
-    Raises GatewayError with all problems."""
+    """Return the request of fields under the unified names; a missing `model` is `default_model`. `refused` are fields
+    whose problems were found before; they are reported too. Raises GatewayError with all problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
     values = parsed.values
     for name, bad in refused:
         parsed.refuse(name, bad)
-    for name, value in extras.with_own_timeout(data).items():
+    if not _TIMEOUTS.isdisjoint(data):
+        data = extras.with_own_timeout(data)
+    for name, value in data.items():
         if value is None:
             continue
         check = fields.get(name)
@@ -89,7 +94,11 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     stream = values.pop("stream", False) is True
     own = _NO_ATTRIBUTES if _ATTRIBUTE_FIELDS.isdisjoint(values) else _take_attributes(parsed)
     options, timeout, extra_params, extra_headers = own
-    injected = _fill_in(values, parsed.rules, operation)
+    defaults, injected = parsed.rules.defaults[operation], parsed.rules.default_names[operation]
+    if not injected.isdisjoint(values):
+        defaults = {name: value for name, value in defaults.items() if name not in values}
+        injected = frozenset(defaults)
+    values.update(defaults)
     return UnifiedRequest(
         operation,
         model,
@@ -113,14 +122,3 @@ def _take_attributes(parsed: ParsedFields) -> _Attributes:
         parsed.take("inference_extra_params", dict),
         parsed.take("inference_extra_headers", dict),
     )
-
-
-def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
-    """Set the surface's defaults for absent fields, and return their names."""
-    defaults, names = rules.defaults[operation], rules.default_names[operation]
-    if names.isdisjoint(values):
-        values.update(defaults)
-        return names
-    absent = {name: value for name, value in defaults.items() if name not in values}
-    values.update(absent)
-    return frozenset(absent)
