@@ -1,4 +1,4 @@
-"""JSON values as Python types; merging JSON objects, limiting their nesting, looking for rare bytes of a text."""
+"""JSON values as Python types; merging JSON objects, limiting their nesting, counting the brackets of a text."""
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 JsonObject = dict[str, JsonValue]
@@ -32,11 +32,15 @@ _BY_FIND = 256
 """Bytes that are looked for one by one. Each takes 0.1 us, and counting 100 KB takes 25 us (CPython 3.11)."""
 
 
-def occurs_more(text: bytes, mark: bytes, limit: int) -> bool:
-    """Return whether a byte occurs more than `limit` times; for rare bytes `find` is many times faster than `count`."""
-    at = text.find(mark)
-    for _ in range(min(limit, _BY_FIND)):
-        if at < 0:
-            return False
-        at = text.find(mark, at + 1)
-    return at >= 0 and (limit <= _BY_FIND or text.count(mark, at) > limit - _BY_FIND)
+def opens_more(text: bytes, limit: int) -> bool:
+    """Return whether `{` or `[` occurs more than `limit` times in a text. For a rare byte, `find` is many times faster
+    than `count`."""
+    for mark in (b"{", b"["):
+        at = text.find(mark)
+        for _ in range(min(limit, _BY_FIND)):
+            if at < 0:
+                break
+            at = text.find(mark, at + 1)
+        if at >= 0 and (limit <= _BY_FIND or text.count(mark, at) > limit - _BY_FIND):
+            return True
+    return False

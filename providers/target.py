@@ -174,6 +174,9 @@ class Target:
     model_names: tuple[str, str] = field(init=False)
     """The names by which facts about the model are looked up, the more telling one first: its base model's if that is
     written, else the vendor's and the operator's."""
+    is_engine: bool = field(init=False)
+    """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a client
+    names."""
     compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
     """What its dialect has made of it for any request, by keys of which there are few. It lives as long as the target
     does, and so as long as the table."""
@@ -185,6 +188,7 @@ class Target:
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
         names = (self.upstream_model, self.model) if self.base_model is None else (self.base_model, self.base_model)
         object.__setattr__(self, "model_names", names)
+        object.__setattr__(self, "is_engine", self.profile.engine or self.allow_private)
 
     @property
     def model_profile(self) -> Profile:
@@ -195,9 +199,3 @@ class Target:
     def version_profile(self) -> Profile:
         """The vendor's profile for the version of the API that the deployment calls, whatever the model."""
         return self.profile.for_version(self.api_version or self.profile.api_version)
-
-    @property
-    def is_engine(self) -> bool:
-        """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a
-        client names."""
-        return self.profile.engine or self.allow_private

@@ -7,7 +7,7 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Literal, TypedDict, cast
+from typing import ClassVar, Literal, TypedDict, cast
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -46,6 +46,11 @@ class TextPrompt:
     texts: tuple[str, ...]
     listed: bool = field(default=False, compare=False)
 
+    @property
+    def count(self) -> int:
+        """The number of prompts."""
+        return len(self.texts)
+
 
 @record
 class TokenPrompt:
@@ -53,6 +58,11 @@ class TokenPrompt:
 
     sequences: tuple[tuple[int, ...], ...]
     listed: bool = field(default=False, compare=False)
+
+    @property
+    def count(self) -> int:
+        """The number of prompts."""
+        return len(self.sequences)
 
 
 PLAIN_ROLES = ("system", "user", "assistant")
@@ -71,6 +81,7 @@ class ChatPrompt:
     have been let go. `without_parts` says that each is known not to have a list of parts as its `content`.
     """
 
+    count: ClassVar[int] = 1
     messages: tuple[JsonObject, ...]
     plain: bool = field(default=False, compare=False)
     tokens: int | None = field(default=None, compare=False)
@@ -113,7 +124,6 @@ class _DeferredPrompt(ChatPrompt):
         return made
 
     def changed_by(self, change: ChangeMessages) -> ChatPrompt:
-        """See ChatPrompt."""
         return deferred_prompt(lambda: change(self.messages), self.plain, self.without_parts)
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +133,6 @@ class _DeferredPrompt(ChatPrompt):
     __hash__ = ChatPrompt.__hash__
 
     def let_go(self, tokens: int) -> None:
-        """See ChatPrompt."""
         super().let_go(tokens)
         object.__setattr__(self, "_make", tuple)
         self._made.clear()
@@ -380,17 +389,9 @@ class UnifiedRequest:
         return bool(self.extra_params or self.extra_headers or self.unknown or self.native)
 
     @property
-    def prompts(self) -> int:
-        """The number of prompts; a conversation counts as one."""
-        prompt = self.prompt
-        if isinstance(prompt, ChatPrompt):
-            return 1
-        return len(prompt.texts) if isinstance(prompt, TextPrompt) else len(prompt.sequences)
-
-    @property
     def choices(self) -> int:
-        """The number of choices that the answer must have: prompts times n."""
-        return self.prompts * self.params.get("n", 1)
+        """The number of choices that the response must have: prompts times `n`."""
+        return self.prompt.count * self.params.get("n", 1)
 
 
 MAX_STOPS = 32

@@ -33,7 +33,7 @@ from tests.support.looped import looped
 )
 def test_choices_are_prompts_times_n(prompt: Prompt, n: int, prompts: int, choices: int) -> None:
     request = UnifiedRequest(Operation.COMPLETIONS, "m", prompt, {"n": n})
-    assert (request.prompts, request.choices) == (prompts, choices)
+    assert (request.prompt.count, request.choices) == (prompts, choices)
 
 
 def test_without_n_there_is_one_choice_for_each_prompt() -> None:

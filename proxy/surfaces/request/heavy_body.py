@@ -8,7 +8,7 @@ at random places takes 30 us for all marks. A client cannot know the places, so 
 import os
 from typing import Final
 
-from providers.json_types import occurs_more
+from providers.json_types import opens_more
 
 INLINE_PARSE_BYTES: Final = 384 * 1024
 """Size in bytes of the largest body that is parsed on the event loop."""
@@ -46,7 +46,7 @@ def is_heavy(body: bytes) -> bool:
     if size > INLINE_PARSE_BYTES:
         return True
     if size <= _FEWEST_BYTES_OF_TEXTS:
-        return occurs_more(body, b"{", MANY_OBJECTS) or occurs_more(body, b"[", MANY_OBJECTS)
+        return opens_more(body, MANY_OBJECTS)
     return _is_dense(body)
 
 

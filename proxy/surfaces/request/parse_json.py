@@ -12,11 +12,14 @@ from math import isfinite
 import jiter
 import orjson
 
-from providers.json_types import JsonObject, JsonValue, nests_deeper, occurs_more
+from providers.json_types import JsonObject, JsonValue, nests_deeper, opens_more
 from proxy.errors import FieldProblem, invalid_request
 
 MAX_DEPTH = 64
 """Levels of objects and lists; far above any known schema, far below where recursive code fails."""
+
+_SURELY_FLAT = MAX_DEPTH // 2
+"""Opening brackets of either kind up to which a text cannot have more than MAX_DEPTH levels."""
 
 _SPARE_DEPTH = 254 - MAX_DEPTH
 """Lists around an object of MAX_DEPTH levels that orjson still writes (orjson 3.13, README, `dumps`: 254 levels)."""
@@ -48,8 +51,9 @@ def load(body: bytes, acted_on: Container[str], most: int | None = None) -> Json
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
-        _bound_elements(body, most)
-        data = _read_canonical(body) if len(body) <= _PAYS_BY_ORJSON and not _is_spaced(body) else None
+        if len(body) > (most or MAX_ELEMENTS):
+            _bound_elements(body, most)
+        data = _read_canonical(body) if len(body) <= _PAYS_BY_ORJSON else None
         return _read_exactly(body, acted_on) if data is None else data
     except InvalidJson as error:
         raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
@@ -90,22 +94,19 @@ def _read(text: bytes) -> JsonObject:
 
 def _read_within_depth(text: bytes) -> JsonObject:
     data = _read(text)
-    if _may_be_deep(text):
+    if opens_more(text, _SURELY_FLAT):
         _written_within_depth(data)
     return data
 
 
-def _is_spaced(body: bytes) -> bool:
-    """Return whether white space follows the first colon, so that a body is not in orjson's form."""
-    colon = body.find(b'":') + 2
-    return body[colon : colon + 1].isspace()
-
-
 def _read_canonical(body: bytes) -> JsonObject | None:
     """Return the object of a body that equals the form in which orjson writes it, as most clients write theirs: such a
-    body repeats and rounds nothing. `None` for any other."""
+    body repeats and rounds nothing. `None` for any other body."""
+    value = body.find(b'":') + 2
+    if body[value : value + 1].isspace():
+        return None
     data = _read(body)
-    if not _may_be_deep(body):
+    if not opens_more(body, _SURELY_FLAT):
         return data if orjson.dumps(data) == body else None
     written = _written_within_depth(data)
     return data if len(written) == len(body) + 2 * _SPARE_DEPTH and written.startswith(body, _SPARE_DEPTH) else None
@@ -126,7 +127,7 @@ def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
         raise InvalidJson(_NO_OBJECT)
     floats: list[object] = []
     try:
-        orjson.dumps(_within_lists(data) if _may_be_deep(body) else data, floats.append)
+        orjson.dumps(_within_lists(data) if opens_more(body, _SURELY_FLAT) else data, floats.append)
     except orjson.JSONEncodeError:
         if nests_deeper(data, MAX_DEPTH):
             raise InvalidJson(_TOO_DEEP) from None
@@ -141,11 +142,6 @@ def _put_doubles(data: JsonObject, count: int) -> bool:
     doubles = {name: float(value) for name, value in read.items() if isinstance(value, jiter.LosslessFloat)}
     data.update(doubles)
     return len(doubles) == count and all(map(isfinite, doubles.values()))
-
-
-def _may_be_deep(text: bytes) -> bool:
-    many = MAX_DEPTH // 2
-    return occurs_more(text, b"{", many) or occurs_more(text, b"[", many)
 
 
 def _written_within_depth(data: JsonObject) -> bytes:

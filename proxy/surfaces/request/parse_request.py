@@ -6,6 +6,7 @@ Every problem of a body is found before it is refused.
 from collections.abc import Iterable
 from typing import Final, cast
 
+from providers.client_extras.proxy_instructions import TIMEOUTS
 from providers.json_types import JsonObject
 from providers.request_fields import PROMPT_FIELDS
 from providers.unified_request import (
@@ -32,6 +33,8 @@ _OwnFields = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str
 _OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"})
 """Fields that become members of the request. Most requests have none of them."""
 
+_TIMEOUTS: Final = frozenset(TIMEOUTS)
+
 _NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
 
 
@@ -47,14 +50,16 @@ def parse_fields(
     default_model: str | None,
     refused: Iterable[tuple[str, Invalid]] = (),
 ) -> UnifiedRequest:
-    """Return the request of fields under the unified names; those `refused` before have their problems already. Raises
-    GatewayError with all problems."""
+    """Return the request of fields under the unified names; a missing `model` is `default_model`. The problems of
+    fields that were `refused` before are reported too. Raises GatewayError with all problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
     values = parsed.values
     for name, bad in refused:
         parsed.refuse(name, bad)
-    for name, value in extras.with_own_timeout(data).items():
+    if not _TIMEOUTS.isdisjoint(data):
+        data = extras.with_own_timeout(data)
+    for name, value in data.items():
         if value is None:
             continue
         check = fields.get(name)
@@ -87,7 +92,11 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     stream = values.pop("stream", False) is True
     own = _NOTHING_OWN if _OWN.isdisjoint(values) else _take_own(parsed)
     options, timeout, extra_params, extra_headers = own
-    injected = _fill_in(values, parsed.rules, operation)
+    defaults, injected = parsed.rules.defaults[operation], parsed.rules.default_names[operation]
+    if not injected.isdisjoint(values):
+        defaults = {name: value for name, value in defaults.items() if name not in values}
+        injected = frozenset(defaults)
+    values.update(defaults)
     return UnifiedRequest(
         operation,
         model,
@@ -111,14 +120,3 @@ def _take_own(parsed: ParsedFields) -> _OwnFields:
         parsed.take("inference_extra_params", dict),
         parsed.take("inference_extra_headers", dict),
     )
-
-
-def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
-    """Set the surface's defaults of absent fields, and return their names."""
-    defaults, names = rules.defaults[operation], rules.default_names[operation]
-    if names.isdisjoint(values):
-        values.update(defaults)
-        return names
-    absent = {name: value for name, value in defaults.items() if name not in values}
-    values.update(absent)
-    return frozenset(absent)
