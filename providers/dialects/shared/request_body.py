@@ -11,11 +11,11 @@ from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, 
 from providers.client_extras.proxy_instructions import is_left_out
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
-    TOLD_STYLE,
+    PROMPT_ONLY_STYLE,
     ConstraintStyle,
     Unenforceable,
     constraint_cells,
-    constraint_members,
+    constraint_fields,
     field_of,
     schema_in,
 )
@@ -200,11 +200,11 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
     """Write `guided` or `response_format` in a style. Raises Refusal for what the style cannot enforce."""
     name = field_of(value)
     try:
-        made = constraint_members(style, value)
+        made = constraint_fields(style, value)
     except Unenforceable as reason:
         raise draft.unsupported(name, reason.reason) from None
     # Members of one holder may come from several fields (NIM's nvext).
-    draft.body = merged(draft.body, made.members)
+    draft.body = merged(draft.body, made.fields)
     draft.unwrap = draft.unwrap or made.unwrap
     draft.in_text = draft.in_text or made.in_text
     if made.emulated:
@@ -213,7 +213,7 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
         draft.unheld.append(name)
 
 
-_TELLABLE = constraint_cells(TOLD_STYLE)
+_TELLABLE = constraint_cells(PROMPT_ONLY_STYLE)
 
 
 def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
@@ -222,7 +222,7 @@ def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
     name = field_of(value)
     if _TELLABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)
-    put_constraint(draft, TOLD_STYLE, value)
+    put_constraint(draft, PROMPT_ONLY_STYLE, value)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from providers.capabilities import NO_PROMISE
-from providers.constraints.constraint_styles import IN_TEXT
+from providers.constraints.constraint_styles import BY_PROMPT
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
@@ -108,7 +108,7 @@ def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, param
     assert b"output_config" not in sent.body
     table = DIALECT.capabilities(chat_request(), older)
     assert table.strict_tools == NO_PROMISE
-    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == IN_TEXT
+    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == BY_PROMPT
 
 
 def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:
