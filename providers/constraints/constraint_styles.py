@@ -49,15 +49,15 @@ class ConstraintFields:
     """Fields of the body that make the vendor enforce a constraint.
 
     `unwrap` is true if the response is an object whose `choice` is the text. `emulated` is true if the vendor lacks the
-    field itself. `unheld` is true if the fields promise less than the constraint, so that the response must be checked.
-    `in_text` is true if there are no fields, so that the prompt must describe the constraint.
+    field itself. `unenforced` is true if the fields promise less than the constraint, so that the response must be
+    checked. `in_prompt` is true if there are no fields, so that the prompt must describe the constraint.
     """
 
     fields: JsonObject
     unwrap: bool = False
     emulated: bool = False
-    unheld: bool = False
-    in_text: bool = False
+    unenforced: bool = False
+    in_prompt: bool = False
 
 
 BY_ENUM = emulated("a JSON object with one enum property")
@@ -65,7 +65,7 @@ BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
 LOOSELY = emulated("the vendor reads the schema, and the response is checked")
 BY_PROMPT = emulated("the prompt asks for it, and the response is checked")
-IN_PROMPT_ONLY = ConstraintFields({}, emulated=True, unheld=True, in_text=True)
+IN_PROMPT_ONLY = ConstraintFields({}, emulated=True, unenforced=True, in_prompt=True)
 """A constraint that the vendor has no form for: the prompt describes it, and the response is checked."""
 
 
@@ -274,7 +274,7 @@ def constraint_fields(style: ConstraintStyle, value: object) -> ConstraintFields
             return _schema_fields(style, value.schema)
         case Guided():
             made = style.guided(value.kind).constraint(value)
-            return replace(made, unheld=True) if style.best_effort else made
+            return replace(made, unenforced=True) if style.best_effort else made
         case {"type": "text"}:
             return ConstraintFields({})
         case dict():
@@ -292,9 +292,9 @@ def _schema_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFiel
         return made
     if fitted is None:
         made = style.json.constraint(Guided("json", schema))
-        return replace(made, unheld=True) if style.best_effort else made
+        return replace(made, unenforced=True) if style.best_effort else made
     if fitted.schema is not None:
-        return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
+        return replace(style.json.constraint(Guided("json", fitted.schema)), unenforced=fitted.weakened)
     return _fields_without_form(style, schema)
 
 
@@ -305,7 +305,7 @@ def _wrapped_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFie
     if fitted is None or fitted.schema is None:
         return None
     fields = style.json.make(Guided("json", fitted.schema))
-    return ConstraintFields(fields, unwrap=True, emulated=True, unheld=fitted.weakened)
+    return ConstraintFields(fields, unwrap=True, emulated=True, unenforced=fitted.weakened)
 
 
 def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
@@ -317,7 +317,7 @@ def _fields_without_form(style: ConstraintStyle, schema: JsonObject) -> Constrai
     """Return the fields for a schema that has no form by the vendor's rules."""
     if style.loosely is None or schema.get("type") != "object":
         return IN_PROMPT_ONLY
-    return ConstraintFields(style.loosely(Guided("json", schema)), unheld=True)
+    return ConstraintFields(style.loosely(Guided("json", schema)), unenforced=True)
 
 
 def _format_fields(style: ConstraintStyle, value: JsonObject) -> ConstraintFields:
@@ -344,7 +344,7 @@ def _as_sent(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> C
     strict = isinstance(named, dict) and bool(named.get("strict"))
     if style.best_effort and strict and isinstance(named, dict):
         loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
-        return ConstraintFields({"response_format": loose}, emulated=True, unheld=True)
+        return ConstraintFields({"response_format": loose}, emulated=True, unenforced=True)
     if style.wraps and not is_object(schema):
         # "schema must be a JSON Schema of 'type: "object"', got 'type: "array"'", strict or not.
         return _wrapped_fields(style, schema) or _fields_without_form(style, schema)
@@ -361,7 +361,7 @@ def _as_sent(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> C
     put: JsonObject = {**value, "schema": fitted.schema}
     if isinstance(named, dict):
         put = {**value, "json_schema": {**named, "schema": fitted.schema}}
-    return ConstraintFields({"response_format": put}, unheld=fitted.weakened)
+    return ConstraintFields({"response_format": put}, unenforced=fitted.weakened)
 
 
 def field_of(value: object) -> str:

@@ -24,14 +24,14 @@ from providers.completion import (
     reported_searches,
     reported_usage,
 )
-from providers.conversation import AFTER
+from providers.conversation import AFTER_KEY
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unknown_in, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprobs_of, objects_in
-from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
+from providers.failure import GATEWAY_MESSAGES, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -188,7 +188,7 @@ class ResponseParts:
         data, identity = item.get("encrypted_content"), item.get("id")
         if not isinstance(data, str) or not data:
             return
-        place: JsonObject = {AFTER: [self.said, self.called]} if self.said or self.called else {}
+        place: JsonObject = {AFTER_KEY: [self.said, self.called]} if self.said or self.called else {}
         known: JsonObject = {"id": identity} if isinstance(identity, str) else {}
         detail: JsonObject = {"type": "reasoning.encrypted", "data": data, "format": self._form, "index": self.thought}
         self.details.append({**detail, **known, **place})
@@ -281,10 +281,10 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
         kind = FailureKind.INVALID_REQUEST
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
-    if kind not in OUR_WORDS:
+    if kind not in GATEWAY_MESSAGES:
         own = code if kind is FailureKind.INVALID_REQUEST else failure.code
         return replace(failure, kind=kind, code=own if isinstance(own, str) else None)
-    return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
+    return replace(failure, kind=kind, message=GATEWAY_MESSAGES[kind], said=failure.said or failure.message)
 
 
 def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:

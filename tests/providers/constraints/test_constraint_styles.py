@@ -278,7 +278,7 @@ def test_a_schema_is_narrowed_to_the_strict_mode_unless_the_client_wants_no_prom
     narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
     made = members_of("openai", Guided("json", LOOSE), CHAT)
     assert made.fields == {"response_format": json_schema_format(narrowed, strict=True)}
-    assert not made.unheld
+    assert not made.unenforced
     strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
     assert members_of("openai", strict, CHAT).fields == passed(
         {"type": "json_schema", "json_schema": {"name": "n", "schema": narrowed, "strict": True}}
@@ -290,7 +290,7 @@ def test_a_map_goes_to_openai_without_the_strict_mode_and_the_answer_is_checked(
     mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
     made = members_of("openai", Guided("json", mapped), CHAT)
     assert made.fields == {"response_format": json_schema_format(mapped, strict=False)}
-    assert made.unheld
+    assert made.unenforced
     assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == IN_PROMPT_ONLY
 
 
@@ -302,7 +302,7 @@ def test_a_schema_is_narrowed_wherever_the_strict_mode_demands_it(operation: Ope
     mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
     loose = json_schema_format(mapped, strict=False)
     assert members_of("strict", Guided("json", mapped), operation) == ConstraintFields(
-        {"response_format": loose}, unheld=True
+        {"response_format": loose}, unenforced=True
     )
 
 
@@ -311,7 +311,7 @@ def test_a_model_that_is_not_held_to_a_schema_never_gets_a_strict_one_and_its_an
     loose: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": False}}
     for value in (Guided("json", LOOSE), Guided("choice", ("a",)), strict):
         made = members_of("best_effort", value, CHAT)
-        assert made.unheld
+        assert made.unenforced
         assert made.emulated
         assert b'"strict":false' in orjson.dumps(made.fields)
     assert members_of("best_effort", strict, CHAT).fields == passed(loose)
@@ -327,7 +327,7 @@ def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_sc
     mode: JsonObject = {"type": "json_object", "schema": COUNTED}
     for value in (Guided("json", COUNTED), named, mode):
         made = members_of(style, value, CHAT)
-        assert made.unheld
+        assert made.unenforced
         written = orjson.dumps(made.fields)
         assert b'"multipleOf"' not in written
         assert b"(multipleOf: 2)" in written
