@@ -253,8 +253,8 @@ def host_not_served(host: str, setting: str) -> GatewayError:
 
 
 def origin_not_allowed(origin: str | None, setting: str | None) -> GatewayError:
-    """Return the error for a web page of another origin. `origin` is its Origin header, `None` if the browser sent
-    none; `setting` lists the allowed origins, `None` if the listener has no such setting."""
+    """Return the error for a web page of another origin. `origin` is its Origin header, `None` if the browser sent no
+    such header; `setting` lists the allowed origins, `None` if the listener has no such setting."""
     page = "A web page of another site" if origin is None else f"A web page of the origin '{_shown(origin)}'"
     hint = "" if setting is None else f"; the operator lists allowed origins in {setting}"
     message = f"{page} may not call this listener{hint}."

@@ -53,8 +53,8 @@ class LastFailures:
 def latest(several: Iterable[Mapping[str, Noted]]) -> Mapping[str, Noted]:
     """Return the latest failure of each deployment among the failures that several processes noted."""
     found: dict[str, Noted] = {}
-    for those in several:
-        for label, noted in those.items():
+    for mapping in several:
+        for label, noted in mapping.items():
             if label not in found or found[label].when < noted.when:
                 found[label] = noted
     return found
