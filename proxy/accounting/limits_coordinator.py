@@ -14,7 +14,7 @@ from proxy.shared_state.redis_sync import SharedState
 
 @dataclass(slots=True, eq=False)
 class EndedSiblings:
-    """Receives from the supervisor the names of ended processes. `release_ended` gives back what such a process held."""
+    """Receives the names of ended processes from the supervisor. `release_ended` gives back a process's leases."""
 
     release_ended: Callable[[str], Awaitable[None]] | None = None
 
