@@ -20,7 +20,7 @@ PAGE: Final = DOCS / "reference" / "configuration.md"
 BEGIN: Final = "<!-- keys: written by `python -m tests.docs.config_page` -->"
 END: Final = "<!-- end of keys -->"
 
-# Heading of each definition of the schema; a name in <> is the operator's.
+# The heading of each definition of the schema. The operator chooses the names in <>.
 _SECTIONS: Final = {
     "": "The config file",
     "Server": "`server`",
@@ -70,16 +70,16 @@ _SECTIONS: Final = {
     "OnLimitQueue": "`teams.<team>.on_limit`",
     "Plugin": "`plugins.<plugin>`",
 }
-_OF_DEPLOYMENTS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
-_WITH_MORE: Final = {
-    "Vendor": _OF_DEPLOYMENTS,
-    "Model": _OF_DEPLOYMENTS,
-    "Deployment": _OF_DEPLOYMENTS,
+_DEPLOYMENT_KEYS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
+_SHARED_KEYS: Final = {
+    "Vendor": _DEPLOYMENT_KEYS,
+    "Model": _DEPLOYMENT_KEYS,
+    "Deployment": _DEPLOYMENT_KEYS,
     "LongContext": (frozenset(RatesSection.model_fields), "`price`, `long_context` and `service_tiers` excluded"),
     "Tier": (frozenset(RatesSection.model_fields), "`price`, `service_tiers` excluded"),
     "TeamLimits": (frozenset(LimitsSection.model_fields), "`limits` above"),
 }
-"""Sections with every key of another one, which are listed once: these keys, and the other section."""
+"""Sections with every key of another section, which are listed once: these keys, and the other section."""
 
 
 _BUILT_IN: Final = re.compile(r" ?Built in: (.+?)\.(?= |$)")
@@ -111,7 +111,7 @@ def _below(section: type[Section]) -> Iterator[type[Section]]:
 def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
     section = schema["$defs"][name] if name else schema
     mapping = next((option for option in section.get("anyOf", ()) if "additionalProperties" in option), section)
-    shared, where = _WITH_MORE.get(name, (frozenset(), ""))
+    shared, where = _SHARED_KEYS.get(name, (frozenset(), ""))
     required = mapping.get("required", ())
     own = {key: value for key, value in mapping["properties"].items() if key not in shared}
     rows = [_row(name, key, value, key in required) for key, value in own.items()]

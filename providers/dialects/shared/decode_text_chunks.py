@@ -12,7 +12,7 @@ from providers.dialect import RunDecoder
 from providers.dialects.shared.decode_stream import NamingReader, NativeReader, NativeStream, Reader
 from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import BEFORE_DATA, MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
+from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD, Around, FrameLearner, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
@@ -74,16 +74,13 @@ class NativeTextReader(NativeReader):
 
     @property
     def marks(self) -> Sequence[bytes]:
-        """See TextReader."""
         return self._texts.marks
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See TextReader."""
         found, kind = self._texts.marked(event), event.get("type")
         return replace(found, native=kind) if found is not None and isinstance(kind, str) else None
 
     def take(self, run: TextRun) -> bool:
-        """See TextReader."""
         return self._texts.take(run)
 
 
@@ -106,16 +103,14 @@ class TextStream(NativeStream, RunDecoder):
         self._native: NativeForm | None = None
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._alone = False
         return super().feed(data)
 
     def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        self._learner.frames, self._learner.lessons = None, 0  # a text alone may be what half a character wants
+        self._learner.frames, self._learner.forms_left = None, 0  # a text alone may be what half a character wants
         return super()._join(name, payload)
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder."""
         texts, learner = self._texts, self._learner
         begun = b"" if self._alone else self._sse.begun(_MOST_BEGUN)
         if begun is None or texts.complete or len(data) > _MOST_LED:
@@ -123,7 +118,7 @@ class TextStream(NativeStream, RunDecoder):
         if begun:
             data = begun + data
         literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        if not end and learner.lessons and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
+        if not end and learner.forms_left and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
         marked = self._marked
@@ -140,17 +135,15 @@ class TextStream(NativeStream, RunDecoder):
         return run, data[end:]
 
     def around(self) -> Around | None:
-        """See RunDecoder."""
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
     def passed(self, characters: int) -> None:
-        """See RunDecoder."""
         self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:
         """Learn the form of the event that the data begins with."""
-        learner, end = self._learner, data.find(b"\n\n", 0, MOST_BYTES)
+        learner, end = self._learner, data.find(b"\n\n", 0, MAX_LEARNED_BYTES)
         if end < 0:
             return
         event = SSEParser().only(data[: end + 2])
@@ -160,7 +153,7 @@ class TextStream(NativeStream, RunDecoder):
             body = None  # is mended when it is read
         found = self._texts.marked(body) if isinstance(body, dict) else None
         if event is None or found is None:
-            learner.lessons -= 1
+            learner.forms_left -= 1
         else:
             learner.learn(event[1], found.member, found.event, data)
             self._marked = found
