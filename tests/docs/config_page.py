@@ -85,6 +85,9 @@ _SHARED_KEYS: Final = {
 _BUILT_IN: Final = re.compile(r" ?Built in: (.+?)\.(?= |$)")
 """The sentence of a description that names the built-in value; it is moved into the column of defaults."""
 
+_UNWRITTEN: Final = re.compile(r" ?None written: .+?\.(?= |$)")
+"""The sentence that repeats the column of defaults."""
+
 
 def reference(schema: JsonSchemaValue) -> str:
     """Return the keys of a schema as Markdown, section by section."""
@@ -125,6 +128,8 @@ def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
 def _row(section: str, key: str, value: JsonSchemaValue, required: bool) -> str:
     description = _BUILT_IN.sub("", value.get("description", "")).strip()
     default = "required" if required else _default(section, key, value)
+    if default.startswith("none"):
+        description = _UNWRITTEN.sub("", description).strip()
     cells = [f"`{key}`", _kind(value), default, description]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -22,7 +22,7 @@ GUIDES: Final = (
 )
 
 READMES: Final = (
-    *(ROOT / "ARCHITECTURE.md", ROOT / "SECURITY.md"),
+    *(ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"),
     *sorted(ROOT.glob("*/README.md")),
     *sorted(ROOT.glob("proxy/*/README.md")),
     *sorted(ROOT.glob("tests/*/README.md")),

@@ -143,6 +143,15 @@ def test_every_target_of_make_that_a_page_names_is_there(page: Path) -> None:
     assert [name for name in targets if f"\n{name}:" not in makefile] == []
 
 
+def test_each_entry_of_the_changelog_is_short_and_below_a_kind_of_change() -> None:
+    text = text_of(ROOT / "CHANGELOG.md")
+    headings = re.findall(r"^### (\w+)", text, re.MULTILINE)
+    assert set(headings) == {"Added", "Changed", "Fixed", "Removed", "Security"}
+    assert re.search(r"^## \[\d+\.\d+\.\d+\] - ", text, re.MULTILINE)
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
+    assert [entry for entry in entries if entry.count("\n") > 1] == []
+
+
 def test_nothing_is_installed_by_a_name_that_is_not_ours_on_an_index() -> None:
     files = [*WRITTEN, *(ROOT / "proxy").rglob("*.py"), *(ROOT / "config").rglob("*.py")]
     assert [path for path in files if re.search(r"pip install[^\n]*dragoman(\[|$|[ '])", text_of(path))] == []
