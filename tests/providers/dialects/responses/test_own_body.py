@@ -39,7 +39,7 @@ def test_strict_schemas_are_closed_and_require_all_in_place() -> None:
 
 
 @looped(
-    ("members", "unheld"),
+    ("members", "unenforced"),
     [
         ({"tools": [function(parameters=OPEN)]}, "tools.strict"),
         ({"tools": [function("a.b")]}, "tools"),
@@ -49,12 +49,12 @@ def test_strict_schemas_are_closed_and_require_all_in_place() -> None:
     ],
 )
 def test_what_only_the_gateway_can_see_to_is_translated_or_named_if_no_other_api_can_say_the_rest(
-    members: JsonObject, unheld: str
+    members: JsonObject, unenforced: str
 ) -> None:
     request = own_request(more=members)
     assert encode_native(request, TARGET) is None
     bound = replace(request, losses=TranslationLosses({"prompt": "a prompt"}))
-    assert own_call(bound)[0].dropped == (unheld,)
+    assert own_call(bound)[0].dropped == (unenforced,)
 
 
 def test_one_call_a_turn_is_left_to_the_gateway_where_the_model_is_not_told() -> None:
@@ -112,4 +112,4 @@ def _fitted_tools(tools: list[JsonValue]) -> object:
         schemas.fit(body)
     except Refusal as refusal:
         return refusal.message
-    return body, schemas.unheld
+    return body, schemas.unenforced
