@@ -203,7 +203,7 @@ def _stopped(request: MockRequest, pieces: list[str]) -> tuple[list[str], str | 
     if not found:
         return pieces, None
     end, start, stop = min(found)
-    left = end if request.keep_stop else start
+    left = end if request.emulate_stop_string else start
     kept: list[str] = []
     for piece in pieces:
         if left <= 0:

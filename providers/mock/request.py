@@ -85,7 +85,7 @@ class MockRequest:
     n: int
     best_of: int
     stop: tuple[str, ...]
-    keep_stop: bool
+    emulate_stop_string: bool
     echo: bool
     suffix: str
     logprobs: MockLogprobs | None
@@ -153,7 +153,7 @@ def _request(chat: bool, model: str, fields: Fields, turn: ScriptedTurn | None) 
         n=n,
         best_of=best_of,
         stop=fields.strings("stop"),
-        keep_stop=fields.flag("include_stop_str_in_output"),
+        emulate_stop_string=fields.flag("include_stop_str_in_output"),
         echo=fields.flag("echo"),
         suffix=fields.text("suffix"),
         logprobs=_logprobs(fields),

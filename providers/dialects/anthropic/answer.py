@@ -26,7 +26,7 @@ from providers.dialects.anthropic.answer_parts import (
     whole_thought,
 )
 from providers.dialects.anthropic.errors import failure_of
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_answer, unwrap_answer
 from providers.emulation.join_extras import GrowingExtras
@@ -106,7 +106,7 @@ class _WholeParts:
             case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
                 client = self._sent.tool_names.get(name, name)
                 made = ToolCall(call, client, arguments_text(given), extra=call_extra(block))
-                self.calls.append(whole_call(made, self._sent.custom_tools))
+                self.calls.append(complete_call(made, self._sent.custom_tools))
             case {"type": "text" | "thinking" | "redacted_thinking" | "tool_use"}:
                 raise malformed("has a block without what its type promises")
             case _:
