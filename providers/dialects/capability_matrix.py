@@ -35,7 +35,7 @@ class MatrixEntry:
 
 def matrix_entries(profiles: Iterable[Profile], context_window: int | None = None) -> Iterator[MatrixEntry]:
     """Yield an entry for each operation of each example model, for the vendors that generate text. `context_window` is
-    the configured context window in tokens, `None` if none is configured."""
+    the configured context window in tokens, otherwise `None`."""
     for profile in profiles:
         for model in profile.examples if profile.wires else ():
             target = _target(profile, model, context_window)

@@ -8,7 +8,7 @@ from providers.target import Target
 
 
 def guessed_limit(target: Target) -> int | None:
-    """Return the `max_tokens` for clients that send none, if that has to be guessed: neither the configuration nor the
+    """Return the `max_tokens` for requests without one, if it has to be guessed: neither the configuration nor the
     facts about the model give it. `None` if it need not be guessed, or if the vendor requires no limit."""
     guess = _GUESSES.get(target.profile.dialect)
     return None if guess is None or target.max_output_tokens is not None else guess(target)

@@ -46,7 +46,7 @@ def count_request(target: Target, body: JsonObject, headers: _Headers) -> Upstre
 
 
 def read_count(body: bytes) -> int:
-    """Return the number in the response to a `count_request`. Raises UpstreamError if there is none."""
+    """Return the number in the response to a `count_request`. Raises UpstreamError if the number is missing."""
     answer = json_object(body)
     count = count_of(answer.get("input_tokens", answer.get("inputTokens")))
     if count is None:

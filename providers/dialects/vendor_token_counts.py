@@ -72,7 +72,8 @@ class Counting:
         self._advance(None)
 
     def next(self) -> CountRequest | None:
-        """Return the request to send, which is the same until its response is passed in; `None` if none is left."""
+        """Return the request to send, which is the same until its response is passed in; `None` after the last
+        request."""
         return self._request
 
     def answer(self, status: int, body: bytes) -> None:

@@ -56,7 +56,7 @@ def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | 
 
 def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
     """Return the request that was sent as `sent` without the reasoning of earlier turns, for a model that accepts no
-    reasoning; `None` if it has none. From a client's own body, only the seals are removed."""
+    reasoning; `None` if it has no reasoning. From a client's own body, only the seals are removed."""
     if sent.native or not isinstance(request.prompt, ChatPrompt):
         return without_seals(request, sent)
     return _chat_without(request, request.prompt, _without_reasoning)
@@ -97,7 +97,7 @@ class _Ids:
 
 
 def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
-    """Return the message without seals, or the same object if it has none."""
+    """Return the message without seals, or the same object if it has no seals."""
     rest = _without(message, _DETAILS, _is_sealed_block)
     if _is_signed_by_google(message):
         del rest[_EXTRA_CONTENT]
@@ -110,7 +110,7 @@ def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
 
 
 def _without_reasoning(message: JsonObject) -> JsonObject:
-    """Return the message without reasoning, or the same object if it has none."""
+    """Return the message without reasoning, or the same object if it has no reasoning."""
     rest = _without(message, _REASONING, _is_reasoning_block)
     return message if rest == message else rest
 

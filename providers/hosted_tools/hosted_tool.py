@@ -28,7 +28,7 @@ class HostedTool:
 
     `api` is the API whose form it has, `given` is its type in that form. `options` are the settings that several
     vendors have, under the gateway's names. `others` are the names of settings that only its own vendor has. `bound`
-    names a part that no other vendor can honour, and is empty if there is none.
+    names a part that no other vendor can honour, and is empty if other vendors can honour everything.
     """
 
     kind: HostedKind
@@ -161,7 +161,7 @@ def _settings(found: _Form, kind: str, settings: JsonObject) -> Iterator[tuple[s
 
 
 def _files(settings: JsonObject) -> str:
-    """Return a description of the part of a container that only its own vendor has; an empty text if there is none."""
+    """Return a description of the part of a container that only its own vendor has, otherwise an empty text."""
     held = settings.get("container")
     if isinstance(held, str):
         return "a container of its own vendor"

@@ -28,7 +28,7 @@ SHIPPED: Final = Path(__file__).with_name("list_prices.jsonl")
 class ListEntry:
     """The entry of a model: the vendor whose list has it, and its id there.
 
-    `window` is the context window in tokens. `begins` is the first day of the price, `None` if the price has none.
+    `window` is the context window in tokens. `begins` is the first day of the price, `None` if the price has no date.
     `notes` are remarks that the price does not show.
     """
 
@@ -86,7 +86,7 @@ class PriceData:
                 current.lines.append(line)
 
     def vendor_at(self, address: str) -> str | None:
-        """Return the vendor at a URL; `None` if the data has none for it."""
+        """Return the vendor at a URL, otherwise `None`."""
         return next((each.id for each in self._vendors.values() if each.address.match(address)), None)
 
     def has_vendor(self, vendor: str) -> bool:
@@ -98,7 +98,7 @@ class PriceData:
         return self._vendors[vendor].ids()
 
     def model(self, vendor: str, names: Iterable[str], day: date) -> ListEntry | None:
-        """Return the entry on a day for the first of the names that the vendor has; `None` if it has none of them."""
+        """Return the entry on a day for the first of the names that the vendor has, otherwise `None`."""
         for name in names:
             for position, listed in enumerate((vendor, *self._vendors[vendor].others)):
                 if listed in self._vendors and (found := self._vendors[listed].find(name.lower())) is not None:
@@ -152,8 +152,8 @@ class ListPrices:
         return self._data
 
     def vendor(self, addresses: Sequence[str]) -> str | None:
-        """Return the vendor at the first URL that the data knows; `None` if it knows none. `addresses` are the URLs of
-        a deployment and of its profile. A placeholder in a URL matches any word."""
+        """Return the vendor at the first URL that the data knows, otherwise `None`. `addresses` are the URLs of a
+        deployment and of its profile. A placeholder in a URL matches any word."""
         key = tuple(addresses)
         if key not in self._at:
             data = self.data
@@ -162,8 +162,7 @@ class ListPrices:
         return self._at[key]
 
     def model(self, vendor: str | None, names: Sequence[str]) -> ListEntry | None:
-        """Return the entry of a vendor's model by the first of its names that the vendor has; `None` if there is
-        none."""
+        """Return the entry of a vendor's model by the first of its names that the vendor has, otherwise `None`."""
         key = (vendor, tuple(names))
         if key not in self._found:
             if len(self._found) >= MOST_FOUND:

@@ -1,7 +1,7 @@
 """Finds the model that a name refers to, among models that each have patterns of their names.
 
-Patterns are those of genai-prices 0.2.3: `equals`, `starts_with`, `ends_with`, `contains` and `regex`, one of which
-must match, and `all`, a list of patterns all of which must match. The first model that matches is the result.
+The patterns are the patterns of genai-prices 0.2.3: `equals`, `starts_with`, `ends_with`, `contains` and `regex`, one
+of which must match, and `all`, a list of patterns all of which must match. The first model that matches is the result.
 """
 
 import re
@@ -26,8 +26,8 @@ class ModelNames:
                 self._tests.append((position, _any_of(others)))
 
     def find(self, name: str) -> int | None:
-        """Return the position of the first model that matches; `None` if none matches. A date without hyphens
-        (`-20251211`) also matches a date with hyphens."""
+        """Return the position of the first model that matches, otherwise `None`. A date without hyphens (`-20251211`)
+        also matches a date with hyphens."""
         position = self._find(name)
         dated = _COMPACT_DATE.sub(r"-\1-\2-\3", name) if position is None else name
         return position if dated == name else self._find(dated)

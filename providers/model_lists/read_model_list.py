@@ -195,7 +195,7 @@ def _next(style: ListStyle, answer: JsonObject) -> str | None:
 
 
 def _size(entry: JsonObject, keys: Sequence[str]) -> int | None:
-    """Return the first of these fields that is a plausible number of tokens; `None` if there is none."""
+    """Return the first of these fields that is a plausible number of tokens, otherwise `None`."""
     for key in keys:
         value: JsonValue = entry
         for step in key.split("."):

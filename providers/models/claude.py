@@ -1,6 +1,6 @@
 """Facts about Claude models, by the model's name, that decide how a request to a model is written.
 
-The names are those of Anthropic's API (`claude-opus-4-5-20251101`, `claude-3-5-haiku-latest`), of Vertex AI
+The names are the names of Anthropic's API (`claude-opus-4-5-20251101`, `claude-3-5-haiku-latest`), of Vertex AI
 (`claude-opus-4-5@20251101`), of Bedrock (`us.anthropic.claude-opus-4-5-20251101-v1:0`) and of resellers
 (`anthropic/claude-opus-4.5`).
 
@@ -172,7 +172,7 @@ _MODELS: Mapping[str, ClaudeModel] = {
 
 UNKNOWN = ClaudeModel(None, 16_384, frozenset({"enabled", "adaptive", "between_tools", "disabled"}), _ALL_EFFORTS)
 """The properties of a model that is not in the table above: a newer model, or a name that the operator invented. The
-gateway refuses nothing in advance; the vendor refuses what the model does not accept."""
+gateway refuses nothing in advance; the vendor refuses any field that the model does not accept."""
 
 # Line and version in either order. A date or a revision may follow.
 _NAME = re.compile(

@@ -35,10 +35,10 @@ class ModelFacts:
     fields that it does not accept while it reasons. `words` are its own words for values of `reasoning_effort`,
     `nearest` are the values that its words only approximate. With `one_sampler` it accepts `temperature` or `top_p`,
     not both. Without `prefill` the conversation may not end in an assistant text. Without `forced_choice` no tool
-    choice may force a call, without `thinking_choice` none may while the model reasons. `thinks_unasked` says that it
-    reasons by default. `omits` are fields that are left out if their value is neutral. `nine_character_ids` says that
-    call ids are nine letters and digits. Without `blank_stops` no stop string may be blank. `most_output` is the
-    largest `max_tokens`, `None` if it is not known.
+    choice may force a call; without `thinking_choice` the same applies while the model reasons. `thinks_unasked` says
+    that it reasons by default. `omits` are fields that are left out if their value is neutral. `nine_character_ids`
+    says that call ids are nine letters and digits. Without `blank_stops` no stop string may be blank. `most_output` is
+    the largest `max_tokens`, `None` if it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)

@@ -184,7 +184,8 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 
 def _overlaid(location: str, written: JsonObject, changes: JsonObject, remaining_cases: Sequence[str]) -> JsonObject:
-    """Return an entry with changes merged over it. Of the keys in `_CASES`, only those in `remaining_cases` remain."""
+    """Return an entry with changes merged over it. Keys in `_CASES` are removed unless they are in
+    `remaining_cases`."""
     if nested := [key_name for key_name in _CASES if key_name in changes]:
         raise ProfileError(f"{location}.{nested[0]}: is not allowed here")
     return merged(

@@ -64,7 +64,7 @@ def as_json(inputs: Texts | TokenLists) -> JsonValue:
 class Embeddings:
     """The vectors of a request or of one call, in the order of its inputs. All have the same length.
 
-    `usage` is `None` only if the vendor sent none. `details` holds the other fields of the usage. `own` holds the
+    `usage` is `None` only if the vendor sent no usage. `details` holds the other fields of the usage. `own` holds the
     vendor's own fields of the response.
     """
 

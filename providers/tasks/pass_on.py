@@ -76,7 +76,7 @@ class PassedRequest:
 
     @property
     def user(self) -> str | None:
-        """The end user that the client names, `None` if it names none."""
+        """The end user that the client names, otherwise `None`."""
         fields = self.content.fields if isinstance(self.content, PassedForm) else self.content
         user = fields.get("user")
         return user if isinstance(user, str) else None

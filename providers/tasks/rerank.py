@@ -49,7 +49,7 @@ class Ranked:
 class Ranking:
     """The documents of a response, best first.
 
-    `usage` is `None` if the vendor reported none. `details` and `own` are as in Embeddings. `own` includes `meta`,
+    `usage` is `None` if the vendor reported no usage. `details` and `own` are as in Embeddings. `own` includes `meta`,
     which holds the search units that some vendors bill.
     """
 

@@ -59,7 +59,7 @@ def _most_tokens_of(each: str | tuple[int, ...]) -> int:
 
 def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Embeddings]) -> Embeddings:
     """Join the results of all calls. The usage is the sum of the vendor's counts, with estimates for calls without a
-    count. The vendor's own fields are returned only for a single call, because those of several calls may differ.
+    count. The vendor's own fields are returned only for a single call, because several calls may have different values.
 
     Raises UpstreamError(MALFORMED) if a call has another number of vectors than inputs, and if the lengths of vectors
     differ.

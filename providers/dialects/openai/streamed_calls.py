@@ -21,7 +21,7 @@ class _BegunCall:
     """A tool call in progress.
 
     `number` counts the calls of the choice without gaps. `name` is the name as the vendor writes it. `identity` is the
-    vendor's id, empty if the vendor sends none.
+    vendor's id, empty if the vendor sends no id.
     """
 
     number: int

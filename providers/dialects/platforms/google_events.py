@@ -114,7 +114,7 @@ class EventsOrJSON(SSEParser):
         return b"\n{" in chunk or b"\n[" in chunk or b"\r{" in chunk or b"\r[" in chunk
 
     def _find_start(self, chunk: bytes, at: int = 0) -> int | None:
-        """Return the first position from `at` on at which a JSON text begins a line; `None` if there is none."""
+        """Return the first position from `at` on at which a JSON text begins a line, otherwise `None`."""
         if self._at_line and chunk[at : at + 1] in (b"{", b"["):
             return at
         found = _BARE_START.search(chunk, at)

@@ -147,7 +147,7 @@ class NativeReader:
     """A `Reader` that passes on every named event of the vendor, attached to the first chunk of its translation or to
     an extra chunk.
 
-    Errors that the inner reader raises, also for events that are errors, end the stream as usual for any reader.
+    Errors that the inner reader raises, also for events that are errors, end the stream.
     """
 
     __slots__ = ("_inner", "_names", "complete")

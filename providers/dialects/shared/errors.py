@@ -106,7 +106,7 @@ def parse_error(body: bytes) -> JsonValue:
 
 
 def parse_error_object(body: bytes) -> JsonObject:
-    """Return the JSON object of an error body, or an empty object if the body has none."""
+    """Return the JSON object of an error body, or an empty object if the body is not an object."""
     value = parse_error(body)
     return value if isinstance(value, dict) else {}
 

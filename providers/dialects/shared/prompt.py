@@ -149,8 +149,8 @@ def required_limit(draft: RequestBody) -> int:
 
 
 def guess_finish(target: Target, limit: int, prompt: int | None, generated: int | None) -> FinishReason:
-    """Return the finish reason if the vendor sends none: `length` if the limit or the context window is used up, else
-    `stop`."""
+    """Return the finish reason for vendors that send no reason: `length` if the limit or the context window is used up,
+    else `stop`."""
     written = generated or 0
     full = target.context_window is not None and (prompt or 0) + written >= target.context_window
     return "length" if written >= limit or full else "stop"

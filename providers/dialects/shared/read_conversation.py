@@ -354,8 +354,8 @@ class _MessageReader:
 
 
 def _marker(part: JsonObject) -> JsonObject | None:
-    """Return the cache marker of a part; `None` if it has none. OpenAI's marker has no lifetime that other vendors'
-    caches know."""
+    """Return the cache marker of a part, otherwise `None`. OpenAI's marker has no lifetime that other vendors' caches
+    know."""
     marker = part.get(CACHE)
     if marker is None and isinstance(part.get("prompt_cache_breakpoint"), dict):
         return {"type": "ephemeral"}

@@ -269,8 +269,8 @@ _EMPTY: Collection[JsonValue] = (None, "", [], {})
 
 
 def unknown_in(holder: JsonObject, known: frozenset[str]) -> JsonObject | None:
-    """Return the unknown fields of an object that are not null or empty; `None` if there are none. Raises UpstreamError
-    if the object has more than MAX_UNKNOWN fields, since each unknown field is written again for the client."""
+    """Return the unknown fields of an object that are not null or empty, otherwise `None`. Raises UpstreamError if the
+    object has more than MAX_UNKNOWN fields, since each unknown field is written again for the client."""
     if known.issuperset(holder):
         return None
     if len(holder) > MAX_UNKNOWN:
@@ -286,7 +286,7 @@ def index_of(choice: JsonObject, position: int) -> int:
 
 def requested_index(choice: JsonObject, choices: int) -> int:
     """Return the index of a streamed choice, which is 0 if the vendor leaves it out. `choices` is the number of
-    requested choices. Raises UpstreamError if the index belongs to none of them."""
+    requested choices. Raises UpstreamError for any other index."""
     value = choice.get("index")
     match value:
         case None:

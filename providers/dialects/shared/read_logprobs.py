@@ -10,7 +10,7 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def logprobs_of(raw: JsonValue, text: str) -> Logprobs | None:
-    """Return the log probabilities of a choice; `None` if there are none.
+    """Return the log probabilities of a choice, otherwise `None`.
 
     llama.cpp responds in the shape of chats on both routes. Together's streams have one number, which is the log
     probability of `text`.

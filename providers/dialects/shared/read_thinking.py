@@ -105,8 +105,7 @@ def _after(detail: JsonObject, form: str) -> tuple[int, int]:
 
 
 def google_signature(holder: JsonObject) -> str | None:
-    """Return the signature that Google's OpenAI-compatible endpoint puts beside a text or a call; `None` if there is
-    none."""
+    """Return the signature that Google's OpenAI-compatible endpoint puts beside a text or a call, otherwise `None`."""
     found: JsonValue = holder
     for step in ("extra_content", "google", "thought_signature"):
         found = found.get(step) if isinstance(found, dict) else None

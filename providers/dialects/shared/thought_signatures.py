@@ -23,7 +23,7 @@ MARK = "__thought__"
 """The separator between an id and the signature of its call."""
 
 TEXT_MARK = "__said__"
-"""The separator between an id and the signature of the text before its call, which is where older models put it."""
+"""The separator between an id and the signature of the text before its call. Older models sign that text."""
 
 MARKS = "__"
 """The beginning of both separators. An id without it carries no signature."""
@@ -111,7 +111,7 @@ def text_signature_for(service: Service, given: str | None) -> str | None:
 
 
 def make_call_id(answer: str, candidate: int, number: int, name: str, arguments: bytes) -> str:
-    """Return an id for a call that has none. The same response gives the same ids, whether streamed or not."""
+    """Return an id for a call without an id. The same response gives the same ids, whether streamed or not."""
     parts = b"\0".join([answer.encode(), b"%d" % candidate, b"%d" % number, name.encode(), arguments])
     return f"call_{hashlib.sha256(parts).hexdigest()[:24]}"
 

@@ -27,8 +27,8 @@ def offers_tools(params: Params) -> bool:
 
 
 def read_parameters(function: JsonObject) -> JsonObject:
-    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless the schema describes
-    objects.
+    """Return the schema of a function's parameters, empty for a function without parameters. Raises Refusal unless the
+    schema describes objects.
 
     Vendors refuse alternatives and references at the root of the schema. The properties of all of them are merged into
     one object.

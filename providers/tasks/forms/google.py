@@ -111,7 +111,7 @@ def _values(embedding: JsonValue) -> JsonValue:
 
 
 def _usage_metadata(answer: JsonObject) -> Usage | None:
-    """Return the usage, which only newer models report; `None` if there is none."""
+    """Return the usage, which only newer models report, otherwise `None`."""
     metadata = answer.get("usageMetadata")
     tokens = count_of(metadata.get("promptTokenCount")) if isinstance(metadata, dict) else None
     return reported_usage(tokens, 0)

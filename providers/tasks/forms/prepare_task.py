@@ -122,8 +122,8 @@ def _estimated(request: RerankRequest) -> Usage | None:
 
 
 def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:
-    """Return the field that says which end of a long input may be cut. That none may be cut is sent if the vendor has a
-    word for it, since some vendors cut by default."""
+    """Return the field that says which end of a long input may be cut. The value `none` is sent only if the vendor has
+    a word for it, since some vendors cut by default."""
     wire = profile_of(target).tasks.get(task)
     has_word_for_none = wire is not None and "none" in wire.words.get("truncate", ())
     return {"truncate": truncate} if has_word_for_none or truncate != "none" else {}
