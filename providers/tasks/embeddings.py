@@ -38,7 +38,7 @@ class EmbeddingsRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Whether fields that the gateway does not know are sent too, which may change the form of the response."""
         return bool(self.extra_params or self.extra_headers or self.unknown)
 

@@ -70,7 +70,7 @@ class PassedRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Always true, because the gateway knows no field of such a request except the model."""
         return True
 

@@ -46,7 +46,7 @@ class EngineRequest:
     n: int = 1
     best_of: int = 1
     stops: tuple[str, ...] = ()
-    emulate_stop_string: bool = False
+    keep_stop: bool = False
     echo: bool = False
     limit: int | None = None
     text: str | None = None
@@ -97,7 +97,7 @@ class Engine:
         stop = min((stop for stop in request.stops if stop in text), key=text.find, default=None)
         if stop is not None:
             end = text.find(stop)
-            text, finish = text[: end + len(stop) if request.emulate_stop_string else end], "stop"
+            text, finish = text[: end + len(stop) if request.keep_stop else end], "stop"
         kept: list[tuple[str, float | None]] = []
         for word in words:
             if sum(len(token) for token, _ in kept) < len(text):

@@ -14,7 +14,7 @@ from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import INSTRUCTING, ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"
 
@@ -27,7 +27,7 @@ def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
     The texts of any other message are joined without a separator.
     """
     non_empty = [text for text in texts if text]
-    if role in INSTRUCTING:
+    if role in INSTRUCTION_ROLES:
         separators = [
             BETWEEN if not (text[-1].isspace() or after[0].isspace()) else "" for text, after in pairwise(non_empty)
         ]

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
-    CITED,
-    CONTINUING,
-    DESCRIBING,
+    CITATION_FIELDS,
+    CONTINUATION_FIELDS,
+    DESCRIPTIVE_FIELDS,
     Address,
     Audio,
     Document,
@@ -67,15 +67,15 @@ _REASONING_FIELDS = frozenset(
 """Fields of an assistant message that hold its reasoning."""
 # Any other field is refused unless it is null or empty, since it would change the response. Clients send a response
 # back with all its fields: unknown fields of an assistant message are left out, and reported unless they are in
-# DESCRIBING.
+# DESCRIPTIVE_FIELDS.
 _KNOWN = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
     | {"extra_content", "cache_control"}
     | _REASONING_FIELDS
-    | DESCRIBING
-    | CITED
+    | DESCRIPTIVE_FIELDS
+    | CITATION_FIELDS
 )
-_UNREPORTED = _KNOWN - CITED
+_UNREPORTED = _KNOWN - CITATION_FIELDS
 """Fields of an assistant message that are read, or left out without being reported."""
 
 _PLAIN = _REASONING_FIELDS | {"role", "content", "tool_calls"}
@@ -205,10 +205,10 @@ class _MessageReader:
 
     def _check_fields(self, message: JsonObject) -> None:
         free = message.get("role") == "assistant"
-        if free and CONTINUING.isdisjoint(message):
+        if free and CONTINUATION_FIELDS.isdisjoint(message):
             return
         for name, member in message.items():
-            if member and name not in _KNOWN and not (free and name not in CONTINUING):
+            if member and name not in _KNOWN and not (free and name not in CONTINUATION_FIELDS):
                 raise self.turn.refusal(f"has the field '{name}', which the vendor does not have")
 
     def _result(self, message: JsonObject) -> ToolResult:

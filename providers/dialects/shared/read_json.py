@@ -9,7 +9,7 @@ import orjson
 from providers.adaptation.unique_call_ids import made_id
 from providers.constraints.constraint_styles import unwrap_choice
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.json_types import JsonObject, JsonValue, occurs_more
+from providers.json_types import JsonObject, JsonValue, opens_more
 
 MAX_HELD_BYTES = 320 * 2**20
 """The most bytes of memory that the values of one JSON text may take. 30 MB of log probabilities, with twenty per
@@ -67,7 +67,7 @@ def load_json(data: bytes) -> JsonValue:
     if len(data) > _LONGEST_SAFE_TEXT:
         _require_memory(data)
     value: JsonValue = orjson.loads(data)
-    if len(data) > SHORT and _opens_many(data):
+    if len(data) > SHORT and opens_more(data, _FEW_OPEN):
         _refuse_deep(data, value)
     return value
 
@@ -83,11 +83,6 @@ def load_unchecked(data: bytes) -> JsonValue:
 def _require_memory(data: bytes) -> None:
     """Raise MemoryError if there is not enough memory to parse a text. The allocated pages are never written."""
     bytes(_PARSER_BYTES_PER_BYTE * len(data) + estimate_value_bytes(data))
-
-
-def _opens_many(data: bytes) -> bool:
-    """Return whether a text has so many brackets that it may be deep. Nearly all responses have few."""
-    return occurs_more(data, b"[", _FEW_OPEN) or occurs_more(data, b"{", _FEW_OPEN)
 
 
 def _refuse_deep(data: bytes, value: JsonValue) -> None:
@@ -233,7 +228,7 @@ def object_in(data: bytes, value: JsonValue) -> JsonObject:
     """Return the same object as `json_object`, for a text that `load_unchecked` has already parsed. Raises
     UpstreamError(MALFORMED)."""
     try:
-        if _opens_many(data):
+        if opens_more(data, _FEW_OPEN):
             _refuse_deep(data, value)
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None

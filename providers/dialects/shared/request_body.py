@@ -11,11 +11,11 @@ from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, 
 from providers.client_extras.proxy_instructions import is_left_out
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
-    TOLD_STYLE,
+    PROMPT_ONLY_STYLE,
     ConstraintStyle,
     Unenforceable,
     constraint_cells,
-    constraint_members,
+    constraint_fields,
     field_of,
     schema_in,
 )
@@ -33,8 +33,8 @@ class RequestBody:
     """The body of one upstream request while it is written, and the settings that decoding its response needs.
 
     `table` are the target's capabilities. `emulated` names the request's fields that the gateway emulates. `dropped`
-    names the advisory fields that are left out. `unheld`, `in_text` and `native` are as in UpstreamRequest. `unwrap`
-    says that the response is a JSON object that holds one choice.
+    names the advisory fields that are left out. `unenforced`, `in_prompt` and `native` are as in UpstreamRequest.
+    `unwrap` says that the response is a JSON object that holds one choice.
     """
 
     request: UnifiedRequest
@@ -43,8 +43,8 @@ class RequestBody:
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    unheld: list[str] = field(default_factory=list)
-    in_text: bool = False
+    unenforced: list[str] = field(default_factory=list)
+    in_prompt: bool = False
     unwrap: bool = False
     native: bool = False
 
@@ -203,20 +203,20 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
     """Write `guided` or `response_format` in a style. Raises Refusal for a constraint that the style cannot enforce."""
     name = field_of(value)
     try:
-        encoded = constraint_members(style, value)
+        encoded = constraint_fields(style, value)
     except Unenforceable as reason:
         raise draft.unsupported(name, reason.reason) from None
     # Several fields may write into the same object, such as NIM's `nvext`.
-    draft.body = merged(draft.body, encoded.members)
+    draft.body = merged(draft.body, encoded.fields)
     draft.unwrap = draft.unwrap or encoded.unwrap
-    draft.in_text = draft.in_text or encoded.in_text
+    draft.in_prompt = draft.in_prompt or encoded.in_prompt
     if encoded.emulated:
         draft.emulated.append(name)
-    if encoded.unheld:
-        draft.unheld.append(name)
+    if encoded.unenforced:
+        draft.unenforced.append(name)
 
 
-_DESCRIBABLE = constraint_cells(TOLD_STYLE)
+_DESCRIBABLE = constraint_cells(PROMPT_ONLY_STYLE)
 
 
 def put_constraint_in_prompt(draft: RequestBody, value: object, why: str) -> None:
@@ -226,7 +226,7 @@ def put_constraint_in_prompt(draft: RequestBody, value: object, why: str) -> Non
     name = field_of(value)
     if _DESCRIBABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)
-    put_constraint(draft, TOLD_STYLE, value)
+    put_constraint(draft, PROMPT_ONLY_STYLE, value)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:
@@ -372,8 +372,8 @@ def build_request(
         "POST",
         tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
         tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
-        tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
-        draft.in_text,
+        tuple(dict.fromkeys(draft.unenforced)) if draft.unenforced else (),
+        draft.in_prompt,
         tool_names,
         draft.unwrap,
         native=draft.native,

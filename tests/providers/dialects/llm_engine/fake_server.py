@@ -11,7 +11,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
     return EngineRequest(
         strings(body["prompt"]),
         stops=strings(body.get("stop_sequences")),
-        emulate_stop_string=body.get("include_stop_str_in_output") is True,
+        keep_stop=body.get("include_stop_str_in_output") is True,
         limit=whole_number(body, "max_new_tokens"),
         text=constrained(body),
     )

@@ -41,7 +41,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
         n=whole_number(body, "n") or 1,
         best_of=whole_number(body, "best_of") or 1,
         stops=strings(body.get("stop")),
-        emulate_stop_string=bool(body.get("include_stop_str_in_output") or body.get("no_stop_trim")),
+        keep_stop=bool(body.get("include_stop_str_in_output") or body.get("no_stop_trim")),
         echo=body.get("echo") is True,
         limit=whole_number(body, "max_tokens", "max_completion_tokens"),
         text=constrained(body),

@@ -28,7 +28,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
         _prompts(body),
         n=whole_number(sampling, "n") or 1,
         stops=strings(sampling.get("stop")),
-        emulate_stop_string=sampling.get("no_stop_trim") is True,
+        keep_stop=sampling.get("no_stop_trim") is True,
         limit=whole_number(sampling, "max_new_tokens"),
         text=constrained(orjson.loads(tag) if isinstance(tag, str) else sampling),
     )

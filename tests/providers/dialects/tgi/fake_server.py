@@ -18,7 +18,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
         (str(body["inputs"]),),
         stops=strings(parameters.get("stop")),
         # The stop that ends a text stays in it.
-        emulate_stop_string=True,
+        keep_stop=True,
         limit=whole_number(parameters, "max_new_tokens"),
         text=constrained(grammar) if isinstance(grammar, dict) else None,
     )

@@ -19,7 +19,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
     return EngineRequest(
         strings(body["text_input"]),
         stops=strings(body.get("stop_words")),
-        emulate_stop_string=True,
+        keep_stop=True,
         limit=whole_number(body, "max_tokens"),
         text=constrained({_GUIDES[str(guide)]: body["guided_decoding_guide"]}) if guide else None,
     )

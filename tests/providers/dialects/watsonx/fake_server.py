@@ -25,7 +25,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
     return EngineRequest(
         strings(body["input"]),
         stops=strings(settings.get("stop_sequences")),
-        emulate_stop_string=settings.get("include_stop_sequence", True) is True,
+        keep_stop=settings.get("include_stop_sequence", True) is True,
         limit=whole_number(settings, "max_new_tokens"),
     )
 
