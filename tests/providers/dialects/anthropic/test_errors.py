@@ -1,4 +1,4 @@
-"""What Anthropic's errors mean."""
+"""The meaning of Anthropic's errors."""
 
 import orjson
 

@@ -1,4 +1,4 @@
-"""What becomes of a client's own body where the model takes less, and what only the gateway can see to."""
+"""A client's own body for a model that accepts less, and the cases that only the gateway can handle."""
 
 from dataclasses import replace
 
@@ -105,7 +105,7 @@ def test_tools_that_fit_at_one_look_are_those_that_nothing_changes(tools: list[J
 
 
 def _fitted_tools(tools: list[JsonValue]) -> object:
-    """The body with tools as the vendor takes them, and what it cannot promise; or why they are refused."""
+    """Return the body with tools in the vendor's form and the promises that it cannot keep, or the refusal."""
     schemas = OwnSchemas(TARGET.profile)
     body: JsonObject = {"tools": [*tools]}
     try:
