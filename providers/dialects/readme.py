@@ -1,5 +1,4 @@
-"""Writes the capability matrix into `providers/README.md`, between its two marks: `python -m
-providers.dialects.readme`."""
+"""Writes the capability matrix between the marks in `providers/README.md`: `python -m providers.dialects.readme`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
