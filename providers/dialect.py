@@ -175,12 +175,12 @@ class RunDecoder(_StreamDecoder):
     __slots__ = ()
 
     @abstractmethod
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """Return the run of text at the beginning of `data`, and the rest, which has to be fed next. The run holds
         consecutive events that have only text of one choice. Return `None` if all of `data` has to be fed. Feeding all
         of it yields the same events."""
 
-    def around(self) -> tuple[bytes, bytes | None, bytes] | None:
+    def run_frame(self) -> tuple[bytes, bytes | None, bytes] | None:
         """Return the bytes before, between and after the text of events, so that a reader can decode later reads by
         itself.
 
@@ -189,12 +189,12 @@ class RunDecoder(_StreamDecoder):
         `None`, they follow that text, before a second text that means nothing. Return `None` if there is no such form.
         The form is valid until data is fed, or until this method returns another form.
 
-        A reader that decodes a read by this form calls `passed` before it calls another method.
+        A reader that decodes a read by this form calls `note_run` before it calls another method.
         """
         return None
 
-    def passed(self, characters: int) -> None:
-        """Update the decoder as `lead` would for events with `characters` characters of text in all."""
+    def note_run(self, characters: int) -> None:
+        """Update the decoder as `read_run` would for events with `characters` characters of text in all."""
 
 
 class Dialect(Protocol):
