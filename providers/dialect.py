@@ -181,15 +181,14 @@ class RunDecoder(_StreamDecoder):
         of it yields the same events."""
 
     def run_frame(self) -> tuple[bytes, bytes | None, bytes] | None:
-        """Return the bytes before, between and after the text of events, so that a reader can decode later reads by
-        itself.
+        """Return the form of reads that hold one event with text, so that a reader can decode them by itself. Return
+        `None` if there is no such form.
 
-        Such a read begins with the first and ends with the last bytes, and is one event with text of the same choice as
-        the last run. Between these bytes is only the inside of one JSON string. If the bytes in the middle are not
-        `None`, they follow that text, before a second text that means nothing. Return `None` if there is no such form.
-        The form is valid until data is fed, or until this method returns another form.
-
-        A reader that decodes a read by this form calls `note_run` before it calls another method.
+        The form is the beginning of the event, a middle part, and its end. Between the beginning and the end is only
+        the inside of a JSON string: text of the same choice as in the last run. If the middle part is not `None`, the
+        text ends before it, and a second text that means nothing follows it. The form is valid until data is fed, or
+        until this method returns another form. A reader that decodes a read by the form calls `note_run` before it
+        calls another method.
         """
         return None
 

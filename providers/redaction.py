@@ -1,9 +1,9 @@
 """Masks known secrets in a vendor's text, in all common encodings.
 
-A secret of 8 or more characters is found as a whole, and so is any run of `part_length` of its characters, in any
-letter case: unchanged, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal.
-A secret of 4 to 7 characters is found as a whole word. A shorter secret could be any word and is not masked. This
-protects against echoes: a vendor that intends to reveal a secret can encode it otherwise.
+A secret of 8 or more characters is found as a whole, and so is any run of `part_length` of its characters. Letter case
+is ignored. The secret may be unchanged, escaped for URLs, JSON, Python or HTML (also twice), in base64, or in
+hexadecimal. A secret of 4 to 7 characters is found as a whole word. A shorter secret could be any word and is not
+masked. This protects against echoes: a vendor that intends to reveal a secret can encode it otherwise.
 """
 
 import base64

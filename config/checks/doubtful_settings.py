@@ -1,8 +1,10 @@
 """Warn of settings that are valid but probably not intended.
 
-Such are: secrets written in the config file; a key sent to several vendors; weights, cooldowns, discovery and teams
-without effect; addresses that are probably no collector of OpenTelemetry; a `hedge` at a name with one deployment,
-which leaves no deployment for a second attempt.
+- Secrets that are written in the config file.
+- A key that is sent to several vendors.
+- Weights, cooldowns, discovery and teams without effect.
+- Addresses that are probably no collector of OpenTelemetry.
+- A `hedge` at a name with one deployment, which leaves no deployment for a second attempt.
 """
 
 import re

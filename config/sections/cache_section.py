@@ -38,10 +38,10 @@ def _check_secret_length(secret: SecretStr | None) -> SecretStr | None:
 
 
 class CacheSection(MaybeEmptySection):
-    """Responses that are cached for equal requests. The nearest level that has the section decides all of it: a route,
-    or else the route or model that is its only target, or else `defaults`; a model, or else its vendor, or else
-    `defaults`. A request uses the cache only if it asks for it: by `temperature: 0`, or by the header
-    `x-dragoman-cache: use`."""
+    """Responses that are cached for equal requests. The nearest level that has the section decides all of it. For a
+    route the levels are the route, then the route or model that is its only target, then `defaults`; for a model they
+    are the model, its vendor, and `defaults`. A request uses the cache only if it asks for it: by `temperature: 0`, or
+    by the header `x-dragoman-cache: use`."""
 
     ttl: Annotated[Duration, AfterValidator(_check_ttl)] = Field(
         default=600.0, description="How long a response is reused, from 1s to 24h."
