@@ -36,7 +36,8 @@ async def test_a_redis_that_is_lost_and_back_stops_nothing_and_opens_no_limit(tm
             await alone(gateway, 1)
             assert client.statuses == {200: 160}
             await client.load(gateway, 1.5, 400)
-            assert 290 <= client.statuses[200] <= 300 + 5 * 10
+            # A lease that was in flight when Redis went away counts as used.
+            assert 270 <= client.statuses[200] <= 300 + 5 * 10
             redis.start()
             await alone(gateway, 0)
             assert (await client.ask(gateway, 20))[429] >= 10
