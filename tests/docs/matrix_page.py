@@ -48,7 +48,9 @@ def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
     opened = [entry for entry in matrix if not entry.closed]
     names = [name for name, feature in FEATURES.items() if operation in feature.operations]
     lines = [_line(["feature", "class", *Support]), _line(["---"] * (len(Support) + 2))]
-    lines += [_line([f"`{name}`", class_label(FEATURES[name].field), *_places(name, opened)]) for name in names]
+    lines += [
+        _line([f"`{name}`", class_label(FEATURES[name].field), *_vendors_by_support(name, opened)]) for name in names
+    ]
     without = ", ".join(_listed([entry for entry in matrix if entry.closed], matrix))
     note = [f"Not with {without}: everything is refused there.\n"] if without else []
     return "\n".join([f"\n### {_HEADINGS[operation]}\n", *note, *lines])
@@ -57,7 +59,9 @@ def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
 def _task_section(task: Task, matrix: Sequence[TaskMatrixEntry]) -> str:
     """Return the matrix of one task, and the limits of one call. Other vendors refuse the task."""
     lines = [_line(["field", "class", *Support]), _line(["---"] * (len(Support) + 2))]
-    lines += [_line([f"`{name}`", each, *_places(name, matrix)]) for name, each in TASK_FIELDS[task].items()]
+    lines += [
+        _line([f"`{name}`", each, *_vendors_by_support(name, matrix)]) for name, each in TASK_FIELDS[task].items()
+    ]
     vendors = ", ".join(dict.fromkeys(entry.profile for entry in matrix))
     same: dict[tuple[str, str], list[TaskMatrixEntry]] = {}
     for entry in matrix:
@@ -78,14 +82,14 @@ def _limit(wire: TaskWire) -> str:
     return f"{wire.most}{tokens}"
 
 
-def _places(feature: str, matrix: Sequence[MatrixRow]) -> list[str]:
-    """Return the vendors of a feature by kind of cell; the kind with the most vendors is called `the others`."""
+def _vendors_by_support(feature: str, matrix: Sequence[MatrixRow]) -> list[str]:
+    """Return the vendors of a feature for each kind of cell. The kind with the most vendors reads `the others`."""
     found = [
         _listed([entry for entry in matrix if entry.cells[feature].support is support], matrix) for support in Support
     ]
-    most = max(range(len(found)), key=lambda place: len(found[place]))
+    most = max(range(len(found)), key=lambda position: len(found[position]))
     others = "the others" if sum(map(bool, found)) > 1 else "everywhere"
-    return [others if place == most else ", ".join(names) for place, names in enumerate(found)]
+    return [others if position == most else ", ".join(names) for position, names in enumerate(found)]
 
 
 def _listed(chosen: Sequence[MatrixRow], matrix: Sequence[MatrixRow]) -> list[str]:

@@ -1,7 +1,7 @@
 """Decodes the responses of SGLang's own endpoint, streamed or not, into the common completion shape.
 
-Every event of a stream repeats the complete text so far, unless the server was started with the option to send only new
-text. The two are distinguished by the event's count of all tokens so far and the number of token ids in the event.
+Every event of a stream repeats the complete text so far, unless the server is configured to send only new text. The two
+are distinguished by an event's count of all tokens so far and its number of token ids.
 
 Sources: `sglang` 0.5.23 `api/v1/api_types.py` (`GenerateResponse`, `GenerateMetaInfo`, `GenerateStreamError`),
 `srt/managers/tokenizer_manager.py`, `srt/entrypoints/http_server.py`.
@@ -63,8 +63,7 @@ class _SglangCall:
     """The settings of a call that decoding needs.
 
     `prompts` are the texts of the prompts, with `None` for a prompt in token ids. `n` is the number of choices per
-    prompt. `scored` says that log probabilities are requested. `echo` says that the log probabilities of the prompt are
-    requested too.
+    prompt. `scored` and `echo` say that the log probabilities of the choices and of the prompt are requested.
     """
 
     prompts: tuple[str | None, ...]
@@ -140,10 +139,8 @@ def _meta(result: JsonObject) -> JsonObject:
 
 
 def _finish_chunk(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
-    """Return a chunk with the finish reason of a choice; `None` while the choice has not ended.
-
-    An unknown reason is passed on. Raises UpstreamError if the choice was aborted.
-    """
+    """Return a chunk with the finish reason of a choice, which may be an unknown reason; `None` before the choice has
+    ended. Raises UpstreamError if the choice was aborted."""
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
@@ -168,8 +165,7 @@ def _extras(meta: JsonObject) -> Extras | None:
 
 
 def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
-    """Return the sum of the token counts of all choices, with each prompt counted once; `None` if a count is
-    missing."""
+    """Return the sum of the token counts of all choices, each prompt counted once; `None` if a count is missing."""
     firsts = metas[:: call.n]
     prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
     cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
@@ -206,7 +202,7 @@ class _SglangChoice:
     ended: bool = False
 
     def echoed(self, call: _SglangCall, meta: JsonObject) -> list[Chunk]:
-        """Return the prompt with its log probabilities, if the client requested an echo; nothing after the first
+        """Return the prompt with its log probabilities if the client requested an echo; nothing after the first
         call."""
         if not call.echo or self.offsets is not None:
             return []
@@ -398,7 +394,7 @@ def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
 
 
 def _listed(tops: JsonValue) -> Mapping[str, float] | None:
-    """Return the alternatives of a token of the prompt; `None` for the first token, which has none."""
+    """Return the alternatives of a token of the prompt; `None` for the first token, which has no alternatives."""
     if not isinstance(tops, list):
         return None
     return {text: logprob(number) for text, number in map(_entry, tops)}
