@@ -75,7 +75,7 @@ DEFAULT_SCHEMES: Final = frozenset({"https", "data"})
 """Schemes of media addresses that are allowed if the configuration has no setting."""
 
 
-def _unknown(host: str) -> str:
+def _unknown_reach(host: str) -> str:
     return "unknown"
 
 
@@ -115,7 +115,7 @@ class Permits:
     fields: frozenset[str] = frozenset()
     headers: tuple[str, ...] = ()
     media: Media = NO_MEDIA
-    reach: Callable[[str], str] = _unknown
+    reach: Callable[[str], str] = _unknown_reach
 
 
 NO_PERMITS: Final = Permits()

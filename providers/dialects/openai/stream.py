@@ -131,7 +131,7 @@ class OpenAIStream(RunDecoder):
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         same = self._same
         if same is not None:
             literals, end = same.form.read(data)
@@ -140,17 +140,17 @@ class OpenAIStream(RunDecoder):
                 if run is not None:
                     same.choice.written += run.characters
                     return run, b""
-        if not self._runs.ready or self._slow or self._done or (found := self._runs.lead(data)) is None:
+        if not self._runs.ready or self._slow or self._done or (found := self._runs.read_run(data)) is None:
             return None
         run, rest, self._same = found
         self._same.choice.written += run.characters
         self._tier = self._same.tier or self._tier
         return run, rest
 
-    def around(self) -> Around | None:
+    def run_frame(self) -> Around | None:
         return None if self._same is None else self._same.form.around
 
-    def passed(self, characters: int) -> None:
+    def note_run(self, characters: int) -> None:
         if self._same is not None:
             self._same.choice.written += characters
 

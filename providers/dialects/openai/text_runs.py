@@ -86,7 +86,7 @@ class TextRuns:
             self._recent = data, event
             self.ready = True
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes, SharedFields] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes, SharedFields] | None:
         """Return the run that a chunk begins with, the rest of the chunk, and the shared fields of the run's events;
         `None` if the chunk does not begin with such a run. The parser of events does not receive the run."""
         frames = self._frames

@@ -113,7 +113,7 @@ class TextStream(NativeStream, RunDecoder):
         self._learner.frames, self._learner.forms_left = None, 0
         return super()._join(name, payload)
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         texts, learner = self._texts, self._learner
         begun = b"" if self._alone else self._sse.begun(_MOST_INCOMPLETE)
         if begun is None or texts.complete or len(data) > _MAX_RUN_BYTES:
@@ -141,11 +141,11 @@ class TextStream(NativeStream, RunDecoder):
         self._alone = True
         return run, data[end:]
 
-    def around(self) -> Around | None:
+    def run_frame(self) -> Around | None:
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
-    def passed(self, characters: int) -> None:
+    def note_run(self, characters: int) -> None:
         self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:
