@@ -80,14 +80,14 @@ def put_thinking(draft: Translation, value: JsonValue) -> None:
 
 def put_output(draft: Translation, value: JsonValue) -> None:
     """Read `output_config`: effort, and the format of the response. Raises Invalid."""
-    for name, member in json_object(value).items():
-        if member is None:
+    for name, setting in json_object(value).items():
+        if setting is None:
             continue
         match name:
             case "effort":
-                _effort(draft, check_at(text, member, name))
+                _effort(draft, check_at(text, setting, name))
             case "format":
-                put_format(draft, member)
+                put_format(draft, setting)
             case _:
                 draft.bind(f"output_config.{name[:64]}")
 
@@ -122,7 +122,7 @@ def put_metadata(draft: Translation, value: JsonValue) -> None:
     user = metadata.get("user_id")
     if user is not None and (given := check_at(string, user, "user_id")):
         draft.chat["user"] = blake2b(_without_session(given).encode(errors="replace"), digest_size=16).hexdigest()
-    if any(name != "user_id" and member is not None for name, member in metadata.items()):
+    if any(name != "user_id" and setting is not None for name, setting in metadata.items()):
         draft.leave_out("metadata")
 
 
@@ -141,12 +141,12 @@ def put_tier(draft: Translation, value: JsonValue) -> None:
 
 def put_context_management(draft: Translation, value: JsonValue) -> None:
     """Read `context_management`. Edits that clear only thinking blocks are left out. Raises Invalid."""
-    for name, member in json_object(value).items():
+    for name, setting in json_object(value).items():
         if name != "edits":
-            if member not in (None, *_EMPTY):
+            if setting not in (None, *_EMPTY):
                 draft.bind("context_management")
             continue
-        edits = member if isinstance(member, list) else [member]
+        edits = setting if isinstance(setting, list) else [setting]
         for edit in edits:
             kind = edit.get("type") if isinstance(edit, dict) else None
             if not isinstance(kind, str) or not kind.startswith("clear_thinking_"):

@@ -62,7 +62,7 @@ def _modern(position: int, message: JsonObject, latest: dict[JsonValue, str]) ->
         return message
     name = json_object(called).get("name")
     latest[name] = f"call_{position}_{name}"[:40]
-    rest = {member: value for member, value in message.items() if member != "function_call"}
+    rest = {field: value for field, value in message.items() if field != "function_call"}
     if message.get("tool_calls"):
         return rest  # the newer form of the same call
     return {**rest, "tool_calls": [{"id": latest[name], "type": "function", "function": called}]}

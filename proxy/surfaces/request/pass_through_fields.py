@@ -46,9 +46,9 @@ def upstream_field(name: str, value: JsonValue) -> JsonValue:
     the gateway."""
     if is_reserved(name):
         raise Invalid("cannot be set here")
-    place = find_reserved(name, value)
-    if place is not None:
-        raise Invalid("cannot be set here", *place)
+    path = find_reserved(name, value)
+    if path is not None:
+        raise Invalid("cannot be set here", *path)
     return value
 
 
@@ -61,9 +61,9 @@ def unknown_field(name: str, value: JsonValue) -> JsonValue:
         if is_credential(name):
             raise Invalid("cannot be set here")
         return upstream_field(name, value)
-    place = find_reserved(name, value)
-    if place is not None:
-        raise Invalid("cannot be set here", *place)
+    path = find_reserved(name, value)
+    if path is not None:
+        raise Invalid("cannot be set here", *path)
     return value
 
 

@@ -69,8 +69,8 @@ def previous_not_found(previous: str) -> GatewayError:
 def with_ids(items: Iterable[JsonObject], unique: str) -> tuple[JsonObject, ...]:
     """Return items in the form in which they are stored: each has an id, its own or one made from its position."""
     return tuple(
-        item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{place}"}
-        for place, item in enumerate(items)
+        item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{position}"}
+        for position, item in enumerate(items)
     )
 
 

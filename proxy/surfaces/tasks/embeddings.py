@@ -120,17 +120,17 @@ def _check_forms(fields: TaskFields, given: JsonObject) -> None:
 def render_embeddings(request: EmbeddingsRequest, answer: Embeddings, facts: AnswerFacts) -> bytes:
     """Return the body of the response. Vectors are written one by one, because their lists of numbers take much
     memory."""
-    own = {name: value for name, value in answer.own.items() if name not in _RENDERED_FIELDS}
-    rest: dict[str, object] = {**with_id(own, f"embd-{facts.unique}"), "model": facts.model}
+    vendor_fields = {name: value for name, value in answer.own.items() if name not in _RENDERED_FIELDS}
+    rest: dict[str, object] = {**with_id(vendor_fields, f"embd-{facts.unique}"), "model": facts.model}
     if usage := usage_fields(answer.usage, answer.details):
         rest["usage"] = usage
     write = _in_base64 if request.base64 else _as_numbers
-    pieces = [b'{"object":"list","data":[']
+    parts = [b'{"object":"list","data":[']
     for index, vector in enumerate(answer.vectors):
         comma = b"," if index else b""
-        pieces.append(b'%b{"object":"embedding","index":%d,"embedding":%b}' % (comma, index, write(vector)))
-    pieces.append(b"],%b" % orjson.dumps(rest)[1:])
-    return b"".join(pieces)
+        parts.append(b'%b{"object":"embedding","index":%d,"embedding":%b}' % (comma, index, write(vector)))
+    parts.append(b"],%b" % orjson.dumps(rest)[1:])
+    return b"".join(parts)
 
 
 def _as_numbers(vector: Vector) -> bytes:
