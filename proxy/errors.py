@@ -341,7 +341,7 @@ _OVERLOAD_MESSAGES: Mapping[OverloadReason, str] = {
     OverloadReason.REQUESTS: "The gateway has reached its limit of concurrent requests.",
     OverloadReason.STREAMS: "The gateway has reached its limit of open streams.",
     OverloadReason.BODY_BYTES: "The gateway has reached its limit of memory for request bodies.",
-    OverloadReason.QUEUE: "The gateway has more waiting requests than it can serve in time.",
+    OverloadReason.QUEUE: "The gateway has more requests waiting than it can serve in time.",
     OverloadReason.LOOP_LAG: "The gateway is too busy for another request.",
     OverloadReason.MEMORY: "The gateway is short of memory.",
 }
