@@ -103,10 +103,10 @@ class _MessageParts:
                 self._thought(block)
             case {"type": "redacted_thinking", "data": str()}:
                 self._thought(block)
-            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
+            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(tool_input)}:
                 client = self._sent.tool_names.get(name, name)
-                made = ToolCall(call, client, arguments_text(given), extra=other_call_fields(block))
-                self.calls.append(whole_call(made, self._sent.custom_tools))
+                tool_call = ToolCall(call, client, arguments_text(tool_input), extra=other_call_fields(block))
+                self.calls.append(whole_call(tool_call, self._sent.custom_tools))
             case {"type": "text" | "thinking" | "redacted_thinking" | "tool_use"}:
                 raise malformed("has a block without what its type promises")
             case _:

@@ -140,7 +140,8 @@ _STYLES: Mapping[str, ConstraintStyle] = {
     "bedrock": replace(_STYLE, rules=BEDROCK),
     NO_PROMISE: TOLD_STYLE,
 }
-"""The style of constraints for each set of schema rules. Strict tools follow the same rules."""
+"""The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
+schema rules."""
 
 _CONSTRAINT_WRITERS = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 

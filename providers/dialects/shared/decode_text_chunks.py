@@ -12,7 +12,7 @@ from providers.dialect import RunDecoder
 from providers.dialects.shared.decode_stream import NamingReader, NativeReader, NativeStream, Reader
 from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import BEFORE_DATA, MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
+from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD, Around, FrameLearner, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
@@ -107,7 +107,7 @@ class TextStream(NativeStream, RunDecoder):
         return super().feed(data)
 
     def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        self._learner.frames, self._learner.lessons = None, 0  # a text alone may be what half a character wants
+        self._learner.frames, self._learner.forms_left = None, 0  # a text alone may be what half a character wants
         return super()._join(name, payload)
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
@@ -118,7 +118,7 @@ class TextStream(NativeStream, RunDecoder):
         if begun:
             data = begun + data
         literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        if not end and learner.lessons and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
+        if not end and learner.forms_left and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
         marked = self._marked
@@ -143,7 +143,7 @@ class TextStream(NativeStream, RunDecoder):
 
     def _learn(self, data: bytes) -> None:
         """Learn the form of the event that the data begins with."""
-        learner, end = self._learner, data.find(b"\n\n", 0, MOST_BYTES)
+        learner, end = self._learner, data.find(b"\n\n", 0, MAX_LEARNED_BYTES)
         if end < 0:
             return
         event = SSEParser().only(data[: end + 2])
@@ -153,7 +153,7 @@ class TextStream(NativeStream, RunDecoder):
             body = None  # is mended when it is read
         found = self._texts.marked(body) if isinstance(body, dict) else None
         if event is None or found is None:
-            learner.lessons -= 1
+            learner.forms_left -= 1
         else:
             learner.learn(event[1], found.member, found.event, data)
             self._marked = found

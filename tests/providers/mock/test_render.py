@@ -20,7 +20,7 @@ Wire = dict[str, Any]  # Any: an answer as it came over the wire
 
 def whole(path: str, body: JsonObject) -> JsonObject:
     request = parse(path, orjson.dumps(body))
-    answer: JsonObject = orjson.loads(render.whole(request, generate(request, ECHO)))
+    answer: JsonObject = orjson.loads(render.non_streaming_body(request, generate(request, ECHO)))
     return answer
 
 
