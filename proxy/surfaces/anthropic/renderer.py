@@ -349,7 +349,7 @@ class MessagesRenderer(RunRenderer):
         return signed + block_stop(self._index - 1)
 
     def _signature(self) -> str:
-        """Return, once, the signature with the details that the reasoning so far needs back."""
+        """Return the signature with the details that the reasoning so far needs back, and remove these details."""
         return signature_for(self._take_details())
 
     def _take_details(self) -> Sequence[JsonObject]:
@@ -357,7 +357,7 @@ class MessagesRenderer(RunRenderer):
         return () if whole is None else whole.reasoning_details
 
     def _take_leftover_details(self) -> list[JsonObject]:
-        """Return, once, the details that are in no block."""
+        """Return and remove the details that are in no block."""
         after_text, self._late_details = self._late_details, []
         return [*self._take_details(), *after_text]
 

@@ -1,8 +1,8 @@
 """Converts settings of the Messages API to the unified fields: reasoning, effort, formats, identity, and fields that
 only Anthropic has.
 
-A setting of how much a model reasons may be dropped in translation if a vendor has no such setting, because the API's
-command-line client sends it with every request, for every model. It is then named as left out.
+The settings for the amount of reasoning may be dropped in translation, for a vendor without such settings, and are then
+named as left out. This is because the API's command-line client sends them with every request, for every model.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams` and its beta form; Claude Code 2.1.197, November 2026.
 """
@@ -20,7 +20,8 @@ from proxy.surfaces.request.rule_kinds import check_at, integer, json_object, on
 EFFORT, THINKING = "reasoning_effort", "thinking"
 
 _BUDGETS = ((2048, "low"), (10_000, "medium"), (16_384, "high"), (32_768, "xhigh"))
-"""The most reasoning tokens for each word of effort; a larger budget is the last word."""
+"""The largest budget of reasoning tokens for each word of effort. A budget above the last one also has the last
+word."""
 
 _ADAPTIVE_EFFORT = "medium"
 """The effort if the model adapts its reasoning by itself and the request names no effort. Claude's own is higher."""

@@ -24,8 +24,8 @@ def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
 
 
 def signatures_of_text(choice: Choice) -> JsonObject:
-    """Return the signatures of the text of a non-streaming response, in fields beside its blocks: no block has a field
-    for them."""
+    """Return the signatures of the text of a non-streaming response. They are fields beside the blocks, because no
+    block has a field for them."""
     fields: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
     if choice.text and not choice.tool_calls and (signed := needed_back(_details_of(choice)[1])):
         fields["reasoning_details"] = signed

@@ -1,8 +1,8 @@
 """Functions in the form that clients used before there were tools: `functions`, `function_call`, and messages with
 either.
 
-They are converted to tools, which every vendor with functions supports. Calls get ids in this form, and a result gets
-the id of the latest call of its function.
+They are converted to tools, which every vendor with functions supports. Calls of tools need ids: each call gets a new
+id, and a result gets the id of the latest call of its function.
 
 Source: OpenAI OpenAPI 2.3.0, the deprecated fields of `CreateChatCompletionRequest` and its messages.
 """

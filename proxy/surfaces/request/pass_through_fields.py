@@ -68,8 +68,8 @@ def unknown_field(name: str, value: JsonValue) -> JsonValue:
 
 
 def with_own_timeout(data: JsonObject) -> JsonObject:
-    """Return the fields of a body, with the field of a proxy for a request's longest time in seconds renamed to the
-    gateway's own. The field is unchanged if the gateway's own is there too, or if the value is not a timeout."""
+    """Return the fields of a body. A proxy's field for the longest time of a request is renamed to the gateway's own
+    `inference_timeout`, unless the body has that too, or the value is not a timeout."""
     for name in TIMEOUTS:
         if name in data and _OWN_TIMEOUT not in data:
             try:

@@ -98,8 +98,8 @@ def _numbered(entries: Iterable[JsonObject], name: str, entry_counts: dict[str, 
     """Return the entries of a list with an index each: their own, or else their position among all entries of the
     stream.
 
-    Blocks of reasoning come in chunks, and the chunks of one block have the same type and the same index of the vendor.
-    They get the position of the block, because vendors number the blocks of each type, or all blocks of a response.
+    The chunks of one block of reasoning have the same type and the same index of the vendor. They get the position of
+    the block, because vendors number the blocks of each type, or all blocks of a response.
     """
     found: list[JsonObject] = []
     for entry in entries:

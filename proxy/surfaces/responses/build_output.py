@@ -2,7 +2,7 @@
 
 Items never overlap, because clients support one open item at a time. Vendors may interleave the chunks of parallel
 calls, and only the end of the response shows whether a call is complete. So while a call is open, everything else is
-held back, and is sent later in one chunk each.
+held back, and is sent after it as one delta for each item.
 """
 
 from collections.abc import Sequence

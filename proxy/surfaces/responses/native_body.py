@@ -72,7 +72,7 @@ def native_items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterator
 
 
 def _without(holder: JsonObject, names: frozenset[str]) -> JsonObject:
-    """Return an object without some fields and without nulls, most of which the vendor refuses: "Invalid type for
+    """Return an object without some fields and without nulls. The vendor refuses null in most fields: "Invalid type for
     'input[1].content': expected an array of objects, but got null instead"."""
     if holder.keys().isdisjoint(names) and None not in holder.values():
         return holder

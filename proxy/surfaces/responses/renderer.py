@@ -115,7 +115,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return write
 
     def usage(self, usage: Usage) -> bytes:
-        """Store the usage, which the last event has."""
+        """Store the usage for the last event."""
         self._usage = usage
         return b""
 

@@ -22,7 +22,7 @@ MAX_NAME: Final = 64
 
 _SEPARATOR: Final = "__"
 _DIGEST_DIGITS: Final = 8
-"""Hex digits of the digest."""
+"""The number of hex digits of the digest that are used first. As many are added each time if the name is taken."""
 
 
 @dataclass(frozen=True, slots=True)

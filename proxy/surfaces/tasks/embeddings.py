@@ -35,7 +35,8 @@ _TYPES: Mapping[str, str] = {
     "question_answering": "question_answering",
     "fact_verification": "fact_verification",
 }
-"""The unified purposes of inputs, by the words of all vendors' clients. Other words go to the vendor unchanged."""
+"""Maps the words of all vendors' clients for the purpose of inputs to the unified words. Other words go to the vendor
+unchanged."""
 
 
 def _input(value: JsonValue) -> Texts | TokenLists:
@@ -109,8 +110,8 @@ def parse_embeddings(body: bytes, default_model: str | None = None) -> Embedding
 
 
 def _check_forms(fields: TaskFields, given: JsonObject) -> None:
-    """Remove the fields that request vectors of single floats, which is the form of all vectors, and refuse other
-    forms."""
+    """Remove fields that request vectors of single floats, which all vectors are. Refuse fields that request another
+    form."""
     for name in VECTOR_FORMS.keys() & given.keys():
         if given.pop(name) not in VECTOR_FORMS[name]:
             advice = "would give vectors that are not single floats, which this API cannot carry"
