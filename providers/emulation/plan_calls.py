@@ -198,9 +198,9 @@ def _plan_encoded(request: UnifiedRequest, target: Target, table: Capabilities, 
         plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
     else:
         plan = replace(_Planner(request, target, table, forced).plan(), counted=counted)
-    if plan.calls and (first := plan.calls[0].sent).unheld:
+    if plan.calls and (first := plan.calls[0].sent).unenforced:
         # Only encoding shows that the vendor cannot be held to what was asked.
-        again = _Planner(request, target, table, forced, first.unheld, first.in_text)
+        again = _Planner(request, target, table, forced, first.unenforced, first.in_prompt)
         return replace(again.plan(), counted=counted)
     return plan
 
@@ -208,14 +208,14 @@ def _plan_encoded(request: UnifiedRequest, target: Target, table: Capabilities, 
 @dataclass(slots=True)
 class _Planner:
     """Plans a request in which the gateway has a part. `prompt` and `params` are what the vendor gets, `emulated` the
-    fields that the gateway took over, `forced` the call that is wanted; `unheld`, `in_text` as in UpstreamRequest."""
+    fields that the gateway took over, `forced` the wanted call; `unenforced`, `in_prompt` as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
     table: Capabilities
     forced: ForcedCall | None = None
-    unheld: tuple[str, ...] = ()
-    in_text: bool = False
+    unenforced: tuple[str, ...] = ()
+    in_prompt: bool = False
     prompt: Prompt = field(init=False)
     params: Params = field(default_factory=Params)
     emulated: list[str] = field(default_factory=list)
@@ -307,7 +307,7 @@ class _Planner:
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
         request, table, name = self.request, self.table, self.stands_for
         try:
-            checks = plan_checks(request, table, self.unheld, in_text=self.in_text, stands_for=name)
+            checks = plan_checks(request, table, self.unenforced, in_prompt=self.in_prompt, stands_for=name)
         except Unenforceable as reason:
             raise self._refuse(name or constraint_field(self.params), reason.reason) from None
         self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from providers.constraints.style_table import STYLES
-from providers.failure import AGAINST_ALL, FailureKind
+from providers.failure import COOLDOWN_KINDS, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import (
     Auth,
@@ -21,7 +21,7 @@ from providers.profile import (
     ModelListStyle,
     Profile,
     ResponsesWire,
-    SessionPlace,
+    SessionLocation,
     TaskWire,
     Wire,
 )
@@ -219,7 +219,7 @@ def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[
     vendors quote what clients sent."""
     for text, kind in patterns.items():
         compiled = _pattern(f"{name}.errors.patterns", text, re.IGNORECASE)
-        if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
+        if kind in COOLDOWN_KINDS and not (text.startswith("^") and text.endswith("$")):
             raise ProfileError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
         yield compiled, kind
 
@@ -300,7 +300,7 @@ def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Ver
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
         not_hosted=MappingProxyType(dict(entry.not_hosted)),
-        session=None if entry.session is None else SessionPlace(entry.session.header, entry.session.field),
+        session=None if entry.session is None else SessionLocation(entry.session.header, entry.session.field),
         closing_ends_bill=entry.closing_ends_bill,
         overrides=overrides,
         versions=versions,

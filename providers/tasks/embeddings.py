@@ -39,7 +39,7 @@ class EmbeddingsRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Whether members that the gateway does not know go along, which may change the form of the answer."""
         return bool(self.extra_params or self.extra_headers or self.unknown)
 

@@ -64,7 +64,7 @@ class PassedRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Always: nothing of it is known to the gateway but the model."""
         return True
 

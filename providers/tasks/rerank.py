@@ -32,7 +32,7 @@ class RerankRequest:
     objects: Mapping[int, JsonObject] = field(default_factory=dict)
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Whether members that the gateway does not know go along, which may change the form of the answer."""
         return bool(self.extra_params or self.extra_headers or self.unknown)
 

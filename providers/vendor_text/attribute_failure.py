@@ -9,7 +9,7 @@ from typing import Final
 
 from providers.context_overflow import MAX_TEXT
 from providers.dialect import UpstreamRequest
-from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
+from providers.failure import GATEWAY_MESSAGES, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.target import Target
 from providers.vendor_text.vet_message import vet
 
@@ -115,5 +115,5 @@ def _blamed_for_model(failure: Failure, target: Target, said: bytes) -> Failure:
         return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
     named = re.search(rb"(?<![\w.-])" + re.escape(target.upstream_model.lower().encode()) + rb"(?![\w-])", said)
     if (named or _ABSENT_MODEL.search(said)) and not _NO_ROUTE.search(said):
-        return replace(failure, kind=FailureKind.NO_MODEL, message=OUR_WORDS[FailureKind.NO_MODEL])
+        return replace(failure, kind=FailureKind.NO_MODEL, message=GATEWAY_MESSAGES[FailureKind.NO_MODEL])
     return failure

@@ -28,8 +28,8 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -138,7 +138,7 @@ _STYLE = ConstraintStyle(
 _STYLES: Mapping[str, ConstraintStyle] = {
     "anthropic": _STYLE,
     "bedrock": replace(_STYLE, rules=BEDROCK),
-    NO_PROMISE: TOLD_STYLE,
+    NO_PROMISE: PROMPT_ONLY_STYLE,
 }
 """The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
 schema rules."""

@@ -32,9 +32,9 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
-    IN_TEXT,
+    BY_PROMPT,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -140,7 +140,7 @@ _write_constraint = constraint_writer(
 )
 
 
-_describe_constraint = constraint_writer(TOLD_STYLE)
+_describe_constraint = constraint_writer(PROMPT_ONLY_STYLE)
 
 
 def _response_format(draft: RequestBody, value: object) -> None:
@@ -259,7 +259,7 @@ _FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": IN_TEXT,
+    "response_format.json_object": BY_PROMPT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,
@@ -293,9 +293,9 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
     enforced = _enforces_schema(profile, model)
-    yield "guided_json", NATIVE if enforced else IN_TEXT
-    yield "response_format.json_schema", NATIVE if enforced else IN_TEXT
-    yield "guided_choice", BY_ENUM if enforced else IN_TEXT
+    yield "guided_json", NATIVE if enforced else BY_PROMPT
+    yield "response_format.json_schema", NATIVE if enforced else BY_PROMPT
+    yield "guided_choice", BY_ENUM if enforced else BY_PROMPT
     if not model.reasons:
         yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:

@@ -248,7 +248,7 @@ def _loosen(draft: RequestBody, name: str) -> None:
     json_schema = response_format.get("json_schema") if isinstance(response_format, dict) else None
     if isinstance(response_format, dict) and isinstance(json_schema, dict) and json_schema.get("strict"):
         draft.body["response_format"] = {**response_format, "json_schema": {**json_schema, "strict": False}}
-        draft.unheld.append(name)
+        draft.unenforced.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:

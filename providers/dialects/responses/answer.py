@@ -25,14 +25,14 @@ from providers.completion import (
     reported_searches,
     reported_usage,
 )
-from providers.conversation import AFTER
+from providers.conversation import AFTER_KEY
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unknown_in, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprobs_of, objects_in
-from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
+from providers.failure import GATEWAY_MESSAGES, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -202,7 +202,9 @@ class ResponseParts:
         data, identity = item.get("encrypted_content"), item.get("id")
         if not isinstance(data, str) or not data:
             return
-        position: JsonObject = {AFTER: [self.characters, self.call_count]} if self.characters or self.call_count else {}
+        position: JsonObject = (
+            {AFTER_KEY: [self.characters, self.call_count]} if self.characters or self.call_count else {}
+        )
         id_field: JsonObject = {"id": identity} if isinstance(identity, str) else {}
         detail: JsonObject = {
             "type": "reasoning.encrypted",
@@ -303,10 +305,10 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
         kind = FailureKind.INVALID_REQUEST
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
-    if kind not in OUR_WORDS:
+    if kind not in GATEWAY_MESSAGES:
         client_code = code if kind is FailureKind.INVALID_REQUEST else failure.code
         return replace(failure, kind=kind, code=client_code if isinstance(client_code, str) else None)
-    return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
+    return replace(failure, kind=kind, message=GATEWAY_MESSAGES[kind], said=failure.said or failure.message)
 
 
 def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:

@@ -59,10 +59,10 @@ def encode_responses(
     body.update(model=target.upstream_model, store=False)
     schemas = OwnSchemas(profile)
     schemas.fit(body)
-    if schemas.unheld:
+    if schemas.unenforced:
         if request.losses is None or not request.losses.binding:
             return None
-        draft.dropped += schemas.unheld
+        draft.dropped += schemas.unenforced
     if isinstance(items := body.get("input"), list):
         body["input"] = items if _are_fitting(items) else _resolvable(_with_unique_ids(items), draft)
     _put_limit(draft)

@@ -123,11 +123,11 @@ def _leave_out_idle_choice(body: JsonObject) -> None:
 
 @dataclass(slots=True)
 class OwnSchemas:
-    """The tools and the format of a body, in the form that the vendor's strict mode accepts. `unheld` names the fields
-    that promise more than the vendor can enforce. In the changed body they no longer promise it."""
+    """The tools and the format of a body, in the form that the vendor's strict mode accepts. `unenforced` names the
+    fields that promise more than the vendor can enforce. In the changed body they no longer promise it."""
 
     profile: Profile
-    unheld: list[str] = field(default_factory=list)
+    unenforced: list[str] = field(default_factory=list)
 
     def fit(self, body: JsonObject) -> None:
         """Fit a body in place. Raises Refusal for parameters that are not objects."""
@@ -147,7 +147,7 @@ class OwnSchemas:
     def _fit_parallel(self, body: JsonObject) -> None:
         accepted = _PARALLEL in self.profile.wires[Operation.CHAT].accepts
         if not accepted and body.pop(_PARALLEL, None) is False:
-            self.unheld.append(_PARALLEL)
+            self.unenforced.append(_PARALLEL)
 
     def _are_fitting(self, tools: list[JsonValue]) -> bool:
         """Return whether one look at each tool shows that the vendor accepts all of them. This is the usual case."""
@@ -175,7 +175,7 @@ class OwnSchemas:
     def _function(self, tool: JsonObject) -> JsonObject:
         name = tool.get("name")
         if isinstance(name, str) and not _FUNCTION_NAME.fullmatch(name):
-            self.unheld.append("tools")
+            self.unenforced.append("tools")
         if tool.get("strict") is True:
             tool = self._strict_function(tool)
         return tool if self.profile.bare_parameters else with_properties(tool)
@@ -201,7 +201,7 @@ class OwnSchemas:
         if (typed := with_root_type(schema)) is not schema:
             form, schema = {**form, "schema": typed}, typed
         if schema.get("type") != "object" and "$ref" not in schema:
-            self.unheld.append("response_format")
+            self.unenforced.append("response_format")
             return form
         if form.get("strict") is not True:
             return form
@@ -212,8 +212,8 @@ class OwnSchemas:
 
     def _fitted(self, schema: JsonObject, rules: SchemaRules, name: str) -> JsonObject | None:
         """Return a strict schema in the form that the vendor accepts, or `None` if there is no such form. `name` is
-        added to `unheld` if the vendor cannot enforce the whole schema."""
+        added to `unenforced` if the vendor cannot enforce the whole schema."""
         fitted = fit_schema(schema, rules)
         if fitted.schema is None or fitted.weakened:
-            self.unheld.append(name)
+            self.unenforced.append(name)
         return fitted.schema

@@ -13,7 +13,7 @@ import orjson
 from providers.context_overflow import Overflow, read_overflow
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import parse_json
-from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
+from providers.failure import GATEWAY_MESSAGES, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
@@ -127,12 +127,12 @@ def size_field(overflow: Overflow | None) -> str | None:
 def client_message(kind: FailureKind, message: str, status: int | None) -> str:
     """Return the message for the client. Without a status, the error came inside a 2xx answer."""
     unsaid = "reported an error" if status is None else f"answered with status {status}"
-    return OUR_WORDS.get(kind) or vet(message) or f"The upstream {unsaid}."
+    return GATEWAY_MESSAGES.get(kind) or vet(message) or f"The upstream {unsaid}."
 
 
 def withheld_words(kind: FailureKind, message: str) -> str:
     """Return the vendor's vetted words for the operator if the client gets ours."""
-    return vet(message).strip() if kind in OUR_WORDS else ""
+    return vet(message).strip() if kind in GATEWAY_MESSAGES else ""
 
 
 # The OpenAI family --------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
     param = "max_tokens" if overflow is not None and overflow.of_answer else _machine_word(facts.param)
     return Failure(
         kind,
-        OUR_WORDS.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
+        GATEWAY_MESSAGES.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
         status,
         _machine_word(facts.code) if kind in _SHOWN_CODE else None,
         param if kind in _OF_REQUEST else None,

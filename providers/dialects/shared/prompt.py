@@ -12,7 +12,7 @@ from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import INSTRUCTING, ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"
 
@@ -25,7 +25,7 @@ def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
     The texts of any other message are parts of one.
     """
     said = [text for text in texts if text]
-    if role in INSTRUCTING:
+    if role in INSTRUCTION_ROLES:
         gaps = [BETWEEN if not (text[-1].isspace() or after[0].isspace()) else "" for text, after in pairwise(said)]
         return "".join([text + gap for text, gap in zip_longest(said, gaps, fillvalue="")])
     return ("\n" if role == "tool" else "").join(said)

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
-    CITED,
-    CONTINUING,
-    DESCRIBING,
+    CITATION_FIELDS,
+    CONTINUATION_FIELDS,
+    DESCRIPTIVE_FIELDS,
     Address,
     Audio,
     Document,
@@ -58,15 +58,15 @@ _THINKING = frozenset({"reasoning", "reasoning_content", "reasoning_details", "r
 """Fields of a turn of the model that hold its thinking."""
 
 # Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
-# whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
+# whole: further fields of a turn of the model are left out, and named unless they are in DESCRIPTIVE_FIELDS.
 _KNOWN = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
     | {"extra_content", "cache_control"}
     | _THINKING
-    | DESCRIBING
-    | CITED
+    | DESCRIPTIVE_FIELDS
+    | CITATION_FIELDS
 )
-_SILENT = _KNOWN - CITED
+_SILENT = _KNOWN - CITATION_FIELDS
 """Fields of a turn of the model that are read, or left out in silence."""
 
 _PLAIN = _THINKING | {"role", "content", "tool_calls"}
@@ -196,10 +196,10 @@ class _MessageReader:
 
     def _check_members(self, message: JsonObject) -> None:
         free = message.get("role") == "assistant"
-        if free and CONTINUING.isdisjoint(message):
+        if free and CONTINUATION_FIELDS.isdisjoint(message):
             return
         for name, member in message.items():
-            if member and name not in _KNOWN and not (free and name not in CONTINUING):
+            if member and name not in _KNOWN and not (free and name not in CONTINUATION_FIELDS):
                 raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
 
     def _result(self, message: JsonObject) -> ToolResult:

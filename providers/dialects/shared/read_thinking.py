@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Final
 
 from providers.conversation import (
-    AFTER,
+    AFTER_KEY,
     CLAUDE_FORMAT,
-    PLACED_FORMATS,
+    INTERLEAVED_FORMATS,
     UNKNOWN_FORMAT,
     Part,
     RedactedThinking,
@@ -96,8 +96,8 @@ def _from(part: Part, offset: int) -> Part:
 
 
 def _after(detail: JsonObject, form: str) -> tuple[int, int]:
-    match detail.get(AFTER):
-        case [int(text), int(calls), *more] if form in PLACED_FORMATS and more == [text, calls] * (len(more) // 2):
+    match detail.get(AFTER_KEY):
+        case [int(text), int(calls), *more] if form in INTERLEAVED_FORMATS and more == [text, calls] * (len(more) // 2):
             return text, calls
         case _:
             return 0, 0
@@ -127,7 +127,7 @@ def _from_details(details: list[JsonValue]) -> Iterator[Part]:
 
 def _continues(before: JsonObject, detail: JsonObject) -> bool:
     """Return whether a detail is a further piece of the block before it: a block ends with its signature."""
-    same = all(before.get(name) == detail.get(name) for name in ("type", "index", AFTER))
+    same = all(before.get(name) == detail.get(name) for name in ("type", "index", AFTER_KEY))
     return same and "index" in detail and not before.get("signature") and detail.get("type") == "reasoning.text"
 
 

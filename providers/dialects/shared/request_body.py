@@ -11,11 +11,11 @@ from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, 
 from providers.client_extras.proxy_instructions import is_left_out
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
-    TOLD_STYLE,
+    PROMPT_ONLY_STYLE,
     ConstraintStyle,
     Unenforceable,
     constraint_cells,
-    constraint_members,
+    constraint_fields,
     field_of,
     schema_in,
 )
@@ -33,8 +33,8 @@ class RequestBody:
     """The body of one upstream request while it is written, and what decoding the answer needs.
 
     `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
-    `unheld`, `in_text` and `native` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding
-    one choice.
+    `unenforced`, `in_prompt` and `native` are as in UpstreamRequest; `unwrap` is true if the response is a JSON object
+    holding one choice.
     """
 
     request: UnifiedRequest
@@ -43,8 +43,8 @@ class RequestBody:
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    unheld: list[str] = field(default_factory=list)
-    in_text: bool = False
+    unenforced: list[str] = field(default_factory=list)
+    in_prompt: bool = False
     unwrap: bool = False
     native: bool = False
 
@@ -200,20 +200,20 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
     """Write `guided` or `response_format` in a style. Raises Refusal for what the style cannot enforce."""
     name = field_of(value)
     try:
-        made = constraint_members(style, value)
+        made = constraint_fields(style, value)
     except Unenforceable as reason:
         raise draft.unsupported(name, reason.reason) from None
     # Members of one holder may come from several fields (NIM's nvext).
-    draft.body = merged(draft.body, made.members)
+    draft.body = merged(draft.body, made.fields)
     draft.unwrap = draft.unwrap or made.unwrap
-    draft.in_text = draft.in_text or made.in_text
+    draft.in_prompt = draft.in_prompt or made.in_prompt
     if made.emulated:
         draft.emulated.append(name)
-    if made.unheld:
-        draft.unheld.append(name)
+    if made.unenforced:
+        draft.unenforced.append(name)
 
 
-_TELLABLE = constraint_cells(TOLD_STYLE)
+_TELLABLE = constraint_cells(PROMPT_ONLY_STYLE)
 
 
 def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
@@ -222,7 +222,7 @@ def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
     name = field_of(value)
     if _TELLABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)
-    put_constraint(draft, TOLD_STYLE, value)
+    put_constraint(draft, PROMPT_ONLY_STYLE, value)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:
@@ -367,8 +367,8 @@ def build_request(
         "POST",
         tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
         tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
-        tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
-        draft.in_text,
+        tuple(dict.fromkeys(draft.unenforced)) if draft.unenforced else (),
+        draft.in_prompt,
         tool_names,
         draft.unwrap,
         native=draft.native,

@@ -14,7 +14,7 @@ system messages within the conversation and for its billing header, November 202
 from collections.abc import Sequence
 from typing import cast
 
-from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
+from providers.conversation import AFTER_KEY, CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialects.shared.prompt import loaded_tools
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
@@ -271,7 +271,7 @@ class _Details:
             [len(part_text) for part in parts[self._parts :] if isinstance(part_text := part.get("text"), str)]
         )
         self._parts = len(parts)
-        position: JsonObject = {AFTER: [self._said, len(calls)]} if self._said or calls else {}
+        position: JsonObject = {AFTER_KEY: [self._said, len(calls)]} if self._said or calls else {}
         if block["type"] == "thinking":
             self._thinking(block, position)
         else:

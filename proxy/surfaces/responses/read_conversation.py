@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from providers.adaptation.merged_messages import apart
-from providers.conversation import AFTER
+from providers.conversation import AFTER_KEY
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
@@ -43,8 +43,8 @@ class _ModelTurn:
 
     def placed(self, detail: JsonObject) -> JsonObject:
         """Return a detail of reasoning with its position in the turn, which follows from the order of the items."""
-        rest = {name: value for name, value in detail.items() if name != AFTER}
-        return {**rest, AFTER: [self.text_length, len(self.calls)]} if self.text_length or self.calls else rest
+        rest = {name: value for name, value in detail.items() if name != AFTER_KEY}
+        return {**rest, AFTER_KEY: [self.text_length, len(self.calls)]} if self.text_length or self.calls else rest
 
     def message(self) -> JsonObject | None:
         """Return the turn as a message; `None` if it has only reasoning, which no vendor accepts alone."""

@@ -1,4 +1,4 @@
-"""Events that are the same but for their text: what is read of them, and what gives no form at all."""
+"""Events that differ only in their text: the texts that are read, and the events that have no form."""
 
 import orjson
 from hypothesis import given
@@ -24,7 +24,7 @@ AROUND = (b"data: ", b"\n\n")
 
 
 def data(text: bytes = b'"a"', /, **members: object) -> bytes:
-    """An event's data with this literal, and further members before it."""
+    """Return an event's data with this literal, and further fields before it."""
     return orjson.dumps({**members, "say": "TEXT"}).replace(b'"TEXT"', text)
 
 

@@ -1,4 +1,4 @@
-"""Scripts in a conversation: where they are found, which turn is next, and what is refused."""
+"""Scripts in a conversation: their position, the next turn, and the scripts that are refused."""
 
 import orjson
 import pytest

@@ -326,4 +326,4 @@ def test_a_configuration_of_another_gateway_names_its_import(
 ) -> None:
     path = Path("tests/fixtures/imports") / gateway / file
     assert check(Source(path, {}), "warning", FORMS["text"]) == 1
-    assert capsys.readouterr().out.count(f"`dragoman import {gateway} FILE` writes the table that it means") == 1
+    assert capsys.readouterr().out.count(f"`dragoman import {gateway} FILE` converts it") == 1

@@ -11,7 +11,7 @@ from providers.dialects.platforms.aws_errors import (
     failure_in_frame,
     read_container_answer,
 )
-from providers.failure import OUR_WORDS, FailureKind
+from providers.failure import GATEWAY_MESSAGES, FailureKind
 from providers.json_types import JsonValue
 from tests.providers.dialects import kit
 from tests.providers.dialects.bedrock.kit import FIXTURES
@@ -51,7 +51,7 @@ def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: 
     header = around.format(named)
     failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": header}, told())
     assert (failure.kind, failure.status) == (expected, status)
-    assert failure.message == OUR_WORDS.get(expected, "Something.")
+    assert failure.message == GATEWAY_MESSAGES.get(expected, "Something.")
     assert classify_answer(BEDROCK, status, {}, told(__type=header)).kind is expected
     in_stream = {":message-type": "exception", ":exception-type": named[0].lower() + named[1:]}
     assert failure_in_frame(BEDROCK, in_stream, told()).kind is expected

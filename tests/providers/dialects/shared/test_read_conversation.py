@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.conversation import (
-    CITED,
+    CITATION_FIELDS,
     CLAUDE_FORMAT,
     TOOL_RECORDS,
     Address,
@@ -68,7 +68,7 @@ def test_records_of_a_vendor_s_tools_are_named_and_refused_of_others_than_the_mo
             turn({"role": "user", "content": "hi", name: [{}]})
 
 
-@looped("name", sorted(CITED))
+@looped("name", sorted(CITATION_FIELDS))
 def test_the_sources_of_an_earlier_response_are_named_if_there_are_some(name: str) -> None:
     assert turn({"role": "assistant", "content": "hi", name: [{}]}).unsent == [name]
     assert turn({"role": "assistant", "content": "hi", name: []}).unsent == []
