@@ -14,7 +14,7 @@ from proxy.shared_state.redis_sync import SharedState
 
 @dataclass(slots=True, eq=False)
 class EndedSiblings:
-    """Hears from the supervisor which processes have ended. `release_ended` has whoever counts let go of what one held."""
+    """Receives the names of ended processes from the supervisor. `release_ended` gives back a process's leases."""
 
     release_ended: Callable[[str], Awaitable[None]] | None = None
 

@@ -37,7 +37,7 @@ from providers.constraints.constraint_styles import (
 from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
 from providers.dialects.anthropic.thinking import NO_REASONING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     ENDS_ANSWER,
@@ -173,7 +173,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_k": _top_k,
     "stop": _stop,
     # The vendor reports the string that it stopped at, so appending it is exact.
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,
     "guided": _constraint,

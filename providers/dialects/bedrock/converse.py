@@ -23,7 +23,7 @@ from providers.dialects.bedrock.converse_thinking import honoured_display, settl
 from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.decode_stream import NativeStream, WholeStream
+from providers.dialects.shared.decode_stream import NativeStream, SingleResponseStream
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.dialects.shared.tool_names import nine_character_id, offered_names
@@ -77,7 +77,7 @@ class BedrockDialect:
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         if sent.whole:
-            return WholeStream(partial(decode_converse, sent))
+            return SingleResponseStream(partial(decode_converse, sent))
         return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:

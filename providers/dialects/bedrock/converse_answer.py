@@ -26,7 +26,7 @@ from providers.dialects.bedrock.converse_blocks import (
     reasoning_format,
     redacted_detail,
 )
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -136,7 +136,7 @@ def call_of(sent: UpstreamRequest, call: JsonObject) -> ToolCall:
     if not isinstance(identity, str) or not isinstance(name, str):
         raise malformed("has a tool call without id or name")
     tool_call = ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")))
-    return whole_call(tool_call, sent.custom_tools)
+    return complete_call(tool_call, sent.custom_tools)
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:

@@ -49,7 +49,7 @@ from providers.dialects.bedrock.converse_thinking import (
     effort_writer,
     max_output,
 )
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -228,7 +228,7 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
         "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
         "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
         "stop": _stop(STOP_STRING in wire.accepts),
-        STOP_STRING: keep_stop,
+        STOP_STRING: emulate_stop_string,
         "metadata": unless_neutral("metadata", _metadata),
         "user": _user,
         "service_tier": _service_tier,

@@ -23,7 +23,7 @@ from providers.completion import (
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere.citations import split_citations
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
@@ -147,7 +147,7 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
     calls = raw if isinstance(raw, list) else []
     calls_made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
-    return tuple([whole_call(call, sent.custom_tools) for call in calls_made])
+    return tuple([complete_call(call, sent.custom_tools) for call in calls_made])
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from providers.conversation import AFTER_KEY, Part, RedactedThinking, Thinking
-from providers.dialects.shared.read_thinking import thinking_block, thinking_of
+from providers.dialects.shared.read_thinking import reasoning_of_message, thinking_block
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -75,7 +75,7 @@ def _is_reasoning_part(part: JsonValue) -> bool:
 
 
 def _reasoning_blocks(message: JsonObject) -> list[Part]:
-    found = thinking_of(message)
+    found = reasoning_of_message(message)
     content = message.get("content")
     if not found and isinstance(content, list):
         found = [

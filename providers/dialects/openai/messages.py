@@ -244,8 +244,8 @@ def _with_refusal_as_text(message: JsonObject) -> JsonObject:
 
 
 def _with_marker_on_part(message: JsonObject) -> JsonObject:
-    """Return a message with its cache marker moved to its last part, which is where vendors with cache markers read
-    it."""
+    """Return a message with its cache marker moved to its last part, because vendors with cache markers read it
+    there."""
     marker, content = message["cache_control"], message.get("content")
     rest = {name: value for name, value in message.items() if name != "cache_control"}
     if isinstance(content, str) and content:

@@ -134,7 +134,7 @@ def only_text_of(choice: JsonObject) -> str:
 class OnlyPart:
     """The only content of a streamed choice: text, reasoning, or arguments of a call.
 
-    `value_key` is the key of its value. `marked` is the choice with MARK in place of that value. `call` is the vendor's
+    `value_key` is the key of its value. `marked` is the choice with MARK instead of that value. `call` is the vendor's
     index of the call that the arguments belong to.
     """
 
@@ -226,7 +226,7 @@ def lift_fields(profile: Profile, body: JsonObject) -> JsonObject:
 
 
 def usage_of(body: JsonObject, tier: JsonValue = None) -> Usage | None:
-    """Return the usage of a response; `None` if it has none. Zeros, which Ollama sends with every chunk, mean no usage.
+    """Return the usage of a response, otherwise `None`. Zeros, which Ollama sends with every chunk, mean no usage.
 
     `tier` is the service tier of the stream, and is used if the body has no tier. Completion tokens include reasoning
     tokens.
@@ -292,7 +292,7 @@ def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
 
 
 def matched_stop(choice: JsonObject) -> str | int | None:
-    """Return the stop string or token id that ended the text, as vLLM and SGLang report it; `None` if there is none."""
+    """Return the stop string or token id that ended the text, as vLLM and SGLang report it, otherwise `None`."""
     if "stop_reason" not in choice and "matched_stop" not in choice:
         return None
     for name in ("stop_reason", "matched_stop"):

@@ -27,7 +27,7 @@ from providers.completion import (
 )
 from providers.conversation import AFTER_KEY
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unknown_in, unwrap_answer
@@ -101,7 +101,7 @@ def decode_translated(sent: UpstreamRequest, body: bytes) -> Completion:
     if sent.unwrap_choice and choice.finish_reason == "stop" and choice.refusal is None:
         text = unwrap_answer(text)
     calls = [replace(call, name=sent.tool_names.get(call.name, call.name)) for call in choice.tool_calls]
-    client_calls = tuple([whole_call(call, sent.custom_tools) for call in calls])
+    client_calls = tuple([complete_call(call, sent.custom_tools) for call in calls])
     return replace(completion, choices=(replace(choice, text=text, tool_calls=client_calls),))
 
 

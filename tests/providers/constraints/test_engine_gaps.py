@@ -99,7 +99,7 @@ def test_the_engines_differ(schema: JsonObject, engines: set[str]) -> None:
         ({"items": [STRING, STRING]}, None),
         (
             {"properties": {"b": STRING}, "required": ["c"]},
-            ".required is only enforced for properties, and 'c' is none",
+            ".required is only enforced for properties, and 'c' is not a property",
         ),
         ({"$ref": "#", "minLength": 3}, ".minLength is only enforced with type string"),
         ({"$ref": "#", "enum": ["a"]}, ".enum is not enforced beside $ref"),

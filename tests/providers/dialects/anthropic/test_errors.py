@@ -65,7 +65,7 @@ def test_without_a_known_type_the_status_decides(status: int, expected: FailureK
 
 
 def test_what_is_no_json_is_not_repeated() -> None:
-    assert classify_answer(502, {}, b"<html>secret</html>").message == "The upstream answered with status 502."
+    assert classify_answer(502, {}, b"<html>secret</html>").message == "The upstream responded with status 502."
     assert failure_of({}) == Failure(FailureKind.SERVER, "The upstream reported an error.")
 
 

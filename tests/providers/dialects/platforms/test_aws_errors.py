@@ -83,7 +83,7 @@ def test_an_operation_nobody_knows_is_a_path_that_is_not_there() -> None:
 
 
 def test_what_is_no_json_is_not_repeated() -> None:
-    assert classify_answer(BEDROCK, 502, {}, fixture("502")).message == "The upstream answered with status 502."
+    assert classify_answer(BEDROCK, 502, {}, fixture("502")).message == "The upstream responded with status 502."
     assert failure_in_frame(BEDROCK, {}, b"<html>").message == "The upstream reported an error."
 
 
