@@ -82,8 +82,8 @@ after each failure."""
 
 @dataclass(frozen=True, slots=True)
 class LimitsAndLedger:
-    """The limits of teams and of deployments, the ledger (`None` if there is no ledger), the tasks that must run
-    beside, and the reports of usage."""
+    """The limits of teams and of deployments, the ledger (`None` if there is no ledger), the background tasks, and the
+    reports of usage."""
 
     team: TeamLimiter
     ledger: LedgerService | None

@@ -48,9 +48,9 @@ Later: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 RequestSize: TypeAlias = tuple[int | None, int | None, int]
-"""The size of a request: the bytes of its prompt (`None` if its cost does not follow from tokens), the most tokens of
-each of its choices (`None` if it sets no limit), and the number of choices. It is a plain tuple, because one is made
-for most requests."""
+"""The size of a request. The parts are the bytes of its prompt (`None` if its cost does not follow from tokens), the
+most tokens of each choice (`None` if it sets no limit), and the number of choices. It is a plain tuple, because one is
+made for most requests."""
 
 
 class TeamLimiter:
