@@ -126,8 +126,8 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment that can be called. A field with the name of a setting has its value; `config/README.md` documents
-    it.
+    """A deployment that can be called. A field with the name of a setting has its value, which
+    `docs/reference/configuration.md` documents.
 
     `vendor`, `model` and `deployment` are the names in the configuration, `upstream_model` the name that is sent to the
     vendor. `base_url` has every placeholder filled in and no trailing slash. `table_key` is the key of `models` that

@@ -137,9 +137,9 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "chunk_twin",
         "chunk of a text alone",
-        ("providers/dialects/openai/stream.py:OpenAIStream._plain",),
+        ("providers/dialects/openai/stream.py:OpenAIStream._plain_chunk",),
         (),
-        (("providers.dialects.openai.stream:OpenAIStream._plain", "nothing"),),
+        (("providers.dialects.openai.stream:OpenAIStream._plain_chunk", "nothing"),),
     ),
     Mechanism(
         "end_twin",
