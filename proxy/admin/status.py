@@ -195,7 +195,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "shared": status.shared,
         "unavailable": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
         "last_failures": [
-            f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(status.last_failures.items())
+            f"{timestamp(noted.when)} {noted.name}: {noted.text}" for _, noted in sorted(status.last_failures.items())
         ],
         "limited": [f"{name}, {limited}" for name, limited in sorted(status.limited.items())],
         "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],

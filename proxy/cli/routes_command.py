@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from config.sections.section import unwritten
+from config.sections.section import built_in_section
 from config.table.table_schema import DeploymentSettings
 from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
@@ -44,7 +44,7 @@ SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
 
-_BUILT_IN: Final = unwritten(DeploymentSettings)
+_BUILT_IN: Final = built_in_section(DeploymentSettings)
 
 
 @dataclass(frozen=True, slots=True)

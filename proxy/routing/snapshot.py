@@ -15,7 +15,7 @@ from config.problem import ConfigError, Path, Problem
 from config.sections.route_section import RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
 from config.sections.team_section import TeamKey, TeamSection
-from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective_settings
 from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
 from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
@@ -309,7 +309,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
     model = loaded.config.models[name]
     targets: list[Target] = []
     for deployment in model.deployments or (IMPLICIT_DEPLOYMENT,):
-        settings = effective(loaded.config, _vendor(name), name, deployment)
+        settings = effective_settings(loaded.config, _vendor(name), name, deployment)
         made = make_target(name, deployment, settings, loaded, prices)
         if isinstance(made, Target):
             targets.append(made)
