@@ -208,7 +208,7 @@ def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
         if WILDCARD in name or name in team.routes or name in snapshot.routes:
             continue
         targets = whole_plan(snapshot, team, name, "", IDLE).targets
-        if targets[0].table_key.endswith("/" + WILDCARD):
+        if targets[0].model_key.endswith("/" + WILDCARD):
             yield from (_row(team, name, NONE, target) for target in targets)
 
 

@@ -38,7 +38,7 @@ from providers.dialects.openai.streamed_calls import (
     may_end,
     state_of_choice,
 )
-from providers.dialects.openai.text_runs import MOST_LED, SharedFields, TextRuns
+from providers.dialects.openai.text_runs import MAX_RUN_BYTES, SharedFields, TextRuns
 from providers.dialects.shared.decode_stream import CharacterJoiner, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
@@ -135,7 +135,7 @@ class OpenAIStream(RunDecoder):
         same = self._same
         if same is not None:
             literals, end = same.form.read(data)
-            if end == len(data) <= MOST_LED:
+            if end == len(data) <= MAX_RUN_BYTES:
                 run = same.run(literals)
                 if run is not None:
                     same.choice.written += run.characters

@@ -99,7 +99,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     """Decode a complete 2xx body. Raises UpstreamError."""
     answer = parse_answer(body)
     call = _call(sent)
-    results = [_checked(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
+    results = [_result_object(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
     choices = [_choice(sent, call, result, index) for index, result in enumerate(results)]
     return Completion(tuple(choices), _usage(call, [_meta(result) for result in results]))
 
@@ -124,7 +124,7 @@ def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index:
     )
 
 
-def _checked(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
+def _result_object(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
     """Return the result, which is an object. Raises UpstreamError if the result is an error."""
     if not isinstance(result, dict):
         raise malformed("is not a JSON object")
@@ -167,14 +167,14 @@ def _extras(meta: JsonObject) -> Extras | None:
 def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
     """Return the sum of the token counts of all choices, each prompt counted once; `None` if a count is missing."""
     firsts = metas[:: call.n]
-    prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
-    cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
+    prompt, completion = _sum_counts(firsts, "prompt_tokens"), _sum_counts(metas, "completion_tokens")
+    cached, reasoning = _sum_counts(firsts, "cached_tokens"), _sum_counts(metas, "reasoning_tokens")
     of_prompt = None if cached is None else {"cached_tokens": cached}
     of_answer = None if reasoning is None else {"reasoning_tokens": reasoning}
     return reported_usage(prompt, completion, of_prompt, of_answer)
 
 
-def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
+def _sum_counts(metas: Sequence[JsonObject], name: str) -> int | None:
     counts = [count for meta in metas if (count := count_of(meta.get(name))) is not None]
     return sum(counts) if len(counts) == len(metas) else None
 
@@ -207,7 +207,7 @@ class _SglangChoice:
         if not call.echo or self.offsets is not None:
             return []
         self.offsets = Offsets()
-        tokens, tops = _list(meta, "input_token_logprobs"), _list(meta, "input_top_logprobs")
+        tokens, tops = _list_in(meta, "input_token_logprobs"), _list_in(meta, "input_top_logprobs")
         entries = [_entry(entry) for entry in tokens]
         text = call.prompts[self.index // call.n]
         if text is None:
@@ -219,7 +219,7 @@ class _SglangChoice:
         logprobs = LegacyLogprobs(
             texts,
             tuple([number for _, number in entries]),
-            tuple([_listed(tops[position]) if position < len(tops) else None for position in range(len(entries))]),
+            tuple([_alternatives(tops[at]) if at < len(tops) else None for at in range(len(entries))]),
             self.offsets.of_texts(texts),
         )
         return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
@@ -266,7 +266,7 @@ class _SglangChoice:
 
     def _scores(self, meta: JsonObject, first: int) -> Logprobs | None:
         """Return the log probability entries from `first` on. The entries before it have been passed on."""
-        entries, tops = _list(meta, "output_token_logprobs"), _list(meta, "output_top_logprobs")
+        entries, tops = _list_in(meta, "output_token_logprobs"), _list_in(meta, "output_top_logprobs")
         new_entries = [
             _token(entry, tops[position] if position < len(tops) else None)
             for position, entry in enumerate(entries[first:], first)
@@ -303,7 +303,7 @@ class SglangReader:
             self.complete = True
             return self._last
         repeated = self._repeated
-        result = _checked(self._sent, cumulative_object(repeated.without(payload)))
+        result = _result_object(self._sent, cumulative_object(repeated.without(payload)))
         index = index_of(result, 0)
         state = self._states.get(index)
         if state is None:
@@ -373,7 +373,7 @@ def _counted_new_only(state: _SglangChoice, ids: int | None, meta: JsonObject) -
 # Log probabilities --------------------------------------------------------------------------------------------------
 
 
-def _list(meta: JsonObject, name: str) -> list[JsonValue]:
+def _list_in(meta: JsonObject, name: str) -> list[JsonValue]:
     found = meta.get(name)
     return found if isinstance(found, list) else []
 
@@ -393,7 +393,7 @@ def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
     return TokenLogprob(text, logprob(number), None, tuple([TokenLogprob(name, logprob(one)) for name, one in entries]))
 
 
-def _listed(tops: JsonValue) -> Mapping[str, float] | None:
+def _alternatives(tops: JsonValue) -> Mapping[str, float] | None:
     """Return the alternatives of a token of the prompt; `None` for the first token, which has no alternatives."""
     if not isinstance(tops, list):
         return None

@@ -16,7 +16,7 @@ from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
-_MOST_LED = 1024 * 1024
+_MAX_RUN_BYTES = 1024 * 1024
 """The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
 events."""
 
@@ -116,7 +116,7 @@ class TextStream(NativeStream, RunDecoder):
     def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         texts, learner = self._texts, self._learner
         begun = b"" if self._alone else self._sse.begun(_MOST_INCOMPLETE)
-        if begun is None or texts.complete or len(data) > _MOST_LED:
+        if begun is None or texts.complete or len(data) > _MAX_RUN_BYTES:
             return None
         if begun:
             data = begun + data

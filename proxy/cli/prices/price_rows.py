@@ -46,9 +46,9 @@ def price_rows(table: LoadedTable, names: Sequence[str], prices: ListPrices) -> 
 
 
 def _row(table: LoadedTable, target: Target, prices: ListPrices) -> PriceRow:
-    settings = effective_settings(table.loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(table.loaded.config, target.vendor, target.model_key, target.deployment)
     name = f"{target.vendor}/{target.model}"
-    if len([each for each in table.snapshot.targets() if each.table_key == target.table_key]) > 1:
+    if len([each for each in table.snapshot.targets() if each.model_key == target.model_key]) > 1:
         name = target.name
     listed = None
     if target.model != WILDCARD or settings.base_model is not None:

@@ -87,7 +87,7 @@ def as_yaml(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
     yield f"# List prices of {data.source} {data.version}, {data.date}." if data else "# Without a list."
     yield "version: 1"
     named = {
-        row.target.table_key: row
+        row.target.model_key: row
         for row in rows
         if row.target is not None and not (row.written or row.any_model) and row.price is not None
     }
