@@ -75,7 +75,8 @@ def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
         yield f"path of {operation}", f"`{wire.path}`; a request beyond the context window {WINDOW[wire.context]}"
     if profile.responses is not None:
         made = [each.responses.when for _, each in profile.overrides if each.responses is not None]
-        uses = " or, by model, ".join(f"`{when}`" for when in dict.fromkeys([profile.responses.when, *made]))
+        others = _named(when for when in dict.fromkeys(made) if when != profile.responses.when)
+        uses = f"`{profile.responses.when}`" + (f", or by model {others}" if others else "")
         yield "Responses API", f"`{profile.responses.path}`; requests of other APIs go there: {uses}"
     if profile.tasks:
         yield "tasks", ", ".join(f"{task} (`{wire.path}`)" for task, wire in profile.tasks.items())
