@@ -212,7 +212,7 @@ def test_a_searched_answer_that_never_finished_is_none(steps: Sequence[Step]) ->
 def test_a_searched_answer_with_a_choice_that_was_not_asked_for_is_none() -> None:
     frame: JsonObject = {"choices": [{"index": 1, "text": "x", "finish_reason": "stop"}]}
     exchange = Exchange(Vendor(lambda body: Body(*data_frames(frame), DONE, b"")))
-    assert "a choice that was not asked for" in exchange.fails(ask("hi", SEARCHED)).message
+    assert "a choice that was not requested" in exchange.fails(ask("hi", SEARCHED)).message
 
 
 def test_the_guess_counts_candidates_that_were_not_chosen() -> None:
