@@ -8,8 +8,8 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, Usage
-from providers.dialect import usage_so_far
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, Usage
+from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import early_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
@@ -37,7 +37,7 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import CountedCall, estimated, usage_of_call
+from proxy.upstream.unanswered_usage import count_failed_call, estimated, usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 
 T = TypeVar("T")
@@ -159,11 +159,14 @@ class UpstreamCaller:
     ) -> Completion:
         """Return what one call is answered. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
-        with CountedCall(record, call):
+        try:
             response = await self._calls.ask(call.sent, record, repeats)
             record.note_head(response.head)
             read = read_answer(response, record, deadlines, call, self._off_loop)
             return read if isinstance(read, Completion) else await read
+        except BaseException as error:
+            count_failed_call(record, call, error)
+            raise
 
     async def _gather(
         self,
@@ -220,16 +223,6 @@ class UpstreamCaller:
         if len(calls) == 1:
             return SingleStream(self, prepared, record)
         return self._merged_or_local(prepared, record)
-
-    async def open_single(self, prepared: CallPlan, record: RequestRecord) -> OpenStream:
-        """Return the stream of a request's only call, read up to its first content. Raises UpstreamError."""
-        started = self._now()
-        try:
-            if prepared.counted:
-                prepared = await self._counted(prepared, record)
-            return await self._calls.make(prepared.calls[0], record, partial(self._first, record, prepared.finishing))
-        finally:
-            record.waited += self._now() - started
 
     @asynccontextmanager
     async def _merged_or_local(self, prepared: CallPlan, record: RequestRecord) -> AsyncIterator[Stream]:
@@ -292,7 +285,9 @@ class UpstreamCaller:
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
         sent = call.sent
-        with CountedCall(record, call) as counted:
+        seen: list[StreamPart] = []
+        decoder: StreamDecoder | None = None
+        try:
             response = await self._calls.ask(sent, record, repeats)
             record.note_head(response.head)
             if not is_good(response):
@@ -301,13 +296,15 @@ class UpstreamCaller:
                 decoder = sent.target.dialect.stream(sent)
                 if finishing is not None and finishing.stops:
                     decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-                counted.decoder = decoder
                 aside = partial(self._off_loop.threads.run, record.owner)
-                events, ended = await until_content(response, decoder, aside, counted.seen)
+                events, ended = await until_content(response, decoder, aside, seen)
             except BaseException:
                 response.close()
                 raise
-            return OpenStream(response, decoder, events, ended, aside)
+        except BaseException as error:
+            count_failed_call(record, call, error, seen, decoder)
+            raise
+        return OpenStream(response, decoder, events, ended, aside)
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
         """Return the request with calls that fit the context window, as far as that is known beforehand."""
@@ -328,13 +325,20 @@ class SingleStream:
     _size: int = 0
 
     async def __aenter__(self) -> Stream:
-        stream = await self._caller.open_single(self._prepared, self.record)
-        self._size = len(self._prepared.calls[0].sent.body)
+        caller, prepared, record = self._caller, self._prepared, self.record
+        started = caller._now()
         try:
-            finished = await self._caller.finished(stream, self._prepared, self.record)
+            fitting = await caller._counted(prepared, record) if prepared.counted else prepared
+            opened = partial(caller._first, record, prepared.finishing)
+            stream = await caller._calls.make(fitting.calls[0], record, opened)
+        finally:
+            record.waited += caller._now() - started
+        self._size = len(prepared.calls[0].sent.body)
+        try:
+            finished = await caller.finished(stream, prepared, record)
         except BaseException:
             stream.close()
-            self.record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
+            record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
             raise
         self._stream = stream
         return finished

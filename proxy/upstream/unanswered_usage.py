@@ -5,9 +5,9 @@ its time was over or its connection broke, the prompt counts as its estimate. A 
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage
 from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
@@ -63,32 +63,21 @@ def estimated(call: PlannedCall, completion: Completion) -> Completion:
     return replace(completion, usage=usage_of_call(call.request, len(call.sent.body), size))
 
 
-class CountedCall:
-    """Context manager around the opening of one call, which counts its usage if it fails: the usage that is among
-    `seen` or that `decoder` has read, or else an estimate if the vendor has generated text or may bill the prompt."""
-
-    __slots__ = ("_call", "_record", "decoder", "seen")
-
-    def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
-        self._record = record
-        self._call = call
-        self.seen: list[StreamPart] = []
-        self.decoder: StreamDecoder | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        shown = [each for each in self.seen if isinstance(each, Usage)]
-        reported = shown[-1] if shown else usage_so_far(self.decoder)
-        size = sum([_size_of(each) for each in self.seen])
-        if reported is not None or size or is_billed(error, self._call.sent):
-            estimate = usage_of_call(self._call.request, len(self._call.sent.body), size)
-            self._record.note_unanswered(early_usage(reported, estimate))
+def count_failed_call(
+    record: RequestRecord,
+    call: PlannedCall,
+    error: BaseException,
+    seen: Sequence[StreamPart] = (),
+    decoder: StreamDecoder | None = None,
+) -> None:
+    """Count the usage of a call that `error` ended before its content: the usage that is among `seen` or that `decoder`
+    has read, or else an estimate if the vendor has generated text or may bill the prompt."""
+    shown = [each for each in seen if isinstance(each, Usage)]
+    reported = shown[-1] if shown else usage_so_far(decoder)
+    size = sum([_size_of(each) for each in seen])
+    if reported is not None or size or is_billed(error, call.sent):
+        estimate = usage_of_call(call.request, len(call.sent.body), size)
+        record.note_unanswered(early_usage(reported, estimate))
 
 
 def _size_of(part: StreamPart) -> int:
