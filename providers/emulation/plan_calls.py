@@ -165,18 +165,28 @@ def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
         if adapted is not None:
             request = adapted.request
     table = target.dialect.capabilities(request, target)
+    held, forced = request, None
     if FORCING in request.params and forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
-        plan = _plan_encoded(held, target, table, forced)
-        plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
+    strict = "tools" in held.params and has_strict_tools(held.params)
+    if held.prompt.count == 1 and not (strict or forced or table.leaves_to_gateway(held.params)):
+        sent = held if held.stream else prefer_stream(held, target)
+        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, held.params.get("n", 1)))
+        plan = CallPlan(target, held, (call,), call.sent.emulated)
     else:
-        plan = _plan_encoded(request, target, table, None)
-    if adapted is None or not (adapted.emulated or adapted.dropped):
-        return plan
-    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
+        plan = _Planner(held, target, table, forced).plan()
+    if plan.calls and (first := plan.calls[0].sent).unheld:
+        # Only encoding shows that the vendor cannot be held to the constraint.
+        plan = _Planner(held, target, table, forced, first.unheld, first.in_text).plan()
+    if forced is not None:
+        plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
+    if adapted is not None and (adapted.emulated or adapted.dropped):
+        plan = replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
+    counted = table.counts and held.params.get(WINDOW) in table.counts
+    return replace(plan, counted=True) if counted else plan
 
 
 def _is_plain_chat(request: UnifiedRequest) -> bool:
@@ -185,24 +195,6 @@ def _is_plain_chat(request: UnifiedRequest) -> bool:
     if request.unknown or request.extra_params or not _OF_TOOLS.isdisjoint(request.params):
         return False
     return isinstance(request.prompt, ChatPrompt) and request.prompt.plain
-
-
-def _plan_encoded(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
-    """Return the plan of a request by the capabilities of its endpoint: one call as it is, or what `_Planner` makes
-    if the gateway has a part in it. Raises Refusal."""
-    counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
-    strict = "tools" in request.params and has_strict_tools(request.params)
-    if request.prompt.count == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
-        sent = request if request.stream else prefer_stream(request, target)
-        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
-        plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
-    else:
-        plan = replace(_Planner(request, target, table, forced).plan(), counted=counted)
-    if plan.calls and (first := plan.calls[0].sent).unheld:
-        # Only encoding shows that the vendor cannot be held to what was asked.
-        again = _Planner(request, target, table, forced, first.unheld, first.in_text)
-        return replace(again.plan(), counted=counted)
-    return plan
 
 
 @dataclass(slots=True)

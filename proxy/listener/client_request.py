@@ -1,6 +1,7 @@
 """Requests of clients, as handlers get them: aiohttp's, and those that this package has read itself."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -50,13 +51,11 @@ class Incoming(web.BaseRequest):
         response.headers.update(self.cors)
 
 
+@dataclass(slots=True, eq=False)
 class ReceivedBody:
     """A body that came with its head, as the part of aiohttp's stream that readers of bodies use."""
 
-    __slots__ = ("_left",)
-
-    def __init__(self, body: bytes) -> None:
-        self._left = body
+    _left: bytes
 
     def is_eof(self) -> bool:
         """Whether all has come."""

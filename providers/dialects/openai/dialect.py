@@ -36,7 +36,7 @@ from providers.dialects.responses.request import (
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.decode_stream import NativeReader, NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.field_writers import check_images
+from providers.dialects.shared.field_writers import check_images, fields_without_member
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.read_json import malformed
@@ -90,7 +90,7 @@ class OpenAIDialect(OpenAIErrors):
             request, renamed = with_fitting_names(request, profile)
         draft = RequestBody(request, target, endpoint.table, {**endpoint.members})
         endpoint.put_prompt(draft, profile)
-        put_fields(draft, endpoint.writers)
+        put_fields(draft, endpoint.writers, endpoint.without_member)
         if request.stream or profile.streams_only:
             draft.body.update(endpoint.streaming)
         if endpoint.because:
@@ -216,7 +216,7 @@ class _CompiledEndpoint:
     """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
 
     `members` are those of every body, `streaming` those of a streamed one besides. `because` is the reason for the
-    Responses API, empty for another.
+    Responses API, empty for another. `without_member` names fields that are honoured without a member of the body.
     """
 
     profile: Profile
@@ -228,6 +228,7 @@ class _CompiledEndpoint:
     members: JsonObject
     streaming: JsonObject
     because: str = ""
+    without_member: frozenset[str] = frozenset()
 
 
 def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
@@ -255,6 +256,7 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     ):
         return _compile_responses(request, target, because)
     profile = _for_target(target).profile
+    fields = writers(profile, operation)
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
         # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
@@ -263,11 +265,12 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
         profile,
         operation,
         capabilities(profile, request.operation, operation, _counted(profile, target)),
-        writers(profile, operation),
+        fields,
         _PUT_PROMPT[operation],
         endpoint_url(target, profile, profile.wires[operation].path),
         {"model": target.upstream_model, **profile.body},
         streaming,
+        without_member=fields_without_member(fields),
     )
 
 
