@@ -190,8 +190,8 @@ def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, C
 ONE_CHAT: Mapping[str, Cell] = {
     "prompt": WRAPPED,
     "prompt.batch": FAN_OUT,
-    "prompt.tokens": refused("it is asked by chat, so prompts must be text"),
-    "prompt.token_batch": refused("it is asked by chat, so prompts must be text"),
+    "prompt.tokens": refused("it is called by chat, so prompts must be text"),
+    "prompt.token_batch": refused("it is called by chat, so prompts must be text"),
     "messages": NATIVE,
     "images": IN_MESSAGE,
     "n": FAN_OUT,

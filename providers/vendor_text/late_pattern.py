@@ -28,19 +28,15 @@ class LatePattern(Generic[T]):
         return re.compile(self.pattern, self._flags)
 
     def search(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.search(text)
 
     def match(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.match(text)
 
     def fullmatch(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.fullmatch(text)
 
     def sub(self, replacement: T | Callable[[re.Match[T]], T], text: T) -> T:
-        """See re.Pattern."""
         return self.compiled.sub(replacement, text)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from config.sections.server_section import SharedSection
 from providers.vendor_credential import reveal
 from proxy.background_tasks import SharedTask
-from proxy.optional_libraries import ODD, silence
+from proxy.optional_libraries import LIBRARY_ERRORS, silence
 from proxy.shared_state.link_state import LinkCondition, LinkState
 from proxy.shared_state.running_timeout import answer_within
 from proxy.shared_state.shared_cooldowns import LONGEST, MOST, Cooldown, SharedCooldowns, Topic, member
@@ -68,7 +68,7 @@ class SharedState:
         once = Retry(NoBackoff(), 0)
         # Without its own limits: under Python 3.11 those swallow a cancellation (`asyncio.wait_for`), and end nothing.
         self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
-        self._failures = (RedisError, *ODD)
+        self._failures = (RedisError, *LIBRARY_ERRORS)
         self._unknown_script = NoScriptError
         self.prefix = settings.prefix
         self._key = f"{self.prefix}:told:1"
@@ -174,5 +174,5 @@ def memory_facts(settings: SharedSection, seconds: float) -> object:
             reveal(settings.redis), protocol=2, socket_timeout=seconds, socket_connect_timeout=seconds
         ) as redis:
             return redis.info("memory")
-    except (RedisError, *ODD):
+    except (RedisError, *LIBRARY_ERRORS):
         return None

@@ -155,7 +155,7 @@ async def vendor_that_tells_one_of_two_processes_to_wait(rig: Rig) -> None:
             assert good(await ask(yours.url, "both"), False) == "two"
             alone = await ask(yours.url, "one/m")
             assert refusal(alone) == (429, "rate_limit_exceeded")
-            assert int(alone.headers["retry-after"]) <= COUNTED.health.asked_most
+            assert int(alone.headers["retry-after"]) <= COUNTED.health.requested_most
             assert len(rig.one.requests) == 1
             assert (await mine.metrics())["dragoman_shared_state_up"] == 1.0
         assert OPERATOR_KEY not in "".join(redis.command("ZRANGE", "dragoman:told:1", "0", "-1"))

@@ -1,7 +1,8 @@
 """Writers of the unified fields for llama.cpp's own endpoints, and its capabilities.
 
-Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026: several prompts in
-one call are each counted, an `n_cmpl` above the number of slots is refused, `n_predict: 0` gives one token.
+Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026. If a call has
+several prompts, the tokens of each are counted. An `n_cmpl` above the number of slots is refused. `n_predict: 0`
+generates one token.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ _STYLE = STYLES["llamacpp"][Operation.COMPLETIONS]
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
-    # 0 would mean no log probabilities at all.
+    # With 0 the server would return no log probabilities at all.
     draft.body["n_probs"] = max(check_logprobs(draft, value).top, 1)
 
 
@@ -76,7 +77,8 @@ FIELDS: Mapping[str, FieldWriter] = {
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides `suffix`; other fields are refused unless neutral."""
+"""Writers of all supported fields except `suffix`. Fields without a writer are refused unless their value is
+neutral."""
 
 _CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
@@ -100,7 +102,7 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop"})
 def capabilities(profile: Profile, infill: bool) -> Capabilities:
     """Return the capabilities of `/infill` if `infill`, else of `/completion`.
 
-    Cached by the profile, which lives as long as the process.
+    The cache is keyed by the profile, which lives as long as the process.
     """
     cells = compiled(
         FIELDS.keys(), {**_CELLS, **(_INFILL if infill else _COMPLETION), "unknown": unknown_cell(profile)}

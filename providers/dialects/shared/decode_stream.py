@@ -75,7 +75,6 @@ class NativeStream:
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._reader.complete
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -113,7 +112,6 @@ class NativeStream:
         return self._reader.read(name, payload)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         reader = self._reader
         if not reader.complete:
             try:
@@ -127,7 +125,6 @@ class NativeStream:
             raise cut()
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._reader)
 
 
@@ -158,7 +155,6 @@ class NativeReader:
         self.complete = False
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         inner = self._inner
         inner.kind = ""
         events = inner.read(name, payload)
@@ -173,7 +169,6 @@ class NativeReader:
         return _with_event(event, events)
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
     def _fits(self, kind: str) -> bool:
@@ -263,11 +258,9 @@ class JoiningReader:
 
     @property
     def complete(self) -> bool:
-        """See Reader."""
         return self._inner.complete
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if payload[:1] == b"{":
             with suppress(orjson.JSONDecodeError):
                 payload = orjson.dumps(self._characters.parse(payload))
@@ -276,7 +269,6 @@ class JoiningReader:
             yield self._characters.end(event) if ends and isinstance(event, Chunk) else event
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
 
@@ -295,14 +287,12 @@ class WholeStream:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._body += data
         if len(self._body) > MAX_BODY:
             raise malformed("is too large")
         return iter(())
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         body = bytes(self._body)
         if not is_json(body):
             raise cut()

@@ -74,16 +74,13 @@ class NativeTextReader(NativeReader):
 
     @property
     def marks(self) -> Sequence[bytes]:
-        """See TextReader."""
         return self._texts.marks
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See TextReader."""
         found, kind = self._texts.marked(event), event.get("type")
         return replace(found, native=kind) if found is not None and isinstance(kind, str) else None
 
     def take(self, run: TextRun) -> bool:
-        """See TextReader."""
         return self._texts.take(run)
 
 
@@ -106,7 +103,6 @@ class TextStream(NativeStream, RunDecoder):
         self._native: NativeForm | None = None
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._alone = False
         return super().feed(data)
 
@@ -115,7 +111,6 @@ class TextStream(NativeStream, RunDecoder):
         return super()._join(name, payload)
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder."""
         texts, learner = self._texts, self._learner
         begun = b"" if self._alone else self._sse.begun(_MOST_BEGUN)
         if begun is None or texts.complete or len(data) > _MOST_LED:
@@ -140,12 +135,10 @@ class TextStream(NativeStream, RunDecoder):
         return run, data[end:]
 
     def around(self) -> Around | None:
-        """See RunDecoder."""
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
     def passed(self, characters: int) -> None:
-        """See RunDecoder."""
         self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:

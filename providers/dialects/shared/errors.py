@@ -148,7 +148,6 @@ class OpenAIErrors:
     """The part of a dialect that reads errors as the OpenAI family sends them."""
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify(sent.target.profile, status, headers, body)
 
 

@@ -38,7 +38,7 @@ def write_nothing(draft: RequestBody, value: object) -> None:
     """Write no member, for a field that is honoured without one or is written with another field."""
 
 
-def fields_without_member(fields: Mapping[str, FieldWriter]) -> frozenset[str]:
+def params_without_field(fields: Mapping[str, FieldWriter]) -> frozenset[str]:
     """Return the names of the fields for which `write_nothing` stands, which `put_fields` need not visit."""
     return frozenset(name for name, put in fields.items() if put is write_nothing)
 

@@ -33,11 +33,9 @@ class BedrockRerank:
     """See providers.tasks.wire_form.RerankForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return _RUNTIME.sub(r"\1bedrock-agent-runtime\2", draft.target.base_url) + draft.wire.path
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         model: JsonObject = {"modelArn": _arn(draft)}
         setting: JsonObject = {"bedrockRerankingConfiguration": {"modelConfiguration": model}}
         body: JsonObject = {
@@ -48,7 +46,6 @@ class BedrockRerank:
         return merged(body, draft.members)
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         answer = strict_object(body)
         if answer.get("nextToken"):
             raise malformed("goes on in another page")
@@ -85,18 +82,15 @@ class TitanEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return invoke_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         (text,) = inputs
         if not isinstance(text, str):
             raise Refusal("input", f"{draft.target.name} takes texts.", "invalid_value")
         return {"inputText": text, **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = strict_object(body)
         tokens = count_of(answer.get("inputTextTokenCount"))
         vectors = read_vectors([answer.get("embedding")])

@@ -27,15 +27,12 @@ class CohereEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {"model": draft.target.upstream_model, **texts_and_type(draft, inputs)}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         tokens = count_of(_billed(answer).get("input_tokens"))
         own = own_members(answer, _READ)
@@ -46,15 +43,12 @@ class BedrockCohereEmbeddings:
     """Cohere's models on Bedrock: the same body without the model, tokens in a header."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return invoke_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return texts_and_type(draft, inputs)
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         text = headers.get(COUNT_HEADER, "")
         tokens = count_of(int(text)) if text.isdecimal() and len(text) < 16 else None
         answer = family_answer(sent, body)

@@ -31,16 +31,13 @@ class GeminiEmbeddings:
     """The Gemini API's batch, in which each text is a request of its own."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         name = f"models/{draft.target.upstream_model.removeprefix('models/')}"
         return {"requests": [{"model": name, "content": _content(text), **draft.members} for text in _each(inputs)]}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = _answer(body)
         values = [_values(each) for each in listed(answer, "embeddings")]
         return Embeddings(read_vectors(values), _usage_metadata(answer), own=own_members(answer, _READ))
@@ -50,17 +47,14 @@ class VertexPredictEmbeddings:
     """Vertex AI's predict: the use and the title stand at each text, the rest in `parameters`."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         own = {name: draft.members[name] for name in (_TASK_TYPE, _TITLE) if name in draft.members}
         rest = {name: value for name, value in draft.members.items() if name not in own}
         return {"instances": [{"content": text, **own} for text in _each(inputs)], **rest}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm. The tokens are counted at each text."""
         values: list[JsonValue] = []
         tokens: int | None = 0
         answer = _answer(body)
@@ -78,16 +72,13 @@ class VertexContentEmbeddings:
     """Vertex AI's embedContent, for its newer models: one text a call."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         (text,) = _each(inputs)
         return {"content": _content(text), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = _answer(body)
         if answer.get("truncated") is True:
             raise malformed("is of a text that was cut, though that was not asked for")

@@ -23,15 +23,12 @@ class NomicEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {"model": draft.target.upstream_model, "texts": as_json(inputs), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         vectors = read_vectors(listed(answer, "embeddings"))
         return Embeddings(vectors, usage_in(answer), usage_details(answer), own_members(answer, _READ))

@@ -25,11 +25,9 @@ class OllamaEmbeddings:
         return draft.target.base_url.removesuffix("/v1") + draft.wire.path
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         tokens = count_of(answer.get("prompt_eval_count"))
         vectors = read_vectors(listed(answer, "embeddings"))

@@ -27,15 +27,12 @@ class OpenAIEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         entries = listed(answer, "data")
         vectors = read_vectors(_in_order(entries))

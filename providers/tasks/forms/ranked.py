@@ -24,16 +24,13 @@ class RankedRerank:
     """See providers.tasks.wire_form.RerankForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         texts: JsonObject = {"query": request.query, "documents": as_json(request.documents)}
         return {"model": draft.target.upstream_model, **texts, **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm. Voyage calls the list `data`."""
         answer = family_answer(sent, body)
         results = read_results(listed(answer, "results" if "results" in answer else "data"), "relevance_score")
         return Ranking(results, usage_in(answer), usage_details(answer), own_members(answer, _READ))

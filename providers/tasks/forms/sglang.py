@@ -20,16 +20,13 @@ class SglangRerank:
     """See providers.tasks.wire_form.RerankForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm. The engine repeats the documents unless `return_documents` is false."""
         texts: JsonObject = {"query": request.query, "documents": as_json(request.documents), "return_documents": False}
         return {"model": draft.target.upstream_model, **texts, **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         entries = list_in(sent, body)
         return Ranking(read_results(entries, "score"), _usage(entries))
 

@@ -34,15 +34,12 @@ class TeiEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {"inputs": as_json(inputs), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         return Embeddings(read_vectors(list_in(sent, body)))
 
 
@@ -50,13 +47,10 @@ class TeiRerank:
     """See providers.tasks.wire_form.RerankForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         return {"query": request.query, "texts": as_json(request.documents), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         return Ranking(read_results(list_in(sent, body), "score"))

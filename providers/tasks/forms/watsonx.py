@@ -55,15 +55,12 @@ class WatsonxEmbeddings:
     """See providers.tasks.wire_form.EmbeddingsForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         return {**_place(draft).members, "inputs": as_json(inputs), **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         results = listed(answer, "results")
         values = [each.get("embedding") if isinstance(each, dict) else None for each in results]
@@ -74,16 +71,13 @@ class WatsonxRerank:
     """See providers.tasks.wire_form.RerankForm."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         texts: JsonObject = {"inputs": [{"text": text} for text in request.documents], "query": request.query}
         return {**_place(draft).members, **texts, **draft.members}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         answer = family_answer(sent, body)
         results = read_results(listed(answer, "results"), "score")
         return Ranking(results, _usage(answer), own=own_members(answer, _READ))

@@ -1,4 +1,4 @@
-"""Plans of conversations of plain texts: nothing beside the texts escapes the checks that such a request does without."""
+"""Plans of conversations of plain texts: all that stands beside the texts is checked and adapted as in any request."""
 
 from dataclasses import replace
 

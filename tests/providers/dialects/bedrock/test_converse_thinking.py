@@ -220,7 +220,7 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
 
 
 @looped(
-    ("messages", "unthought"),
+    ("messages", "lacks_reasoning"),
     [
         ([user("a"), assistant(None, call()), result("b")], True),
         ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
@@ -230,8 +230,10 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
         ([user("a")], False),
     ],
 )
-def test_calls_that_are_still_open_without_their_thinking_are_told(messages: list[JsonValue], unthought: bool) -> None:
-    assert read(*messages, model=CLAUDE).unthought == unthought
+def test_calls_that_are_still_open_without_their_thinking_are_told(
+    messages: list[JsonValue], lacks_reasoning: bool
+) -> None:
+    assert read(*messages, model=CLAUDE).lacks_reasoning == lacks_reasoning
 
 
 def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from providers.capabilities import Support
-from providers.dialects.cohere.fields import MOST_STOPS, capabilities
+from providers.dialects.cohere.fields import MAX_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import (
@@ -142,7 +142,7 @@ def test_a_choice_is_wrapped_into_an_object() -> None:
 
 def test_the_table_says_what_the_encoder_does() -> None:
     table = capabilities(Operation.CHAT, verifies=True)
-    assert table.most_stops == MOST_STOPS
+    assert table.most_stops == MAX_STOPS
     assert table.verifies
     assert {"guided", "response_format", "stop", "n"} <= table.watched
     assert table["echo"].support is Support.REFUSED

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from providers.completion import Choice, Chunk, Completion, Extras, Usage
-from providers.dialects.gemini.candidate import MOST_MEMBERS, SoundPieces, with_underscores
+from providers.dialects.gemini.candidate import MAX_UNKNOWN_FIELDS, AudioJoiner, with_underscores
 from providers.dialects.shared.thought_signatures import mark_service, unpack_call_id
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import UpstreamError
@@ -182,7 +182,7 @@ def test_a_sound_in_pieces_is_one_text_of_base64(size: int) -> None:
     audio = extras_of(choice).audio
     assert audio is not None
     assert base64.b64decode(str(audio["data"]), validate=True) == sound
-    pieces = SoundPieces()
+    pieces = AudioJoiner()
     assert pieces.add("AA==") == ""
     assert pieces.end() == "AA=="
 
@@ -214,8 +214,8 @@ def test_no_more_members_are_kept_than_some() -> None:
     many: JsonObject = {f"m{number}": number for number in range(1_000)}
     body = {**said({"text": "a"}, finishReason="STOP", **many), **{f"n{number}": 1 for number in range(1_000)}}
     completion = DIALECT.decode(sent(), orjson.dumps(body))
-    assert len(extras_of(completion.choices[0]).choice or ()) == MOST_MEMBERS
-    assert len(completion.extra or ()) == MOST_MEMBERS
+    assert len(extras_of(completion.choices[0]).choice or ()) == MAX_UNKNOWN_FIELDS
+    assert len(completion.extra or ()) == MAX_UNKNOWN_FIELDS
 
 
 def test_metadata_that_come_again_complete_or_replace_what_came() -> None:

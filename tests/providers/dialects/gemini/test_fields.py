@@ -7,8 +7,8 @@ import orjson
 
 from providers.capabilities import FEATURES, Support
 from providers.dialects.gemini.fields import capabilities, fields_of, profile_for
-from providers.dialects.gemini.models import thinking_rule
-from providers.dialects.gemini.thinking import NO_THINKING
+from providers.dialects.gemini.models import reasoning_rule
+from providers.dialects.gemini.thinking import REFUSING_WRITERS
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
@@ -146,11 +146,11 @@ def test_a_value_that_asks_for_nothing_changes_nothing(asked: dict[str, object],
 @looped("asked", Operation)
 def test_a_table_says_something_of_every_feature(row: str, model: str, asked: Operation) -> None:
     profile = profile_for(load_profiles()[row], model)
-    thinks = thinking_rule(model).thinks
-    table = capabilities(profile, asked, thinks)
+    reasons = reasoning_rule(model).reasons
+    table = capabilities(profile, asked, reasons)
     assert set(table) >= set(FEATURES)
-    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile, thinks).keys() & FEATURES.keys():
-        silent = name in NO_THINKING and not thinks
+    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile, reasons).keys() & FEATURES.keys():
+        silent = name in REFUSING_WRITERS and not reasons
         assert (table[name].support is Support.REFUSED) is silent, name
 
 

@@ -9,9 +9,9 @@ from providers.dialects.shared.field_writers import (
     check_images,
     check_logprobs,
     few_pairs,
-    fields_without_member,
     keep_stop,
     neutral_as,
+    params_without_field,
     sampled,
     short_id,
     write_nothing,
@@ -41,7 +41,7 @@ def test_a_field_may_be_honoured_without_a_member() -> None:
     draft = draft_of(text_request())
     write_nothing(draft, 1)
     assert draft.body == {}
-    assert fields_without_member({"a": write_nothing, "b": keep_stop}) == {"a"}
+    assert params_without_field({"a": write_nothing, "b": keep_stop}) == {"a"}
 
 
 def test_images_belong_to_a_prompt_that_goes_as_a_chat() -> None:
