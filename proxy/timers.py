@@ -24,11 +24,7 @@ entries."""
 
 @dataclass(slots=True, eq=False)
 class Timer:
-<<<<<<< HEAD
-    """An alarm that has been set: its time, and the function that it calls, `None` once it has rung or was dropped."""
-=======
     """An alarm: its time, and its callback `ring`, which is `None` once the alarm has fired or has been dropped."""
->>>>>>> wfour
 
     at: float
     ring: Callable[[], None] | None
@@ -146,17 +142,8 @@ class TimerWheel:
             while slot:
                 slot.popitem()[0].ring(now)
         finally:
-<<<<<<< HEAD
-            if slot:  # one has failed: the others are called all the same
+            if slot:  # one has raised: the others are called by a new alarm
                 self._alarms.set(at, partial(self._ring, at, slot))
-=======
-            if watchers:  # one has raised: the others are called by a new alarm
-                slot.alarm = self._alarms.set(slot.at, partial(self._ring, slot))
-
-    def _forget(self, slot: Slot) -> None:
-        if self._slots.get(slot.at) is slot:
-            del self._slots[slot.at]
->>>>>>> wfour
 
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()
