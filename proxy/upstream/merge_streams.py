@@ -65,7 +65,7 @@ class MergedStream:
     def spent(self) -> Usage | None:
         """What the calls that have been opened used so far, as far as nothing else is known as an estimate; None if
         there is none."""
-        return total_usage([self.tally.told(number) or self._early(number) for number in self._opened])
+        return total_usage([self.tally.usage_of(number) or self._early(number) for number in self._opened])
 
     def _early(self, number: int) -> Usage:
         """Return the usage of a call whose vendor has not reported it at the end of the stream."""

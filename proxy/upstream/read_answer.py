@@ -9,7 +9,7 @@ from itertools import islice
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, has_content
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.usage_in_body import usage_in_body
-from providers.emulation.merge_choices import as_asked
+from providers.emulation.merge_choices import require_choices
 from providers.emulation.plan_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
@@ -71,7 +71,7 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
         return completion  # as nearly all are
     try:
-        return as_asked(completion, call.part.count)
+        return require_choices(completion, call.part.count)
     except ValueError as problem:
         failed = fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.")
         raise _counted(with_status(failed, response), completion.usage, record) from None
