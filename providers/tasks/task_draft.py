@@ -168,7 +168,7 @@ def _check_member(draft: TaskDraft, search: Search, path: str, name: str, value:
     found = search.find(name, value) if draft.target.is_engine else None
     if found is not None:
         inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
-        how = f"`allow_fields: [{inner}]` in the table would allow it"
+        how = f"`allow_fields: [{inner}]` in the config file would allow it"
         shown = f"{path}{path_text(found.place)}"
         raise Refusal(path, f"'{shown}' is not sent to {draft.target.name}: {found.why}; {how}.")
 
