@@ -38,7 +38,7 @@ async def run_with_timeout(work: Coroutine[object, object, T], seconds: float, u
 
 
 class Tasks:
-    """Context manager for tasks that serve its block: on leaving, those that still run are cancelled and awaited.
+    """Context manager for tasks that serve its block. On leaving, tasks that still run are cancelled and awaited.
 
     Unlike in a TaskGroup, a task that raises does not stop the block or the other tasks.
     """
@@ -93,8 +93,8 @@ class StrayTasks:
         return task
 
     async def settled(self, task: asyncio.Task[None], seconds: float) -> bool:
-        """Wait at most `seconds` for a task that has been told to end. Return whether it has ended; raise the exception
-        that it raised."""
+        """Wait at most `seconds` for a task that its starter has ended. Return whether it has ended; raise the
+        exception that it raised."""
         if not task.done():
             await asyncio.wait((task,), timeout=seconds)
         if not task.done():
@@ -125,7 +125,7 @@ class SharedTask:
             self._task = asyncio.create_task(self._work())
 
     async def run(self) -> None:
-        """Wait for the end of the active run, or of a new one if none is active. Raises the exception that the run
+        """Wait for the end of the active run; start a run if there is none. Raises the exception that the run
         raises."""
         self.start()
         if self._task is not None:

@@ -1,7 +1,7 @@
 """The deadlines of one request: a limit for the current phase, which activity renews, and limits that nothing renews.
 
 One alarm replaces `asyncio.timeout` around every read; it is set again only when it fires too early. Renewing a limit
-is one attribute assignment, where the standard library's renewal costs about 4 us a read (measured on CPython 3.11).
+is one attribute assignment. The standard library's renewal costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Deadlines:
 
     It is built on task cancellation, as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is
     the deadline that has passed, while the task unwinds. The object is in the set `among` while the request runs.
-    `content_at` is the time of the last content: code that waits for more content may set it, in place of a call of
+    `content_at` is the time of the last content; code that waits for more content may set it instead of calling
     `advance`.
     """
 
@@ -108,7 +108,7 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        # The total is the only limit as yet.
+        # At this point the total is the only limit.
         self._alarm = self._alarms.set(min(self._total_at, self._last + FIRST_CHECK), self._check)
         if self._among is not None:
             self._among.add(self)
@@ -163,8 +163,8 @@ class Deadlines:
             self._arm_by(self._attempt_at)
 
     def end_attempt(self, error: BaseException | None) -> BaseException | None:
-        """End the attempt. `error` is the exception that ended it, or `None`. If a limit of the attempt passed, the
-        task was cancelled: return that DeadlinePassed in place of the CancelledError. Otherwise return `error`."""
+        """End the attempt. `error` is the exception that ended it, or `None`. If a limit of the attempt passed, `error`
+        is the CancelledError that this caused: return the DeadlinePassed instead. Otherwise return `error`."""
         self._attempt = self._limit = self._begin = None
         passed, task = self.passed, self._task
         if passed is None or task is None or not isinstance(error, asyncio.CancelledError):

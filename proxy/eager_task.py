@@ -1,9 +1,9 @@
 """A coroutine that runs inside the callbacks for which it waits. A request that waits only for its vendor needs no
 asyncio task, and no event loop iteration between the vendor's bytes and the client's.
 
-An `EagerTask` begins at once, as asyncio's eager tasks do (Python 3.12). Unlike those tasks, it also continues at once:
-when its coroutine waits for a `Signal`, setting the signal runs the coroutine within the call. Measured on CPython
-3.11, waking a task by a future, through the loop, is 4 to 8 us of the cost of a streamed chunk.
+An `EagerTask` begins at once, as asyncio's eager tasks do (Python 3.12). In addition, it continues at once: when its
+coroutine waits for a `Signal`, setting the signal runs the coroutine within the call. Measured on CPython 3.11, waking
+a task by a future, through the loop, is 4 to 8 us of the cost of a streamed chunk.
 
 Coroutines do not see the difference. `asyncio.current_task()` returns the EagerTask, which has the methods that
 asyncio's own `timeout` and `TaskGroup` call on a task. A future that is awaited wakes it through the loop, as it wakes
@@ -57,7 +57,7 @@ class Signal:
             waiter.set_result(None)
 
     def refuse(self, error: BaseException | None) -> None:
-        """Wake the waiter because its `take` accepts no more data. `error` is raised in the waiter: the exception that
+        """Wake the waiter because its `take` refuses further data. `error` is raised in the waiter: the exception that
         `take` raised, or `None`."""
         waiter, self._waiter, self.take = self._waiter, None, None
         self._refused = True

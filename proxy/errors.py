@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil
 
-from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import GATEWAY_MESSAGES, UNKNOWN_ITEM, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 
 MAX_RETRY_AFTER = 60
 """Seconds. The Stainless SDKs (openai 1.x, scale-gp, fireworks) ignore a longer Retry-After or do not retry at all."""
@@ -253,8 +253,8 @@ def host_not_served(host: str, setting: str) -> GatewayError:
 
 
 def origin_not_allowed(origin: str | None, setting: str | None) -> GatewayError:
-    """Return the error for a web page of another origin. `origin` is its Origin header, `None` if the browser sent
-    none; `setting` lists the allowed origins, `None` if the listener has no such setting."""
+    """Return the error for a web page of another origin. `origin` is its Origin header, `None` if the browser sent no
+    such header; `setting` lists the allowed origins, `None` if the listener has no such setting."""
     page = "A web page of another site" if origin is None else f"A web page of the origin '{_shown(origin)}'"
     hint = "" if setting is None else f"; the operator lists allowed origins in {setting}"
     message = f"{page} may not call this listener{hint}."
@@ -315,7 +315,7 @@ def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
     """Return the error for a request whose deployments are all in a cooldown that their vendors asked for. The next
     cooldown ends in `wait` seconds. If `why` is QUOTA, the error is the one for a spent quota."""
     if why is FailureKind.QUOTA:
-        return upstream_failed(Failure(FailureKind.QUOTA, OUR_WORDS[FailureKind.QUOTA]))
+        return upstream_failed(Failure(FailureKind.QUOTA, GATEWAY_MESSAGES[FailureKind.QUOTA]))
     message = "Every deployment that could answer is rate limited by its vendor at the moment."
     facts = ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=vendors_wait(wait))
     return GatewayError(facts)

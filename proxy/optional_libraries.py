@@ -1,5 +1,5 @@
 """The libraries that only some configurations need, and the install hint for a missing one. Each library is imported
-only where it is used."""
+only by the code that uses it."""
 
 import logging
 from collections.abc import Mapping

@@ -157,7 +157,7 @@ class HeldLimits(Protocol):
         """The number of reserved tokens."""
 
     def cost_at(self, price: Price | None) -> int | None:
-        """Return what the reserved tokens cost at a price, in billionths of a USD; `None` if that is unknown."""
+        """Return the cost of the reserved tokens at a price, in billionths of a USD; `None` if it is unknown."""
 
     def hold_target(self, reservation: TargetHold) -> None:
         """Hold a reservation in the limits of a deployment too."""
@@ -275,7 +275,7 @@ class RequestRecord:
 
     @property
     def affinity(self) -> AffinityOutcome | None:
-        """The affinity outcome of the request; `None` if its name has none, or no deployment was called."""
+        """The affinity outcome of the request; `None` if its name has no affinity, or no deployment was called."""
         placed, attempts = self.placed, self.attempts
         return placed.outcome(attempts[-1].deployment) if placed is not None and attempts else None
 

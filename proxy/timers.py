@@ -107,7 +107,7 @@ Slot = dict[Watcher, None]
 class TimerWheel:
     """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
     less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
-    often. A slot whose watchers have all been removed keeps its alarm, which the next watchers of its step use."""
+    often. A slot keeps its alarm when all of its watchers have been removed, for later watchers of its step."""
 
     STEPS = 32
     """The number of steps in one wait. A watcher may be called one step late."""

@@ -135,7 +135,6 @@ def parse_state(lines: Sequence[str]) -> str:
 
 
 def sampling_bound(share: float) -> str:
-    """Return the bound of a sampling share: a trace is sampled if the last SAMPLED_DIGITS digits of its id sort before
-    this text."""
+    """Return the bound of a sampling share: a trace is sampled if the last SAMPLED_DIGITS of its id sort before it."""
     bound = round(share * 16**SAMPLED_DIGITS)
     return f"{bound:016x}" if bound < 16**SAMPLED_DIGITS else "g"

@@ -18,7 +18,7 @@ from providers.models.claude import MIN_BUDGET, fit_budget
 from providers.models.facts import ModelFacts, model_facts
 from providers.request_fields import is_neutral
 from providers.target import Target
-from providers.unified_request import INSTRUCTING, ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
 
 _LIMIT: Final = "max_tokens"
 _EFFORT: Final = "reasoning_effort"
@@ -192,7 +192,7 @@ def _ends_in_text(request: UnifiedRequest) -> bool:
     prompt = request.prompt
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     # Instructions after the text do not count: they are moved to the beginning.
-    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTING), {})
+    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTION_ROLES), {})
     if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
         return False
     return _has_text(last.get("content"))

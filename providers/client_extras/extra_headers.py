@@ -73,7 +73,7 @@ def check_headers(names: Iterable[str], target: Target) -> list[str]:
             overruled.append(name)
         elif lower not in ALLOWED and (is_own(lower) or not _listed(lower, target.permits.headers)):
             field = f"inference_extra_headers.{name}"
-            how = f"`allow_headers: [{lower}]` in the config file would allow it"
+            how = f"`allow_headers: [{lower}]` in the configuration would allow it"
             why = f"it is not among the headers that {target.name} may be sent"
             raise Refusal(field, f"'{field}' is refused: {why}; {how}.")
     return overruled

@@ -113,7 +113,7 @@ class _Screen:
         schemes = DEFAULT_SCHEMES if self._rule.schemes is None else self._rule.schemes
         if scheme not in schemes:
             listed = ", ".join([*sorted(schemes), scheme])
-            how = f"`media: {{schemes: [{listed}]}}` in the config file would allow it"
+            how = f"`media: {{schemes: [{listed}]}}` in the configuration would allow it"
             return f"has the scheme '{scheme}', which {target.name} is not sent; {how}"
         return self._host_fault(address.strip()) if target.is_engine and scheme in _FETCHED else None
 
@@ -128,7 +128,7 @@ class _Screen:
             return f"names a host that {name} may not be made to call (link-local, metadata or malformed)"
         single = "." not in host and ":" not in host
         if (reach in ("loopback", "private") or single or host.endswith(_INSIDE)) and not self._rule.allow_private:
-            how = "`media: {allow_private: true}` in the config file would allow it"
+            how = "`media: {allow_private: true}` in the configuration would allow it"
             return f"names a host inside the network of {name}, which fetches it itself; {how}"
         return None
 

@@ -57,7 +57,7 @@ def check_native(native: NativeRequest, target: Target) -> None:
         if found is not None:
             field = f"{where}{name}{path_text(found.place)}"
             inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
-            how = f"`allow_fields: [{inner}]` in the config file would allow it"
+            how = f"`allow_fields: [{inner}]` in the configuration would allow it"
             raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
 
 

@@ -184,9 +184,9 @@ def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
         plan = CallPlan(target, held, (call,), call.sent.emulated)
     else:
         plan = _Planner(held, target, table, forced).plan()
-    if plan.calls and (first := plan.calls[0].sent).unheld:
+    if plan.calls and (first := plan.calls[0].sent).unenforced:
         # Only encoding shows that the vendor cannot be held to the constraint.
-        plan = _Planner(held, target, table, forced, first.unheld, first.in_text).plan()
+        plan = _Planner(held, target, table, forced, first.unenforced, first.in_prompt).plan()
     if forced is not None:
         plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
     if adapted is not None and (adapted.emulated or adapted.dropped):
@@ -206,15 +206,15 @@ def _is_plain_chat(request: UnifiedRequest) -> bool:
 @dataclass(slots=True)
 class _Planner:
     """Plans a request of which the gateway emulates a part. `prompt` and `params` are the parts that the vendor gets,
-    `emulated` are the fields that the gateway emulates, `forced` is the call that the client forces. `unheld` and
-    `in_text` are as in UpstreamRequest."""
+    `emulated` are the fields that the gateway emulates, `forced` is the call that the client forces. `unenforced` and
+    `in_prompt` are as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
     table: Capabilities
     forced: ForcedCall | None = None
-    unheld: tuple[str, ...] = ()
-    in_text: bool = False
+    unenforced: tuple[str, ...] = ()
+    in_prompt: bool = False
     prompt: Prompt = field(init=False)
     params: Params = field(default_factory=Params)
     emulated: list[str] = field(default_factory=list)
@@ -307,7 +307,7 @@ class _Planner:
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
         request, table, name = self.request, self.table, self.stands_for
         try:
-            checks = plan_checks(request, table, self.unheld, in_text=self.in_text, stands_for=name)
+            checks = plan_checks(request, table, self.unenforced, in_prompt=self.in_prompt, stands_for=name)
         except Unenforceable as reason:
             raise self._refuse(name or constraint_field(self.params), reason.reason) from None
         self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))

@@ -1,4 +1,4 @@
-"""The circuit breakers of all deployments, and the order in which those of a group are called.
+"""The circuit breakers of all deployments, and the order in which the deployments of a group are called.
 
 Pure: time and random numbers are arguments.
 """
@@ -68,8 +68,8 @@ class Breakers:
 
     @property
     def shared(self) -> Literal["off", "up", "alone"]:
-        """Whether cooldowns are shared with other processes (`off` if not), and whether those processes can be reached
-        (`up`, else `alone`)."""
+        """Whether cooldowns are shared with other processes: `off` if they are not, `up` if the other processes can be
+        reached, `alone` if they cannot."""
         if self._shared_cooldowns is None:
             return "off"
         return "up" if self._shared_cooldowns.up else "alone"

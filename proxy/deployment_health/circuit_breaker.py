@@ -205,7 +205,7 @@ class Breaker:
         if len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
             return False
         if awaited.usual is None and self._first_byte_at > oldest:
-            # It answers requests of the other kind, so this kind may just take long.
+            # Requests of the other kind get first bytes, so this kind may just take long.
             return False
         return now - oldest > rules.hanging_slowness * awaited.tail
 

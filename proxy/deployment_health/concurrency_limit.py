@@ -24,10 +24,10 @@ class ConcurrencyRules:
 
     At the first sign of overload, the limit becomes `shrink` times the number of running requests; at later signs it
     becomes `shrink` times itself. It shrinks once in `shrink_every` seconds at most, only for requests that began after
-    the last time, and never below `least`. If no more than `least` requests are running, their number is not the cause,
-    and the limit does not change. For each `grow_every` seconds in which requests succeed, the limit grows by the share
+    the last time, and never below `least`. If at most `least` requests are running, their number is not the cause, and
+    the limit does not change. For each `grow_every` seconds in which requests succeed, the limit grows by the share
     `grow`, and by at least one. It is forgotten `forget` seconds after it was last lowered. A request waits `wait`
-    seconds for a slot, unless `queue` times the limit of requests already wait.
+    seconds for a slot. It does not wait if `queue` times the limit of requests are already waiting.
     """
 
     least: int = 4
@@ -61,12 +61,22 @@ class Limit:
     `only_team` is the one team to which a learned limit applies, because no other team met its cause.
     """
 
-    __slots__ = ("_learned", "_lowered", "_moved", "_rules", "_well_at", "_why", "bound", "current", "only_team")
+    __slots__ = (
+        "_changed_at",
+        "_learned",
+        "_lowered_at",
+        "_rules",
+        "_succeeded_at",
+        "_why",
+        "bound",
+        "current",
+        "only_team",
+    )
 
     def __init__(self, rules: ConcurrencyRules, bound: int | None = None) -> None:
         self._rules = rules
         self._learned = UNLIMITED
-        self._lowered = self._moved = self._well_at = NEVER
+        self._lowered_at = self._changed_at = self._succeeded_at = NEVER
         self._why = FailureKind.RATE_LIMITED
         self.only_team: str | None = None
         self.bind(bound)
@@ -78,9 +88,9 @@ class Limit:
 
     def won(self, now: float) -> None:
         """Note a successful request."""
-        self._well_at = now
-        if self._learned < UNLIMITED and now - self._moved >= self._rules.grow_every:
-            self._moved = now
+        self._succeeded_at = now
+        if self._learned < UNLIMITED and now - self._changed_at >= self._rules.grow_every:
+            self._changed_at = now
             self._set(self._learned + max(1, int(self._learned * self._rules.grow)))
 
     def lost(self, why: FailureKind, now: float, began: float, in_flight: int, only_team: str | None = None) -> None:
@@ -90,16 +100,16 @@ class Limit:
         A timeout counts only if another request succeeded meanwhile: otherwise the deployment may have been down.
         """
         rules = self._rules
-        if began < self._lowered or now - self._lowered < rules.shrink_every:
+        if began < self._lowered_at or now - self._lowered_at < rules.shrink_every:
             return  # refusals that come together are one sign
-        if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._well_at <= began):
+        if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._succeeded_at <= began):
             return
         self.lapse(now)
         known = self._learned < UNLIMITED
         if known and only_team not in (None, self.only_team):
             return  # the current limit applies to other teams too
         self.only_team, self._why = only_team, why
-        self._lowered = self._moved = now
+        self._lowered_at = self._changed_at = now
         self._set(max(rules.least, int((self.current if known else in_flight) * rules.shrink)))
 
     def lapse(self, now: float) -> None:
@@ -115,11 +125,11 @@ class Limit:
     def seen(self, now: float) -> tuple[int, str] | None:
         """Return the current limit and its origin; `None` if there is no limit."""
         if self._learned < self.bound and not self._lapsed(now):
-            return self._learned, f"learned after {self._why.value} {now - self._lowered:.0f} s ago"
+            return self._learned, f"learned after {self._why.value} {now - self._lowered_at:.0f} s ago"
         return (self.bound, "operator") if self.bound < UNLIMITED else None
 
     def _lapsed(self, now: float) -> bool:
-        return now - self._lowered >= self._rules.forget
+        return now - self._lowered_at >= self._rules.forget
 
     def _set(self, learned: int) -> None:
         self._learned = learned

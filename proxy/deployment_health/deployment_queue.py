@@ -78,7 +78,7 @@ class DeploymentQueue:
     def bind(self, bound: int | None) -> None:
         """Set the operator's limit; `None` removes it."""
         self.limit.bind(bound)
-        self._hand_out()
+        self._give_slots()
 
     def take_free(self, team: str) -> bool:
         """Take a slot if one is free and no request waits for it. Return whether a slot was taken."""
@@ -104,7 +104,7 @@ class DeploymentQueue:
     def _reconsider(self) -> None:
         """Give out the slots that became free because the limit has risen or lapsed."""
         self.limit.lapse(asyncio.get_running_loop().time())
-        self._hand_out()
+        self._give_slots()
 
     def _below_share(self, team: str) -> bool:
         """Return whether a team may have one of the slots beyond a learned limit. There is one such slot for every four
@@ -123,7 +123,7 @@ class DeploymentQueue:
         else:
             del self._held[team]
         if self._queue.length:
-            self._hand_out()
+            self._give_slots()
 
     def _enter(self, team: str) -> None:
         self.in_flight += 1
@@ -157,13 +157,13 @@ class DeploymentQueue:
         found = self._queue.last_of_longest(team)
         if found is None:
             raise _full()
-        self._turn_away(*found)
+        self._refuse_waiter(*found)
 
     def _time_out(self, team: str, waiter: asyncio.Future[bool]) -> None:
         self._reconsider()
-        self._turn_away(team, waiter)
+        self._refuse_waiter(team, waiter)
 
-    def _turn_away(self, team: str, waiter: asyncio.Future[bool]) -> None:
+    def _refuse_waiter(self, team: str, waiter: asyncio.Future[bool]) -> None:
         if not waiter.done():
             self._queue.remove(team, waiter)
             waiter.set_result(False)
@@ -171,7 +171,7 @@ class DeploymentQueue:
     def _crowds_out(self, team: str) -> bool:
         return 2 * (self._held.get(team, 0) + 1) > self.limit.current
 
-    def _hand_out(self) -> None:
+    def _give_slots(self) -> None:
         while self._queue.length and self.in_flight < self.limit.current:
             team, waiter = self._queue.first(self._crowds_out)
             self._queue.remove(team, waiter)

@@ -55,7 +55,7 @@ class Awaited:
     def begin(self, key: object, now: float) -> None:
         """Note that an attempt waits from now on. `key` is its identity."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_span(now)
         self._arrived += 1
         self._open[key] = now
 
@@ -98,10 +98,10 @@ class Awaited:
         if self.usual is None:
             return 0.0
         if now >= self._ends:
-            self._turn(now)
+            self._start_span(now)
         return self.usual * (self._arrived + self._earlier * (self._ends - now) / self._span) / self._span
 
-    def _turn(self, now: float) -> None:
+    def _start_span(self, now: float) -> None:
         late = now - self._ends
         self._earlier = self._arrived if late < self._span else 0
         self._arrived = 0

@@ -6,7 +6,7 @@ The text is the gateway's own, because a vendor's text may quote a request.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from providers.failure import AGAINST_ALL, OUR_WORDS, Failure
+from providers.failure import COOLDOWN_KINDS, GATEWAY_MESSAGES, Failure
 from providers.target import Target
 
 
@@ -23,7 +23,7 @@ def summary(failure: Failure) -> str:
     """Return a failure in the gateway's own words: kind, the vendor's status, and the reason unless the vendor worded
     it."""
     status = "" if failure.status is None else f", status {failure.status}"
-    reason = failure.with_peer if failure.ours else OUR_WORDS.get(failure.kind)
+    reason = failure.with_peer if failure.ours else GATEWAY_MESSAGES.get(failure.kind)
     return f"{failure.kind.value}{status}" + (f": {reason}" if reason else "")
 
 
@@ -41,7 +41,7 @@ class LastFailures:
 
     def note(self, target: Target, failure: Failure) -> None:
         """Note that a call of a target failed."""
-        if failure.kind in AGAINST_ALL:
+        if failure.kind in COOLDOWN_KINDS:
             self._noted[target.label] = Noted(target.name, self._clock(), summary(failure))
 
     def keep(self, labels: Iterable[str]) -> None:
@@ -53,8 +53,8 @@ class LastFailures:
 def latest(several: Iterable[Mapping[str, Noted]]) -> Mapping[str, Noted]:
     """Return the latest failure of each deployment among the failures that several processes noted."""
     found: dict[str, Noted] = {}
-    for those in several:
-        for label, noted in those.items():
+    for mapping in several:
+        for label, noted in mapping.items():
             if label not in found or found[label].when < noted.when:
                 found[label] = noted
     return found

@@ -68,21 +68,21 @@ class Outcomes:
     def succeeded(self, now: float) -> None:
         """Count a success."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_slot(now)
         self._now[0] += 1
 
     def failed(self, now: float) -> tuple[int, int]:
         """Count a failure, and return the attempts within the window and how many of them failed."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_slot(now)
         self._now[1] += 1
         # Only slots that began within the window count.
         since = now - (SLOTS - 1) * self._width
-        kept = [counts for ends, counts in self._slots if ends > since]
-        failed = sum(counts[1] for counts in kept)
-        return failed + sum(counts[0] for counts in kept), failed
+        recent = [counts for ends, counts in self._slots if ends > since]
+        failed = sum(counts[1] for counts in recent)
+        return failed + sum(counts[0] for counts in recent), failed
 
-    def _turn(self, now: float) -> None:
+    def _start_slot(self, now: float) -> None:
         self._now = [0, 0]
         self._ends = now + self._width
         self._slots.append((self._ends, self._now))

@@ -39,7 +39,7 @@ class ClientRequest(Protocol):
         """The seconds in which the client wants its answer."""
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Whether the client passes members through that may change the form of the answer."""
 
 

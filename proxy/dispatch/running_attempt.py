@@ -275,7 +275,7 @@ def _note(attempt: Attempt, failure: Failure) -> None:
 def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Failure:
     """Return the failure, blamed on the request where the client passed members through that may have changed the form
     of the answer; not where the answer is a web page."""
-    if failure.kind is FailureKind.MALFORMED and planned.request.passes_members and not failure.evidence:
+    if failure.kind is FailureKind.MALFORMED and planned.request.passes_unknown and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
     return if_model_refuses(failure)
 

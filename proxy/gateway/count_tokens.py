@@ -113,14 +113,14 @@ class TokenCounting:
         self, target: Target, request: UnifiedRequest, team: Team, record: RequestRecord, *, heavy: bool
     ) -> int | None:
         # Claude's dialects come with it: a start without them is shorter.
-        from providers.dialects.native_token_counts import count_question, read_count
+        from providers.dialects.native_token_counts import count_request, read_count
 
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
         native = request.native
         question = (
             None
             if native is None or native.api is not NativeApi.MESSAGES
-            else partial(count_question, target, native.body, native.headers)
+            else partial(count_request, target, native.body, native.headers)
         )
         sent = None if question is None else await threads.run(record.owner, question) if heavy else question()
         if sent is None:

@@ -105,7 +105,7 @@ def test_a_deferred_conversation_has_no_other_fields() -> None:
 def test_messages_of_a_deferred_conversation_that_were_let_go_are_not_made_again() -> None:
     make = _Maker()
     prompt = deferred_prompt(make)
-    prompt.let_go(7)
+    prompt.free_messages(7)
     assert (prompt.messages, prompt.tokens, make.calls) == ((), 7, 0)
 
 

@@ -26,7 +26,7 @@ from providers.dialects.anthropic.answer_parts import (
     reasoning_detail,
 )
 from providers.dialects.anthropic.errors import failure_of
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_answer, unwrap_answer
 from providers.emulation.join_extras import GrowingExtras
@@ -103,10 +103,10 @@ class _MessageParts:
                 self._thought(block)
             case {"type": "redacted_thinking", "data": str()}:
                 self._thought(block)
-            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
+            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(tool_input)}:
                 client = self._sent.tool_names.get(name, name)
-                made = ToolCall(call, client, arguments_text(given), extra=other_call_fields(block))
-                self.calls.append(whole_call(made, self._sent.custom_tools))
+                tool_call = ToolCall(call, client, arguments_text(tool_input), extra=other_call_fields(block))
+                self.calls.append(complete_call(tool_call, self._sent.custom_tools))
             case {"type": "text" | "thinking" | "redacted_thinking" | "tool_use"}:
                 raise malformed("has a block without what its type promises")
             case _:

@@ -45,7 +45,7 @@ def reasoning_delta(index: int, text: str, form: str = CLAUDE_FORMAT) -> Extras:
 
 
 def signature_delta(index: int, signature: str) -> Extras:
-    """Return the delta with the signature. A block may have a signature alone; the text is empty here."""
+    """Return the delta with a block's signature, whose text is empty. A block may have nothing but a signature."""
     detail: JsonObject = {"type": "reasoning.text", "text": "", "signature": signature, "format": CLAUDE_FORMAT}
     return Extras(reasoning_details=({**detail, "index": index},))
 

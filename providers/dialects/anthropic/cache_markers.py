@@ -1,7 +1,7 @@
 """Limits on the cache markers of a request to Anthropic's Messages API.
 
 A cache marker does not change the response, so surplus markers are left out. The vendor accepts four markers, including
-the marker at the top of the body. It refuses a one-hour marker behind a shorter one, in the order of tools, system text
+the marker at the top of the body. It refuses a one-hour marker after a shorter one, in the order of tools, system text
 and messages.
 
 Sources: `anthropic` 2.12.0 type `CacheControlEphemeralParam`; "Prompt caching" page; pydantic-ai 2.68.0
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from providers.json_types import JsonObject, JsonValue
 
 MAX_MARKERS = 4
-"""The number of cache markers that the vendor accepts in a request."""
+"""The maximum number of cache markers in a request."""
 
 MARKER = "cache_control"
 
@@ -22,7 +22,7 @@ def limit_markers(body: JsonObject) -> bool:
     """Remove surplus markers from a body, the oldest of the messages first. Return whether any was removed or
     shortened.
 
-    One-hour markers behind a shorter marker are shortened. Blocks are replaced, never changed in place, because they
+    One-hour markers after a shorter marker are shortened. Blocks are replaced, never changed in place, because they
     may be part of the client's request.
     """
     messages = body.get("messages")
@@ -45,16 +45,16 @@ def limit_markers_with(body: JsonObject, turns: Sequence[JsonValue]) -> bool:
     return _shorten_late_hours(body, remaining) or surplus > 0
 
 
-def _marked_blocks(held: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
+def _marked_blocks(content: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
     """Yield the list and the position of each block that has a marker."""
-    blocks = held if isinstance(held, list) else []
+    blocks = content if isinstance(content, list) else []
     for index, block in enumerate(blocks):
         if isinstance(block, dict) and isinstance(block.get(MARKER), dict):
             yield blocks, index
 
 
 def _shorten_late_hours(body: JsonObject, marked: list[tuple[list[JsonValue], int]]) -> bool:
-    """Shorten the one-hour markers that stand behind a shorter one. Return whether there are any."""
+    """Shorten the one-hour markers that stand after a shorter one. Return whether there are any."""
     short = changed = False
     for blocks, index in marked:
         block = blocks[index]

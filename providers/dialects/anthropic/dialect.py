@@ -44,7 +44,7 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
-"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end behind it."""
+"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end after it."""
 
 VERSION = "2023-06-01"
 """The version sent if the configuration has none. Every model accepts it."""
@@ -78,8 +78,8 @@ class AnthropicDialect:
         if native is None:
             return None
         mended, model = mended_for(CLAUDE_API, native.body), model_of(target)
-        own = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
-        headers = with_betas(own, request.extra_headers)
+        own_headers = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
+        headers = with_betas(own_headers, request.extra_headers)
         draft = native_draft(request, target, self.capabilities(request, target), model, mended)
         if headers[VERSION_HEADER] >= NO_SAMPLING or not model.sampling:
             refuse_sampling(draft)
@@ -149,8 +149,8 @@ def request_body(
 def _has_marker(body: JsonObject) -> bool:
     """Return whether a body has a cache marker outside its messages."""
     tools = body.get("tools")
-    listed = tools if isinstance(tools, list) else []
-    return MARKER in body or any([isinstance(tool, dict) and MARKER in tool for tool in listed])
+    tool_list = tools if isinstance(tools, list) else []
+    return MARKER in body or any([isinstance(tool, dict) and MARKER in tool for tool in tool_list])
 
 
 def model_of(target: Target) -> ClaudeModel:
@@ -163,8 +163,8 @@ def model_of(target: Target) -> ClaudeModel:
 def call_of(draft: RequestBody, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
     """Return the finished call."""
     sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
-    shown = honoured_fields(draft, draft.body.get("thinking"))
-    return replace(sent, custom_tools=names.custom, honoured=shown) if names.custom or shown else sent
+    honoured_names = honoured_fields(draft, draft.body.get("thinking"))
+    return replace(sent, custom_tools=names.custom, honoured=honoured_names) if names.custom or honoured_names else sent
 
 
 def _read_prompt(draft: RequestBody, names: ToolNames) -> Conversation:

@@ -28,8 +28,8 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -37,7 +37,7 @@ from providers.constraints.constraint_styles import (
 from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
 from providers.dialects.anthropic.thinking import NO_REASONING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     ENDS_ANSWER,
@@ -138,9 +138,10 @@ _STYLE = ConstraintStyle(
 _STYLES: Mapping[str, ConstraintStyle] = {
     "anthropic": _STYLE,
     "bedrock": replace(_STYLE, rules=BEDROCK),
-    NO_PROMISE: TOLD_STYLE,
+    NO_PROMISE: PROMPT_ONLY_STYLE,
 }
-"""The style of constraints for each set of schema rules. Strict tools follow the same rules."""
+"""The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
+schema rules."""
 
 _CONSTRAINT_WRITERS = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 
@@ -172,7 +173,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_k": _top_k,
     "stop": _stop,
     # The vendor reports the string that it stopped at, so appending it is exact.
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,
     "guided": _constraint,

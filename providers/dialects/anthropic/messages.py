@@ -177,7 +177,7 @@ class Conversation:
         last["content"] = blocks
 
     def _trim_end(self) -> None:
-        """Remove white space behind a text that the model is to continue; the vendor refuses such white space."""
+        """Remove white space after a text that the model is to continue; the vendor refuses such white space."""
         last = self.turns[-1]
         content = last["content"]
         if last["role"] != "assistant":
@@ -189,7 +189,8 @@ class Conversation:
 
 
 _MODEL_CHOOSES_DETAIL = (None, "auto")
-"""The values of an image's `detail` that leave the level to the model. The vendor has no such setting."""
+"""The values of an image's `detail` that leave the choice to the model. The vendor has no field for `detail`, so any
+other value is dropped."""
 
 
 def _as_blocks(content: JsonValue) -> list[JsonValue]:

@@ -179,7 +179,7 @@ def _mended_turns(messages: list[JsonValue], mended: MendedBody) -> list[JsonVal
 
 def _called_ids(turn: JsonValue) -> list[str]:
     blocks = objects_in(turn.get("content") if isinstance(turn, dict) else None)
-    return [made for each in blocks if each.get("type") == "tool_use" and isinstance(made := each.get("id"), str)]
+    return [call_id for each in blocks if each.get("type") == "tool_use" and isinstance(call_id := each.get("id"), str)]
 
 
 def _is_valid(turn: JsonValue, calls: list[str], results: list[str]) -> bool:
@@ -219,8 +219,8 @@ def _is_valid_result(block: JsonObject, results: list[str]) -> bool:
 
 
 def _is_valid_thinking(block: JsonObject) -> bool:
-    known = block.get("type") == "thinking" and len(block) == 3 and "thinking" in block
-    return known and _is_signed(block.get("signature"))
+    is_plain = block.get("type") == "thinking" and len(block) == 3 and "thinking" in block
+    return is_plain and _is_signed(block.get("signature"))
 
 
 def _mended_turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
@@ -320,12 +320,14 @@ def _with_claude_citations(block: JsonObject, mended: MendedBody) -> JsonObject:
     citations = block["citations"]
     if not isinstance(citations, list):
         return block
-    own = [each for each in citations if not (isinstance(each, dict) and each.get("encrypted_index") == "")]
-    if len(own) == len(citations):
+    claude_citations = [
+        each for each in citations if not (isinstance(each, dict) and each.get("encrypted_index") == "")
+    ]
+    if len(claude_citations) == len(citations):
         return block
     mended.dropped.append("citations")
     rest = {name: value for name, value in block.items() if name != "citations"}
-    return {**rest, "citations": own} if own else rest
+    return {**rest, "citations": claude_citations} if claude_citations else rest
 
 
 def _mended_result(block: JsonObject, mended: MendedBody) -> JsonObject:

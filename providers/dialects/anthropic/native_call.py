@@ -112,7 +112,7 @@ def native_draft(
 
 def refuse_sampling(draft: RequestBody) -> None:
     """Remove the sampling settings from a body, for a model or a version of the API that has none. Raises Refusal for a
-    setting that is not the default."""
+    setting whose value is not neutral."""
     for name in ("temperature", "top_p", "top_k"):
         if name in draft.body:
             FIELDS_WITHOUT_SAMPLING[name](draft, draft.body.pop(name))

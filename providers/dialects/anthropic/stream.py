@@ -39,19 +39,14 @@ from providers.json_types import JsonObject, JsonValue
 
 Events = Sequence[StreamEvent]
 
-
 MAX_HELD_BYTES = 32 * 2**20
-"""The maximum size, in bytes, of events that are held until their block ends: citations, and blocks without a common
-form."""
+"""The maximum size, in bytes, of events that are held until their block ends."""
 
 
 @dataclass(slots=True)
 class _OpenToolCall:
-    """A tool call in progress.
-
-    `index` counts the calls, while the vendor counts all blocks. `arguments` are the arguments that the block began
-    with; they are emptied when a delta arrives. `text` reads the arguments of a custom tool.
-    """
+    """A tool call in progress. `index` counts calls, while the vendor counts blocks. `arguments` are the ones that the
+    block began with, until a delta arrives; then they are empty. `text` reads the arguments of a custom tool."""
 
     index: int
     arguments: str
@@ -60,8 +55,7 @@ class _OpenToolCall:
 
 @dataclass(slots=True)
 class _OpenText:
-    """A text block in progress: its start offset in the response's text, and its citations, which arrive before the
-    text."""
+    """A text block in progress: its start in the response's text, and its citations, which precede the text."""
 
     start: int
     citations: list[JsonValue]
@@ -91,12 +85,12 @@ class _OpenOther:
 
     def whole(self) -> JsonObject:
         joined: JsonObject = {name: "".join(deltas) for name, deltas in self.deltas.items()}
-        given = joined.pop("partial_json", None)
-        if isinstance(given, str) and given:
+        input_json = joined.pop("partial_json", None)
+        if isinstance(input_json, str) and input_json:
             try:
-                joined["input"] = parse_json(given.encode())
+                joined["input"] = parse_json(input_json.encode())
             except orjson.JSONDecodeError:
-                joined["input"] = given
+                joined["input"] = input_json
         return {**self.block, **joined}
 
 
@@ -110,19 +104,8 @@ class AnthropicReader:
     marks = (b'"text_delta"', b'"input_json_delta"', b'"thinking_delta"')
 
     __slots__ = (
-        *(
-            "_blocks",
-            "_call_count",
-            "_end",
-            "_held_texts",
-            "_held_bytes",
-            "_text_length",
-            "_other_fields",
-            "_has_text",
-            "_sent",
-            "_event_size",
-        ),
-        *("_newest", "_thinking_count", "_usage", "complete", "kind"),
+        *("_blocks", "_call_count", "_end", "_event_size", "_has_text", "_held_bytes", "_held_texts", "_newest"),
+        *("_other_fields", "_sent", "_text_length", "_thinking_count", "_usage", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -168,12 +151,12 @@ class AnthropicReader:
             return MarkedEvent("text", {**event, "delta": {**delta, "text": MARK}})
         block = self._blocks.get(index) if isinstance(index, int) else None
         name = "thinking" if isinstance(block, _OpenThinking) else "partial_json"
-        held: JsonObject = {**event, "delta": {**delta, name: MARK}}
+        marked_event: JsonObject = {**event, "delta": {**delta, name: MARK}}
         if isinstance(block, _OpenThinking) and delta.get("type") == "thinking_delta":
             detail = reasoning_delta(block.index, MARK).reasoning_details[0]
-            return MarkedEvent(name, held, "reasoning", block.index, detail)
+            return MarkedEvent(name, marked_event, "reasoning", block.index, detail)
         if isinstance(block, _OpenToolCall) and block.text is None and delta.get("type") == "input_json_delta":
-            return MarkedEvent(name, held, "arguments", block.index)
+            return MarkedEvent(name, marked_event, "arguments", block.index)
         return None
 
     def take(self, run: TextRun) -> bool:
@@ -182,11 +165,11 @@ class AnthropicReader:
             self._text_length += run.characters
             return True
         kind = _OpenThinking if run.part == "reasoning" else _OpenToolCall
-        found = [each for each in self._blocks.values() if type(each) is kind and each.index == run.call]
-        for block in found:
+        blocks = [each for each in self._blocks.values() if type(each) is kind and each.index == run.call]
+        for block in blocks:
             if isinstance(block, _OpenToolCall):
                 block.arguments = ""
-        return bool(found)
+        return bool(blocks)
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")
@@ -200,15 +183,12 @@ class AnthropicReader:
             return self._text(delta.get("text"))
         block = self._blocks.get(index) if isinstance(index, int) else None
         match block, delta:
-            case _OpenToolCall(), {"partial_json": str(delta_text)} if delta_text:
-                return self._arguments(block, delta_text)
-            case None | _OpenText() | _OpenThinking(), {
-                "type": "input_json_delta",
-                "partial_json": str(delta_text),
-            } if delta_text:
+            case _OpenToolCall(), {"partial_json": str(text)} if text:
+                return self._arguments(block, text)
+            case None | _OpenText() | _OpenThinking(), {"type": "input_json_delta", "partial_json": str(text)} if text:
                 raise malformed("holds arguments of a call that has not begun, or has ended")
-            case _, {"type": "thinking_delta", "thinking": str(delta_text)} if delta_text:
-                return _reasoning_events(block, delta_text)
+            case _, {"type": "thinking_delta", "thinking": str(text)} if text:
+                return _reasoning_events(block, text)
             case _OpenThinking(), {"type": "signature_delta", "signature": str(signature)} if signature:
                 block.signed = True
                 return (Chunk(extras=signature_delta(block.index, signature)),)
@@ -226,11 +206,11 @@ class AnthropicReader:
         """Return whether a block has begun. An event without an index belongs to the open block."""
         return not isinstance(index, int) or index <= self._newest
 
-    def _arguments(self, call: _OpenToolCall, delta_text: str) -> Events:
+    def _arguments(self, call: _OpenToolCall, json_text: str) -> Events:
         call.arguments = ""
         if call.text is None:
-            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=delta_text),)),)
-        text = call.text.add(delta_text)
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=json_text),)),)
+        text = call.text.add(json_text)
         if not call.text.begun:
             self._count_held()
         return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
@@ -319,7 +299,7 @@ class AnthropicReader:
                 return NOTHING
 
     def _message_start(self, event: JsonObject) -> Events:
-        """Read the message, which may already hold blocks."""
+        """Read the message. It may already hold blocks, which an earlier turn deferred."""
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
@@ -331,15 +311,14 @@ class AnthropicReader:
             # A message that begins with a stop reason may already be complete.
             self._end = message
         blocks = message.get("content")
-        begun: list[StreamEvent] = []
+        events: list[StreamEvent] = []
         for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
-            begun += self._block_start({"index": index, "content_block": block})
-            begun += self._block_stop({"index": index})
-        return begun
+            events += self._block_start({"index": index, "content_block": block})
+            events += self._block_stop({"index": index})
+        return events
 
     def _message_delta(self, event: JsonObject) -> Events:
-        """Hold the finish reason until the stream is complete, so that a stream that breaks off does not look
-        finished."""
+        """Hold the finish reason until the stream is complete. A broken stream must not look finished."""
         self._count_usage(event.get("usage"))
         self._other_fields |= other_message_fields({name: value for name, value in event.items() if name != "delta"})
         delta = event.get("delta")
@@ -357,8 +336,7 @@ class AnthropicReader:
                 self._usage[name] = value
 
     def usage_so_far(self) -> Usage | None:
-        """Return the usage that the vendor has reported so far. The counts of the prompt arrive first, the counts of
-        the completion in the last event but one."""
+        """Return the usage so far. The prompt's counts come first, the completion's in the last event but one."""
         usage = usage_of({"output_tokens": 0, **self._usage})
         return usage if self._end else as_estimate(usage)
 
@@ -396,8 +374,7 @@ class AnthropicReader:
 
 
 def _initial_events(opened: _OpenThinking, block: JsonObject) -> Events:
-    """Return the events for the content that a `thinking` block begins with. The content is usually empty, but may be
-    the complete block."""
+    """Return the events for the initial content of a `thinking` block, which is empty or the complete block."""
     thought, signature = block.get("thinking"), block.get("signature")
     events = [*_reasoning_events(opened, thought)] if isinstance(thought, str) and thought else []
     if isinstance(signature, str) and signature:

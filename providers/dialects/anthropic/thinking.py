@@ -1,7 +1,7 @@
 """Reasoning of Claude: the fields `thinking`, `output_config.effort` and `max_tokens`. They depend on each other, on
 the model and on the conversation.
 
-The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, behind a text
+The vendor refuses `thinking` with a budget in three cases: in a tool loop that began without reasoning, after a text
 of the model that is to be continued, and beside a forced tool call. Beside a forced call some models refuse every type
 of `thinking`. In these cases the request is sent without `thinking`, and the field is named in `x-dragoman-dropped`.
 Otherwise a client that does not send `thinking` blocks back could not use tools. A setting that is replaced by another
@@ -78,22 +78,22 @@ def fit_thinking(draft: RequestBody, model: ClaudeModel, thinking: JsonObject) -
 def with_display(draft: RequestBody, thinking: JsonObject) -> JsonObject:
     """Return `thinking` with the `display` that the client of the Messages API requested, if its type is adaptive."""
     losses = draft.request.losses
-    wanted = losses.display if losses is not None else None
-    if thinking.get("type") != "adaptive" or wanted not in _KNOWN_DISPLAYS:
+    display = losses.display if losses is not None else None
+    if thinking.get("type") != "adaptive" or display not in _KNOWN_DISPLAYS:
         return thinking
-    return {**thinking, "display": wanted}
+    return {**thinking, "display": display}
 
 
 def honoured_fields(draft: RequestBody, thinking: JsonValue) -> tuple[str, ...]:
     """Return the fields that the translation left out and that `thinking`, as it is sent, honours nonetheless."""
-    losses, shown = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
-    return (DISPLAY,) if losses is not None and shown is not None and shown == losses.display else ()
+    losses, display = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
+    return (DISPLAY,) if losses is not None and display is not None and display == losses.display else ()
 
 
 def needed_betas(params: Params) -> Mapping[str, str]:
     """Return the headers that the requested `thinking` requires."""
-    own = params.get("thinking")
-    return {"anthropic-beta": BINDING_BETA} if own and "block_binding" in own else {}
+    thinking = params.get("thinking")
+    return {"anthropic-beta": BINDING_BETA} if thinking and "block_binding" in thinking else {}
 
 
 def put_limit(draft: RequestBody, model: ClaudeModel) -> None:
@@ -140,7 +140,7 @@ def fit_client_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[
     """
     given = draft.body.get("thinking")
     if not isinstance(given, dict) or not isinstance(given.get("type"), str):
-        # The vendor refuses it itself.
+        # The vendor itself refuses such a value.
         _fit_effort(draft, model, ThinkingSettings())
         return False
     del draft.body["thinking"]

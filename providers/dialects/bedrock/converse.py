@@ -23,7 +23,7 @@ from providers.dialects.bedrock.converse_thinking import honoured_display, settl
 from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.decode_stream import NativeStream, WholeStream
+from providers.dialects.shared.decode_stream import NativeStream, SingleResponseStream
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.dialects.shared.tool_names import nine_character_id, offered_names
@@ -47,8 +47,8 @@ class BedrockDialect:
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         model = _model(target)
-        request, marker, own = _split_service_fields(request)
-        draft = RequestBody(request, target, self.capabilities(request, target), own)
+        request, marker, service_fields = _split_service_fields(request)
+        draft = RequestBody(request, target, self.capabilities(request, target), service_fields)
         put_unknown(draft)
         offered = read_tools(request.params)
         names = BedrockToolNames(offered_names(offered.params))
@@ -64,20 +64,20 @@ class BedrockDialect:
         settle_thinking(draft, model, conversation)
         if limit_points(draft.body):
             draft.dropped.append("cache_control")
-        whole = request.stream and "toolConfig" in draft.body and not model.streams_tools
-        action = "converse-stream" if request.stream and not whole else "converse"
+        non_streaming = request.stream and "toolConfig" in draft.body and not model.streams_tools
+        action = "converse-stream" if request.stream and not non_streaming else "converse"
         sent = finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
-        shown = honoured_display(draft)
-        if not (offered.custom or shown or whole):
+        honoured_names = honoured_display(draft)
+        if not (offered.custom or honoured_names or non_streaming):
             return sent
-        return replace(sent, custom_tools=offered.custom, honoured=shown, whole=whole)
+        return replace(sent, custom_tools=offered.custom, honoured=honoured_names, whole=non_streaming)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         return decode_converse(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         if sent.whole:
-            return WholeStream(partial(decode_converse, sent))
+            return SingleResponseStream(partial(decode_converse, sent))
         return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -113,12 +113,12 @@ def _split_service_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, Json
     """Return three parts of a request: the request without the service's own fields and without a top-level cache
     marker; that marker, which marks the end of the conversation; and the service's own fields."""
     given = request.unknown or {}
-    own = {name: value for name, value in given.items() if name in _SERVICE_FIELDS}
+    service_fields = {name: value for name, value in given.items() if name in _SERVICE_FIELDS}
     marker = given.get("cache_control")
-    if not own and marker is None:
+    if not service_fields and marker is None:
         return request, None, {}
-    rest = {name: value for name, value in given.items() if name not in own and name != "cache_control"}
-    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, own
+    rest = {name: value for name, value in given.items() if name not in service_fields and name != "cache_control"}
+    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, service_fields
 
 
 def _conversation(

@@ -26,7 +26,7 @@ from providers.dialects.bedrock.converse_blocks import (
     reasoning_format,
     redacted_detail,
 )
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -58,7 +58,7 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
             finish, native = finish_reason(reason)
         case _:
             raise malformed("has no message or no stop reason")
-    parts = _MessageParts(sent)
+    parts = _ConverseParts(sent)
     for index, block in enumerate(blocks):
         if isinstance(block, dict):
             parts.add(index, block)
@@ -77,7 +77,7 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
     return Completion((choice,), usage_of(answer.get("usage"), tier_of(answer)), None, tier_of(answer), other or None)
 
 
-class _MessageParts:
+class _ConverseParts:
     """The parts of a non-streaming message, collected from its blocks."""
 
     __slots__ = ("_format", "_sent", "_text_length", "calls", "extras", "reasoning_texts", "texts")
@@ -135,8 +135,8 @@ def call_of(sent: UpstreamRequest, call: JsonObject) -> ToolCall:
     identity, name = call.get("toolUseId"), call.get("name")
     if not isinstance(identity, str) or not isinstance(name, str):
         raise malformed("has a tool call without id or name")
-    made = ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")))
-    return whole_call(made, sent.custom_tools)
+    tool_call = ToolCall(identity, sent.tool_names.get(name, name), arguments_text(call.get("input")))
+    return complete_call(tool_call, sent.custom_tools)
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:
@@ -153,9 +153,9 @@ def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str |
     Raises UpstreamError if the client wants the string in the text and the model does not report it.
     """
     extra = holder.get("additionalModelResponseFields")
-    held = extra if isinstance(extra, dict) else {}
-    inner = held.get("delta")
-    matched = held.get("stop_sequence") or (inner.get("stop_sequence") if isinstance(inner, dict) else None)
+    fields = extra if isinstance(extra, dict) else {}
+    inner = fields.get("delta")
+    matched = fields.get("stop_sequence") or (inner.get("stop_sequence") if isinstance(inner, dict) else None)
     if isinstance(matched, str) and matched:
         return matched
     if reason == "stop_sequence" and STOP_STRING in sent.emulated:

@@ -1,8 +1,8 @@
 """Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
 
 A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts
-four points. It refuses a point right behind a document or a video, except on Claude behind a PDF or a cited document.
-On Nova it also refuses a point right behind an image or a tool result. It refuses a one-hour point behind a shorter
+four points. It refuses a point right after a document or a video, except on Claude after a PDF or a cited document.
+On Nova it also refuses a point right after an image or a tool result. It refuses a one-hour point after a shorter
 one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
@@ -30,7 +30,7 @@ def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
 
 
 def mark_last(blocks: list[JsonObject], point: JsonObject, claude: bool = True) -> bool:
-    """Put a cache point behind the last block that may have one. Return whether there is such a block."""
+    """Put a cache point after the last block that may have one. Return whether there is such a block."""
     end = len(blocks)
     while end and _bars_point(blocks[end - 1], claude):
         end -= 1
@@ -54,7 +54,7 @@ def limit_points(body: JsonObject) -> bool:
     """Remove surplus cache points from a body, the oldest of the messages first. Return whether any was removed or
     shortened.
 
-    One-hour points behind a shorter point are shortened.
+    One-hour points after a shorter point are shortened.
     """
     tools, messages = body.get("toolConfig"), body.get("messages")
     turns = messages if isinstance(messages, list) else []
@@ -78,7 +78,7 @@ def _points(content: JsonValue) -> list[JsonObject]:
 
 
 def _shorten_late_hours(points: list[JsonObject]) -> bool:
-    """Shorten the one-hour points behind a shorter one. Return whether there are any."""
+    """Shorten the one-hour points after a shorter one. Return whether there are any."""
     short = changed = False
     for holder in points:
         point = holder[_POINT]

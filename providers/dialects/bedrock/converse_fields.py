@@ -32,9 +32,9 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
-    IN_TEXT,
+    BY_PROMPT,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -49,7 +49,7 @@ from providers.dialects.bedrock.converse_thinking import (
     effort_writer,
     max_output,
 )
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -140,7 +140,7 @@ _write_constraint = constraint_writer(
 )
 
 
-_describe_constraint = constraint_writer(TOLD_STYLE)
+_describe_constraint = constraint_writer(PROMPT_ONLY_STYLE)
 
 
 def _response_format(draft: RequestBody, value: object) -> None:
@@ -160,7 +160,7 @@ def _response_format(draft: RequestBody, value: object) -> None:
 # The call -----------------------------------------------------------------------------------------------------------
 
 MAX_METADATA_PAIRS = 16
-"""The number of metadata pairs that the service accepts."""
+"""The maximum number of metadata pairs that the service accepts."""
 _LOGGABLE = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}")
 _EMAIL_OR_PHONE = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
 
@@ -172,13 +172,13 @@ def _is_loggable(text: JsonValue) -> bool:
 def _put_pairs(draft: RequestBody, name: str, pairs: Mapping[str, JsonValue]) -> None:
     """Add metadata that the service logs with the call. Raises Refusal for too many pairs."""
     present = draft.body.get("requestMetadata")
-    whole: JsonObject = {**(present if isinstance(present, dict) else {}), **pairs}
+    all_pairs: JsonObject = {**(present if isinstance(present, dict) else {}), **pairs}
     if isinstance(present, dict) and not present.keys().isdisjoint(pairs):
         message = f"On {draft.target.name} 'user' is sent in the metadata, which may not have a key 'user' of its own."
         raise Refusal(name, message, "conflicting_parameters")
-    if len(whole) > MAX_METADATA_PAIRS:
+    if len(all_pairs) > MAX_METADATA_PAIRS:
         raise draft.invalid(name, f"may hold at most {MAX_METADATA_PAIRS} pairs, 'user' included,")
-    draft.body["requestMetadata"] = whole
+    draft.body["requestMetadata"] = all_pairs
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
@@ -189,7 +189,8 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write `user` into the logged metadata, as a digest if it is an e-mail address, a phone number or not loggable."""
+    """Write `user` into the logged metadata. It is replaced by a digest if it is an e-mail address or a phone number,
+    or does not match the service's pattern."""
     user = str(value)
     if _EMAIL_OR_PHONE.fullmatch(user.strip()) or not _is_loggable(user):
         user = hashlib.sha256(user.encode()).hexdigest()
@@ -222,12 +223,12 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
     The profile's `rename` holds the paths of a model's own settings.
     """
     wire = profile.wires[Operation.CHAT]
-    known: dict[str, FieldWriter] = {
+    all_writers: dict[str, FieldWriter] = {
         "max_tokens": _claude_limit if model.claude else _LIMIT,
         "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
         "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
         "stop": _stop(STOP_STRING in wire.accepts),
-        STOP_STRING: keep_stop,
+        STOP_STRING: emulate_stop_string,
         "metadata": unless_neutral("metadata", _metadata),
         "user": _user,
         "service_tier": _service_tier,
@@ -236,16 +237,16 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
         "response_format": _response_format,
     }
     if not _enforces_schema(profile, model):
-        known.update(guided=_describe_constraint, response_format=_describe_constraint)
+        all_writers.update(guided=_describe_constraint, response_format=_describe_constraint)
     for name, path in wire.rename.items():
-        known[name] = unless_neutral(name, _number(name, path, profile))
+        all_writers[name] = unless_neutral(name, _number(name, path, profile))
     accepted = set(wire.accepts)
     if model.claude or model.effort is not None:
         accepted.add("reasoning_effort")
-        known["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
+        all_writers["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
     if model.claude:
-        known["thinking"] = claude_thinking
-    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
+        all_writers["thinking"] = claude_thinking
+    return {WINDOW: check_limited_window, **{name: put for name, put in all_writers.items() if name in accepted}}
 
 
 def _enforces_schema(profile: Profile, model: ConverseModel) -> bool:
@@ -258,7 +259,7 @@ _FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": IN_TEXT,
+    "response_format.json_object": BY_PROMPT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,
@@ -292,9 +293,9 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
     enforced = _enforces_schema(profile, model)
-    yield "guided_json", NATIVE if enforced else IN_TEXT
-    yield "response_format.json_schema", NATIVE if enforced else IN_TEXT
-    yield "guided_choice", BY_ENUM if enforced else IN_TEXT
+    yield "guided_json", NATIVE if enforced else BY_PROMPT
+    yield "response_format.json_schema", NATIVE if enforced else BY_PROMPT
+    yield "guided_choice", BY_ENUM if enforced else BY_PROMPT
     if not model.reasons:
         yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:

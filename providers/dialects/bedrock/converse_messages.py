@@ -114,7 +114,7 @@ class BedrockConversation:
                 self._add_results(turn)
             else:
                 self._add_user(turn)
-                # A user text right behind tool results does not end the tool loop.
+                # A user text right after tool results does not end the tool loop.
                 in_loop = in_loop and self._has_results
         self._append_late_media()
         self.lacks_reasoning = self.lacks_reasoning and in_loop
@@ -125,7 +125,7 @@ class BedrockConversation:
         self._meet_turn_rules()
 
     def mark_end(self, marker: JsonObject) -> None:
-        """Put a cache point for the marker behind the last block that can have one."""
+        """Put a cache point for the marker after the last block that can have one."""
         blocks = self.turns[-1]["content"]
         content = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         self._mark(content, marker)
@@ -251,14 +251,14 @@ class BedrockConversation:
         self.turns.append({"role": role, "content": [*blocks]})
         self._has_results = results
 
-    def _keeps_apart(self, blocks: Blocks, held: JsonValue) -> bool:
+    def _keeps_apart(self, blocks: Blocks, content: JsonValue) -> bool:
         """Return whether the model refuses a turn with all these blocks, one of which is a tool result."""
-        taken = self._model.beside_results
-        if taken is None:
+        accepted = self._model.beside_results
+        if accepted is None:
             return False
-        known = taken | {"toolResult", "cachePoint"}
-        earlier = held if isinstance(held, list) and not self._has_results else []
-        return any(isinstance(block, dict) and known.isdisjoint(block) for block in (*blocks, *earlier))
+        accepted_kinds = accepted | {"toolResult", "cachePoint"}
+        earlier = content if isinstance(content, list) and not self._has_results else []
+        return any(isinstance(block, dict) and accepted_kinds.isdisjoint(block) for block in (*blocks, *earlier))
 
     def _add(self, blocks: Blocks, turn: Turn, part: Part, part_of_request: str = "messages") -> None:
         block = self._block(turn, part)
@@ -267,7 +267,7 @@ class BedrockConversation:
         self._mark(blocks, part_cache(part), part_of_request)
 
     def _mark(self, blocks: Blocks, marker: JsonObject | None, part_of_request: str = "messages") -> None:
-        """Put a cache point behind the blocks, or note that the marker was dropped."""
+        """Put a cache point after the blocks, or note that the marker was dropped."""
         if marker is None:
             return
         if part_of_request not in self._model.cached or not mark_last(
@@ -302,8 +302,8 @@ class BedrockConversation:
 
         Other reasoning is left out and named as dropped.
         """
-        own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
-        if part.format == own:
+        own_format = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
+        if part.format == own_format:
             if isinstance(part, Thinking) and self._model.claude and part.signature:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
             if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
@@ -343,8 +343,8 @@ def _other_block(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
                 {"text": str(text["text"])} for text in texts if isinstance(text, dict) and "text" in text
             ]
             block: JsonObject = {"source": source, "title": title, "content": content}
-            if isinstance(wanted := value.get("citations"), dict):
-                block["citations"] = {"enabled": wanted.get("enabled") is True}
+            if isinstance(citations := value.get("citations"), dict):
+                block["citations"] = {"enabled": citations.get("enabled") is True}
             return {"searchResult": block}
         case "guarded_text", {"text": str(text)}:
             return {"guardContent": {"text": {"text": text}}}

@@ -26,13 +26,13 @@ _OWN = "additionalModelRequestFields"
 class EffortWords:
     """How a model's reasoning effort is set: the field at `path`, and its value for each of the client's words.
 
-    A word whose value means another effort is named as emulated. If the value is `unlimited`, the model accepts no
-    token limit and no sampling settings.
+    A word whose value means another effort is named as emulated. `exclusive` is the value beside which the model
+    accepts neither a token limit nor sampling settings.
     """
 
     path: str
     words: Mapping[str, JsonValue]
-    unlimited: JsonValue = None
+    exclusive: JsonValue = None
 
     def exact(self, word: str) -> bool:
         """Return whether the value for a word means the same effort."""
@@ -98,7 +98,7 @@ _NOVA = EffortWords(
         xhigh=_nova("high"),
         max=_nova("high"),
     ),
-    unlimited=_nova("high"),
+    exclusive=_nova("high"),
 )
 _ON_OR_OFF = EffortWords(
     f"{_OWN}.reasoning_effort",

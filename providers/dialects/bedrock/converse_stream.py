@@ -47,7 +47,7 @@ class _OpenCall:
 class _OpenBlock:
     """The parts of a block that are held until the block ends.
 
-    `start` is the offset of its text in the response's text. `kind`, `begun`, `pieces` and `content` describe a block
+    `start` is the offset of its text in the response's text. `kind`, `begun`, `deltas` and `content` describe a block
     that is neither text nor a tool call.
     """
 
@@ -98,8 +98,8 @@ class ConverseReader:
         if type(delta) is dict and type(text := delta.get("text")) is str:
             return self._text(event.get("contentBlockIndex"), text) if text else NOTHING
         match delta:
-            case {"toolUse": {"input": str(piece)}}:
-                return self._arguments(event.get("contentBlockIndex"), piece) if piece else NOTHING
+            case {"toolUse": {"input": str(delta_text)}}:
+                return self._arguments(event.get("contentBlockIndex"), delta_text) if delta_text else NOTHING
             case {"reasoningContent": dict(thinking)}:
                 return self._reasoning(_index(event), thinking)
             case {"text": text} if text:
@@ -169,9 +169,9 @@ class ConverseReader:
             case {"toolUse": dict(call)} if call.get("type") != SERVER_TOOL:
                 return self._begin_call(event.get("contentBlockIndex"), call)
             case dict() if start:
-                kind, begun = next(iter(start.items()))
+                kind, block_start = next(iter(start.items()))
                 block = self._block(_index(event))
-                block.kind, block.begun = kind, begun if isinstance(begun, dict) else {}
+                block.kind, block.begun = kind, block_start if isinstance(block_start, dict) else {}
                 return NOTHING
             case _:
                 return NOTHING
@@ -182,13 +182,13 @@ class ConverseReader:
             raise malformed("begins a tool call without index, id or name")
         if index in self._calls:
             raise malformed("begins a tool call within another")
-        own = self._sent.tool_names.get(name, name)
+        client_name = self._sent.tool_names.get(name, name)
         opened = self._calls[index] = _OpenCall(self._call_count)
         self._call_count += 1
-        if own in self._sent.custom_tools:
+        if client_name in self._sent.custom_tools:
             opened.text = InputReader()
-            return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own, kind="custom"),)),)
-        return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own),)),)
+            return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, client_name, kind="custom"),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, client_name),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("contentBlockIndex")
@@ -215,8 +215,8 @@ class ConverseReader:
                 pass
             case kind:
                 extras.add_block(kind, block.begun)
-        shown = extras.whole()
-        return NOTHING if shown is None else (Chunk(extras=shown),)
+        extras_or_none = extras.whole()
+        return NOTHING if extras_or_none is None else (Chunk(extras=extras_or_none),)
 
     def _message_stop(self, event: JsonObject) -> Events:
         """Hold the finish until the stream is complete, so that a stream that breaks off does not look finished."""
@@ -232,7 +232,7 @@ class ConverseReader:
         ended = [chunk for index in unended for chunk in self._block_stop({"contentBlockIndex": index})]
         finish, native = finish_reason(reason)
         matched = stop_string(self._sent, self._end, reason)
-        own = other_response_fields(self._end, event)
+        other = other_response_fields(self._end, event)
         ended.append(
             Chunk(
                 text=final_text(self._sent, "".join(self._held_texts), finish, matched),
@@ -240,7 +240,7 @@ class ConverseReader:
                 native_finish_reason=native,
                 matched_stop=matched,
                 service_tier=tier_of(event),
-                extras=Extras(answer=own) if own else None,
+                extras=Extras(answer=other) if other else None,
             )
         )
         if usage is not None:
@@ -287,17 +287,17 @@ def _parsed(text: str) -> JsonValue:
 
 def _joined(content: list[JsonValue]) -> list[JsonValue]:
     """Return a result's content with adjacent texts joined."""
-    whole: list[JsonValue] = []
+    joined: list[JsonValue] = []
     texts: list[str] = []
     for entry in content:
         if isinstance(entry, dict) and isinstance(text := entry.get("text"), str):
             texts.append(text)
             continue
         if texts:
-            whole.append({"text": "".join(texts)})
+            joined.append({"text": "".join(texts)})
             texts = []
-        whole.append(entry)
-    return [*whole, {"text": "".join(texts)}] if texts else whole
+        joined.append(entry)
+    return [*joined, {"text": "".join(texts)}] if texts else joined
 
 
 _EVENTS: Mapping[str, Callable[[ConverseReader, JsonObject], Events]] = {

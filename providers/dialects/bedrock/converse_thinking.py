@@ -82,7 +82,7 @@ def effort_writer(effort: EffortWords) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
         word = _word(draft, value)
         wanted = effort.words[word]
-        if effort.unlimited is not None and wanted == effort.unlimited and _limited(draft):
+        if effort.exclusive is not None and wanted == effort.exclusive and _limited(draft):
             wanted = effort.words["medium"]
             draft.emulated.append(_EFFORT_FIELD)
         elif not effort.exact(word):
@@ -128,8 +128,8 @@ def claude_effort(draft: RequestBody, value: object) -> None:
     elif (word := _word(draft, value)) == "none":
         _switch_off(draft, facts)
     elif "adaptive" in facts.thinking:
-        shown: JsonObject = {"display": "summarized"} if facts.blanks_thinking else {}
-        draft.put(_THINKING, {"type": "adaptive", **shown})
+        display: JsonObject = {"display": "summarized"} if facts.blanks_thinking else {}
+        draft.put(_THINKING, {"type": "adaptive", **display})
         _put_nearest(draft, word, facts.nearest_effort(word))
     elif "enabled" in facts.thinking:
         _put_budget(draft, BUDGETS[word], facts)
@@ -192,19 +192,19 @@ def settle_thinking(draft: RequestBody, model: ConverseModel, conversation: Bedr
         _settle_claude(draft, conversation)
     elif (
         (effort := model.effort) is not None
-        and effort.unlimited is not None
-        and _value_at(draft, effort.path) == effort.unlimited
+        and effort.exclusive is not None
+        and _value_at(draft, effort.path) == effort.exclusive
     ):
         draft.body.pop(_INFERENCE, None)
 
 
 def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> None:
-    wanted = _value_at(draft, _THINKING)
-    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    thinking = _value_at(draft, _THINKING)
+    kind = thinking.get("type") if isinstance(thinking, dict) else None
     tools = draft.body.get("toolConfig")
     forced = isinstance(tools, dict) and "toolChoice" in tools
-    if isinstance(wanted, dict):
-        draft.put(_THINKING, with_display(draft, wanted))
+    if isinstance(thinking, dict):
+        draft.put(_THINKING, with_display(draft, thinking))
     facts = facts_of(draft)
     refuses_forced = kind == "adaptive" and facts.unthinking_choice
     if (kind == "enabled" and (conversation.lacks_reasoning or forced)) or (refuses_forced and forced):
@@ -226,7 +226,8 @@ def honoured_display(draft: RequestBody) -> tuple[str, ...]:
 
 
 def _check_sampling(draft: RequestBody) -> None:
-    """Remove injected settings that conflict with reasoning. Raises Refusal for the client's own settings."""
+    """Remove injected settings that conflict with reasoning. Raises Refusal for a setting of the client that conflicts
+    with it."""
     target = draft.target
     facts = model_facts(target.profile.model_host, *target.model_names)
     for name, (parent, key) in _SAMPLING_PATHS.items():

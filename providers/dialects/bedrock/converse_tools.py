@@ -52,15 +52,15 @@ def read_tools(params: Params) -> OfferedTools:
     """Return the tools of a request. Raises Refusal for a type of tool that the service does not have."""
     params, custom = as_functions(params)
     tools = params.get("tools") or []
-    own = [definition for tool in tools if (definition := _service_tool(tool)) is not None]
-    if own:
+    service_tools = [definition for tool in tools if (definition := _service_tool(tool)) is not None]
+    if service_tools:
         params = params.copy()
         params["tools"] = [tool for tool in tools if _service_tool(tool) is None]
     for tool in params.get("tools") or ():
         if (kind := tool.get("type")) != "function":
             raise Refusal("tools", f"Bedrock's Converse has no tools of the type '{str(kind)[:64]}'.")
     offered_names(params)
-    return OfferedTools(params, custom, own)
+    return OfferedTools(params, custom, service_tools)
 
 
 def _service_tool(tool: JsonObject) -> JsonObject | None:

@@ -84,8 +84,8 @@ def invoke_action(streamed: bool) -> str:
 def invoke_headers(sent: UpstreamRequest, streamed: bool) -> Mapping[str, str]:
     """Return the call's own headers and the requested type of the model's response. A stream has another header for it,
     because there `accept` means the type of the frames."""
-    own = {name.lower(): value for name, value in sent.headers.items()}
-    return {**(_STREAMING_HEADERS if streamed else _NON_STREAMING_HEADERS), **own}
+    headers = {name.lower(): value for name, value in sent.headers.items()}
+    return {**(_STREAMING_HEADERS if streamed else _NON_STREAMING_HEADERS), **headers}
 
 
 def _family(target: Target) -> InvokeFamily:
@@ -104,11 +104,11 @@ def _family_of(*names: str) -> InvokeFamily | None:
 @cache
 def _writers(family: InvokeFamily) -> Mapping[str, FieldWriter]:
     """Return a writer for each field that the maker's models accept."""
-    known: dict[str, FieldWriter] = {WINDOW: check_limited_window}
+    all_writers: dict[str, FieldWriter] = {WINDOW: check_limited_window}
     for name, setting in family.settings.items():
         put = bounded(name, setting.path, setting.low, setting.high)
-        known[name] = unless_neutral(name, put) if name == "top_k" else put
-    return known if family.stops is None else {**known, "stop": listed(family.stops)}
+        all_writers[name] = unless_neutral(name, put) if name == "top_k" else put
+    return all_writers if family.stops is None else {**all_writers, "stop": listed(family.stops)}
 
 
 _FIXED_CELLS: Mapping[str, Cell] = {
@@ -123,8 +123,12 @@ _FIXED_CELLS: Mapping[str, Cell] = {
 
 @cache
 def _capabilities(family: InvokeFamily) -> Capabilities:
-    own = NATIVE if family.stops else SCANNED
-    stops = {"stop": own, "stop.blank": own, "stop.many": own if family.most_stops >= MAX_STOPS else SCANNED}
+    stop_cell = NATIVE if family.stops else SCANNED
+    stops = {
+        "stop": stop_cell,
+        "stop.blank": stop_cell,
+        "stop.many": stop_cell if family.most_stops >= MAX_STOPS else SCANNED,
+    }
     cells = compiled(_writers(family), {**_FIXED_CELLS, **stops})
     watched = frozenset({"n", "best_of", "echo", "stop"})
     return Capabilities(cells, most_stops=family.most_stops, watched=watched)

@@ -57,9 +57,9 @@ _ResponsePart = tuple[str | None, str | None, int | None, int | None]
 
 def _read(family: InvokeFamily, body: JsonObject) -> _ResponsePart:
     holder = body
-    listed = body.get(family.choices) if family.choices else None
-    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
-        holder = listed[0]
+    choices = body.get(family.choices) if family.choices else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        holder = choices[0]
     text, reason = holder.get(family.text), holder.get(family.reason)
     if GUARDRAIL_ACTION in body and body[GUARDRAIL_ACTION] == "INTERVENED":
         reason = INTERVENED

@@ -23,7 +23,7 @@ from providers.completion import (
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere.citations import split_citations
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
@@ -146,8 +146,8 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
     calls = raw if isinstance(raw, list) else []
-    made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
-    return tuple([whole_call(call, sent.custom_tools) for call in made])
+    calls_made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
+    return tuple([complete_call(call, sent.custom_tools) for call in calls_made])
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
@@ -161,8 +161,8 @@ def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCal
     if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity, arguments = call.get("id"), arguments_text(function.get("arguments"))
-    own = identity if isinstance(identity, str) and identity else fallback_id
-    return ToolCall(own, sent.tool_names.get(name, name), arguments)
+    identity_or_fallback = identity if isinstance(identity, str) and identity else fallback_id
+    return ToolCall(identity_or_fallback, sent.tool_names.get(name, name), arguments)
 
 
 def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:
@@ -209,8 +209,8 @@ def _count(holder: JsonObject, name: str) -> int | None:
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
     """Return the log probabilities. If an entry has several tokens, its text is assigned to the first one."""
     entries = raw if isinstance(raw, list) else []
-    found = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
-    return ContentLogprobs(found) if found else None
+    tokens = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
+    return ContentLogprobs(tokens) if tokens else None
 
 
 def _tokens(entry: JsonObject) -> list[TokenLogprob]:

@@ -34,9 +34,9 @@ class CohereDialect(OpenAIErrors):
         return capabilities(check_operation(request, target), target.profile.verifies)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        request, own = _split_vendor_fields(request)
+        request, vendor_fields = _split_vendor_fields(request)
         table = self.capabilities(request, target)
-        draft = RequestBody(request, target, table, {"model": target.upstream_model, **own})
+        draft = RequestBody(request, target, table, {"model": target.upstream_model, **vendor_fields})
         put_unknown(draft)
         params, custom = as_functions(request.params)
         if custom:
@@ -66,10 +66,12 @@ _VENDOR_FIELDS = frozenset({"documents", "citation_options", "safety_mode", "pri
 def _split_vendor_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
     """Return the request without the vendor's own fields, and those fields."""
     given = request.unknown or {}
-    own = {name: value for name, value in given.items() if name in _VENDOR_FIELDS}
-    if not own:
+    vendor_fields = {name: value for name, value in given.items() if name in _VENDOR_FIELDS}
+    if not vendor_fields:
         return request, {}
-    return replace(request, unknown={name: value for name, value in given.items() if name not in own}), own
+    return replace(
+        request, unknown={name: value for name, value in given.items() if name not in vendor_fields}
+    ), vendor_fields
 
 
 def _put_messages(draft: RequestBody, names: CohereToolNames) -> None:

@@ -39,7 +39,7 @@ from providers.dialects.shared.request_body import (
     listed,
     own_constraint_cells,
     plain,
-    tell_beside_tools,
+    put_constraint_in_prompt,
     unless_neutral,
 )
 from providers.json_types import JsonObject
@@ -73,7 +73,7 @@ _write_constraint = constraint_writer(_STYLE)
 
 def _constraint(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"}:
-        tell_beside_tools(draft, value, "it cannot enforce a response format beside tools")
+        put_constraint_in_prompt(draft, value, "it cannot enforce a response format beside tools")
     else:
         _write_constraint(draft, value)
 

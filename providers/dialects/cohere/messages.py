@@ -165,10 +165,10 @@ class CohereConversation:
         texts = [str(part["text"]) for part in content if isinstance(part, dict) and part["type"] == "text"]
         joined = joined_texts("tool", texts)
         # The vendor refuses a result with an empty text.
-        whole: JsonValue = failed_text(joined) if result.failed else joined if joined.strip() else "{}"
+        result_content: JsonValue = failed_text(joined) if result.failed else joined if joined.strip() else "{}"
         if len(texts) < len(content):
-            whole = [{"type": "text", "text": failed_text("")}, *content] if result.failed else content
-        return {"role": "tool", "tool_call_id": result.call_id, "content": whole}
+            result_content = [{"type": "text", "text": failed_text("")}, *content] if result.failed else content
+        return {"role": "tool", "tool_call_id": result.call_id, "content": result_content}
 
     def _text(self, turn: Turn, parts: Iterable[Part]) -> str:
         """Return the text of parts. Raises Refusal for a part that is not text."""

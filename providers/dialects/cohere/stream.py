@@ -112,20 +112,20 @@ class CohereReader:
         text, thought = holder.get("text"), holder.get("thinking")
         entry = event.get("logprobs")
         logprobs = logprobs_of([entry] if isinstance(entry, dict) else entry)
-        shown = text if isinstance(text, str) else ""
+        new_text = text if isinstance(text, str) else ""
         if text and not isinstance(text, str):
             raise malformed("holds a text that is not a string")
         if isinstance(text, str):
             self._starts.setdefault(index, self._text_length)
-            self._text_length += len(shown)
+            self._text_length += len(new_text)
         if self._sent.unwrap_choice:
-            self._held_texts.append(shown)
-            shown = ""
+            self._held_texts.append(new_text)
+            new_text = ""
         reasoning = thought if isinstance(thought, str) and thought else None
-        if not (shown or reasoning or logprobs):
+        if not (new_text or reasoning or logprobs):
             return _unknown_part(holder)
         extras = Extras((reasoning_detail(index, reasoning),)) if reasoning else None
-        return (Chunk(text=shown, reasoning=reasoning, logprobs=logprobs, extras=extras),)
+        return (Chunk(text=new_text, reasoning=reasoning, logprobs=logprobs, extras=extras),)
 
     def _plan_delta(self, event: JsonObject) -> Events:
         plan = _message(event).get("tool_plan")
@@ -138,7 +138,7 @@ class CohereReader:
         return NOTHING if extras is None else (Chunk(extras=extras),)
 
     def _call_start(self, event: JsonObject) -> Events:
-        """Begin a tool call. The vendor's indices may have gaps; the indices of the common shape have none."""
+        """Begin a tool call. The vendor's indices may have gaps; the indices of the common shape have no gaps."""
         number = self._call_count
         call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._response_id, 0, number))
         index = event.get("index")

@@ -66,9 +66,9 @@ class GeminiResponse:
     def _object(self, value: JsonObject) -> Iterator[Chunk]:
         self._store_metadata(value)
         candidates = value.get("candidates")
-        listed = candidates if isinstance(candidates, list) else []
-        if len(listed) != 1 or not isinstance(raw := listed[0], dict) or "finishReason" in raw:
-            return self._each(listed)
+        candidate_list = candidates if isinstance(candidates, list) else []
+        if len(candidate_list) != 1 or not isinstance(raw := candidate_list[0], dict) or "finishReason" in raw:
+            return self._each(candidate_list)
         # Nearly every object has one candidate that has not ended.
         candidate = self._candidate(raw)
         chunk = None if candidate is None else candidate.read(raw, self._response_id)
@@ -116,9 +116,9 @@ class GeminiResponse:
         self._has_counts = isinstance(usage, dict) and count_of(usage.get("candidatesTokenCount")) is not None
         if isinstance(usage, dict):
             # Counts are cumulative. A value that is not a count replaces nothing.
-            for name, member in usage.items():
-                if not (name.endswith("TokenCount") and count_of(member) is None):
-                    self._usage[name] = member
+            for name, field_value in usage.items():
+                if not (name.endswith("TokenCount") and count_of(field_value) is None):
+                    self._usage[name] = field_value
         fields = self._other_fields
         for name in value:
             if name not in _KNOWN_FIELDS and (name in fields or len(fields) < MAX_UNKNOWN_FIELDS):

@@ -36,7 +36,7 @@ from providers.emulation.join_extras import known_places
 from providers.json_types import JsonObject, JsonValue
 
 MAX_UNKNOWN_FIELDS = 64
-"""The number of fields without a common form that one object of a response may have."""
+"""The maximum number of fields without a common form in one object of a response."""
 
 _KNOWN_CANDIDATE_FIELDS = frozenset({"content", "index", "finishReason", "finishMessage", "logprobsResult"})
 _KNOWN_PART_FIELDS = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
@@ -192,8 +192,8 @@ class GeminiCandidate:
             extras = replace(extras, audio={"data": rest})
         grounding, citations = self._other_fields.get("groundingMetadata"), self._other_fields.get("citationMetadata")
         if (grounding or citations) and self._text_length <= MAX_ANNOTATED_TEXT:
-            found = annotations_of("".join(self._texts), self._part_starts, grounding, citations)
-            extras = replace(extras, annotations=found)
+            annotations = annotations_of("".join(self._texts), self._part_starts, grounding, citations)
+            extras = replace(extras, annotations=annotations)
         if self._other_fields:
             extras = replace(
                 extras, choice={with_underscores(name): value for name, value in sorted(self._other_fields.items())}
@@ -305,7 +305,7 @@ class GeminiCandidate:
             open_call = self._open_call = _OpenFunctionCall(name, call.get("id"), signature)
         if open_call is None:
             if self.calls and not call:
-                return  # an empty event behind a call that has ended
+                return  # an empty event after a call that has ended
             raise malformed("has a call without a name")
         if isinstance(arguments, dict):
             open_call.arguments.update(arguments)
@@ -321,10 +321,10 @@ class GeminiCandidate:
         arguments, number = orjson.dumps(call.arguments.complete()), self.calls
         self.calls += 1
         name = self._sent.tool_names.get(call.name, call.name)
-        own = call.call_id if isinstance(call.call_id, str) and call.call_id else None
+        vendor_id = call.call_id if isinstance(call.call_id, str) and call.call_id else None
         text_signature, self._text_signature = self._text_signature, None
         call_id = pack_call_id(
-            own or make_call_id(answer_id, self._index, number, name, arguments),
+            vendor_id or make_call_id(answer_id, self._index, number, name, arguments),
             call.signature,
             text_signature,
             service_of(self._sent.target),

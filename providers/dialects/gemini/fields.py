@@ -37,7 +37,7 @@ from providers.dialects.shared.request_body import (
     constraint_writer,
     listed,
     own_constraint_cells,
-    tell_beside_tools,
+    put_constraint_in_prompt,
     unknown_cell,
     unless_neutral,
 )
@@ -100,7 +100,7 @@ def _response_format(draft: RequestBody, value: object) -> None:
 
 def _constraint(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"} and not is_modern(draft.target):
-        tell_beside_tools(draft, value, "models before Gemini 3 cannot enforce a response format beside 'tools'")
+        put_constraint_in_prompt(draft, value, "models before Gemini 3 cannot enforce a response format beside 'tools'")
     else:
         _write_constraint(draft, value)
 

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping
 from providers.json_types import JsonObject, JsonValue
 
 MAX_ANNOTATIONS = 4096
-"""The number of annotations of one response, because each repeats the address of its source. The vendor's own fields
-hold all of them."""
+"""The maximum number of annotations of one response, because each repeats the address of its source. The vendor's own
+fields hold all of them."""
 
 MAX_ANNOTATED_TEXT = 2**20
-"""Characters of a response that are stored for its annotations. A longer response has no annotations."""
+"""The maximum number of characters of a response that are stored for its annotations. A longer response has no
+annotations."""
 
 _MAX_SEARCHED = 2**24
-"""Characters that are searched in one response for segments whose offsets are wrong."""
+"""The maximum number of characters that are searched in one response for segments whose offsets are wrong."""
 
 _BLOCK_BYTES = 1024
 _LATER_BYTES = bytes(range(0x80, 0xC0))
@@ -42,8 +43,8 @@ class SegmentFinder:
         self._first_of_block = [0]
         if not text.isascii():
             for start in range(0, len(self._data), _BLOCK_BYTES):
-                begun = len(self._data[start : start + _BLOCK_BYTES].translate(None, _LATER_BYTES))
-                self._first_of_block.append(self._first_of_block[-1] + begun)
+                characters = len(self._data[start : start + _BLOCK_BYTES].translate(None, _LATER_BYTES))
+                self._first_of_block.append(self._first_of_block[-1] + characters)
 
     def find(self, segment: JsonObject) -> tuple[int, int]:
         """Return the code points at which a segment begins and ends."""
@@ -51,16 +52,16 @@ class SegmentFinder:
         before = self._bytes_before(part)
         start = self._point(before + _count(segment, "startIndex"))
         end = max(start, self._point(before + _count(segment, "endIndex")))
-        wanted = segment.get("text")
-        if not isinstance(wanted, str) or not wanted or self._text.startswith(wanted, start):
-            return (start, start + len(wanted)) if isinstance(wanted, str) and wanted else (start, end)
+        text = segment.get("text")
+        if not isinstance(text, str) or not text or self._text.startswith(text, start):
+            return (start, start + len(text)) if isinstance(text, str) and text else (start, end)
         if self._budget > 0:
-            near = max(0, start - 64)
+            search_start = max(0, start - 64)
             self._budget -= len(self._text)
-            found = self._text.find(wanted, near)
-            found = self._text.find(wanted) if found < 0 else found
+            found = self._text.find(text, search_start)
+            found = self._text.find(text) if found < 0 else found
             if found >= 0:
-                return found, found + len(wanted)
+                return found, found + len(text)
         return start, end
 
     def _point(self, byte: int) -> int:
@@ -92,16 +93,16 @@ def annotations_of(
     text: str, parts: Mapping[int, int], grounding: JsonValue, citations: JsonValue
 ) -> tuple[JsonObject, ...]:
     """Return the annotations of a response's text, from its `groundingMetadata` and its `citationMetadata`."""
-    found: list[JsonObject] = []
+    annotations: list[JsonObject] = []
     finder = SegmentFinder(text, parts)
     for source, segment in (*_grounded(grounding), *_cited(citations)):
-        if len(found) == MAX_ANNOTATIONS:
+        if len(annotations) == MAX_ANNOTATIONS:
             break
         start, end = finder.find(segment)
         title = source.get("title")
         cited: JsonObject = {"url": source["url"], "title": title if isinstance(title, str) else ""}
-        found.append({"type": "url_citation", "url_citation": {**cited, "start_index": start, "end_index": end}})
-    return tuple(found)
+        annotations.append({"type": "url_citation", "url_citation": {**cited, "start_index": start, "end_index": end}})
+    return tuple(annotations)
 
 
 def _grounded(raw: JsonValue) -> Iterator[tuple[JsonObject, JsonObject]]:
@@ -124,8 +125,8 @@ def _cited(raw: JsonValue) -> Iterator[tuple[JsonObject, JsonObject]]:
 
 def _source(chunk: JsonValue) -> JsonObject | None:
     """Return the address and the title of a grounding chunk of any kind; `None` without a web address."""
-    for held in chunk.values() if isinstance(chunk, dict) else ():
-        if isinstance(held, dict) and (source := _with_address(held)) is not None:
+    for value in chunk.values() if isinstance(chunk, dict) else ():
+        if isinstance(value, dict) and (source := _with_address(value)) is not None:
             return source
     return None
 

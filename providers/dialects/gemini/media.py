@@ -98,23 +98,23 @@ def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:
         return {"inlineData": {"mimeType": media.media_type, "data": media.data}}
     uri = _address_of(media, files)
     named = media.media_type if isinstance(media, Address) else None
-    found = (
+    media_type = (
         named
         or _type_by_extension(uri)
         or (_type_by_extension(part.name or "") if isinstance(part, Document) else None)
     )
-    if found is None and not (isinstance(media, UploadedFile) and files is not None and uri.startswith(files)):
-        found = _USUAL_TYPE[type(part)]
+    if media_type is None and not (isinstance(media, UploadedFile) and files is not None and uri.startswith(files)):
+        media_type = _USUAL_TYPE[type(part)]
     # For files that were uploaded to the service, the service itself knows the type.
-    return {"fileData": {"fileUri": uri} if found is None else {"mimeType": found, "fileUri": uri}}
+    return {"fileData": {"fileUri": uri} if media_type is None else {"mimeType": media_type, "fileUri": uri}}
 
 
 def audio_part(part: Audio) -> JsonObject:
     """Return the native part of audio. Raises Unsendable."""
     media_type = _AUDIO_TYPES.get(part.format.lower())
     if media_type is None:
-        listed = ", ".join(sorted(_AUDIO_TYPES))
-        raise Unsendable(f"has audio whose format is not one of {listed}")
+        formats = ", ".join(sorted(_AUDIO_TYPES))
+        raise Unsendable(f"has audio whose format is not one of {formats}")
     return {"inlineData": {"mimeType": media_type, "data": part.data}}
 
 
@@ -131,12 +131,12 @@ def google_part(part: OtherPart) -> JsonObject | None:
 def parts_to_send_back(message: JsonValue) -> list[JsonObject]:
     """Return the parts of the vendor's own tools that an assistant message lists, without the list indices that
     streaming adds."""
-    listed = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
-    if not isinstance(listed, list):
+    parts = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
+    if not isinstance(parts, list):
         return []
     return [
         {name: value for name, value in part.items() if name != "index"}
-        for part in listed
+        for part in parts
         if isinstance(part, dict) and any(isinstance(part.get(kind), dict) for kind in _SENT_BACK)
     ]
 

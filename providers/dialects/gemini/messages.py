@@ -127,8 +127,10 @@ class GeminiConversation:
 
     def read(self, messages: Iterable[JsonValue]) -> None:
         """Translate OpenAI-shaped messages. Raises Refusal that names the message it cannot translate."""
-        listed = [*messages]
-        for position, (message, read) in enumerate(zip(listed, read_messages(listed, self._param), strict=True)):
+        given_messages = [*messages]
+        for position, (message, read) in enumerate(
+            zip(given_messages, read_messages(given_messages, self._param), strict=True)
+        ):
             role = read.role
             if self._results and role != "tool":
                 self._append_results()

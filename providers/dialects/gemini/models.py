@@ -16,7 +16,7 @@ _ORDER = (MINIMAL, LOW, MEDIUM, HIGH)
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRule:
-    """The reasoning setting of one family of models: a level, a budget of tokens, or none.
+    """The reasoning setting of one family of models: a level, a budget of tokens, or no setting.
 
     `least` and `most` bound the budget. `can_switch_off` is true if a budget of 0 switches reasoning off.
     """

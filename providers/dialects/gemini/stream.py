@@ -16,7 +16,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.answer import GeminiResponse
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
-from providers.dialects.shared.decode_stream import Characters, cut, failing
+from providers.dialects.shared.decode_stream import CharacterJoiner, cut, failing
 from providers.dialects.shared.read_json import SplitCharacter, malformed, parse_event
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import EventTooLarge
@@ -33,7 +33,7 @@ class GeminiStream:
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._response = GeminiResponse(sent)
-        self._characters: Characters | None = None
+        self._characters: CharacterJoiner | None = None
         self._frames = EventsOrJSON()
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
@@ -84,7 +84,7 @@ class GeminiStream:
         except SplitCharacter:
             if self._characters is not None:
                 raise
-            self._characters = Characters()
+            self._characters = CharacterJoiner()
             return self._characters.parse(payload)
         except orjson.JSONDecodeError:
             if payload == _DONE:

@@ -1,7 +1,7 @@
 """Writers of the reasoning settings, `reasoning_effort` and Anthropic's `thinking`, by the rules of the model.
 
-A setting that a model cannot honour exactly becomes the nearest one that it accepts, and is named as emulated. A model
-that does not reason refuses every effort except `none`.
+A setting that a model cannot honour exactly becomes the nearest one that it accepts, and is named as emulated. For a
+model that does not reason, every effort except `none` is refused.
 
 Sources: see `providers.dialects.gemini.models`; the errors "Thinking is not enabled for this model" and "Budget 0 is
 invalid. This model only works in thinking mode." as pydantic-ai 2.68.0 records them, November 2026.

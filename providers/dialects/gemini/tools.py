@@ -79,15 +79,15 @@ def server_tool(tool: JsonObject) -> JsonObject | None:
 
 def split_tools(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
     """Return the vendor's own tools in its form, and the other entries unchanged."""
-    own: list[JsonObject] = []
+    google_tools: list[JsonObject] = []
     others: list[JsonObject] = []
     for tool in tools:
         native = server_tool(tool)
         if native is None:
             others.append(tool)
         else:
-            own.append(native)
-    return own, others
+            google_tools.append(native)
+    return google_tools, others
 
 
 def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> None:
@@ -95,35 +95,35 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
     params, body = draft.params, draft.body
     if not offers_tools(params):
         return
-    own, functions = split_tools(params["tools"])
-    if own and functions and not is_modern(draft.target):
+    google_tools, functions = split_tools(params["tools"])
+    if google_tools and functions and not is_modern(draft.target):
         message = "models before Gemini 3 cannot use Google's own tools beside functions"
         raise draft.unsupported("tools", message)
     if any("cache_control" in tool for tool in params["tools"]):
         draft.dropped.append("cache_control")
     if not functions:
-        _put_google_tools(draft, own)
+        _put_google_tools(draft, google_tools)
         return
     draft.dropped += other_members(functions)
     declarations: list[JsonValue] = [_declaration(tool["function"], names) for tool in functions]
-    body["tools"] = [*own, {"functionDeclarations": declarations}]
+    body["tools"] = [*google_tools, {"functionDeclarations": declarations}]
     choice = params.get("tool_choice")
     config = native_choice(choice, _MODES, names, lambda name: {"mode": "ANY", "allowedFunctionNames": [name]})
     if config is None and any(_strict(tool["function"]) for tool in functions):
         # The model may still respond with text, but its calls must match their declarations.
         config = {"mode": "VALIDATED"}
     tool_config: JsonObject = {} if config is None else {"functionCallingConfig": config}
-    if own and service == "studio":
+    if google_tools and service == "studio":
         tool_config["includeServerSideToolInvocations"] = True
     if tool_config:
         body["toolConfig"] = tool_config
 
 
-def _put_google_tools(draft: RequestBody, own: list[JsonObject]) -> None:
+def _put_google_tools(draft: RequestBody, google_tools: list[JsonObject]) -> None:
     """Add tools that Google runs, without functions beside them. Raises Refusal if the tool choice requires one."""
     choice = draft.params.get("tool_choice")
     if choice in (None, "auto"):
-        draft.body["tools"] = [*own]
+        draft.body["tools"] = [*google_tools]
     elif choice != "none":
         raise draft.unsupported("tool_choice", "only functions can be required, not Google's own tools")
 

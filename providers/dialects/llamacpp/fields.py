@@ -21,7 +21,7 @@ from providers.capabilities import (
     refused,
 )
 from providers.constraints.style_table import STYLES
-from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_logprobs, keep_stop, neutral_as
+from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_logprobs, emulate_stop_string, neutral_as
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -70,7 +70,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "mirostat_lr": _mirostat("mirostat_eta"),
     "ignore_eos": plain("ignore_eos"),
     "stop": listed("stop"),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "logprobs": _logprobs,
     "logit_bias": unless_neutral("logit_bias", plain("logit_bias")),
     "guided": constraint_writer(_STYLE),

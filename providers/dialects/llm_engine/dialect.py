@@ -15,7 +15,7 @@ from providers.dialects.llm_engine.answer import EngineReader, decode_answer
 from providers.dialects.llm_engine.fields import ELSEWHERE, FIELDS, HOTTEST, capabilities
 from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.prompt import needed_limit, prompt_text
+from providers.dialects.shared.prompt import prompt_text, required_limit
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
 from providers.framing.parse_sse import SSEParser
 from providers.target import Target
@@ -34,7 +34,7 @@ class LlmEngineDialect(OpenAIErrors):
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
         # The engine requires a temperature. This one is the default of the four completion APIs that clients speak.
-        draft.body = {"prompt": prompt_text(draft), "max_new_tokens": needed_limit(draft), "temperature": HOTTEST}
+        draft.body = {"prompt": prompt_text(draft), "max_new_tokens": required_limit(draft), "temperature": HOTTEST}
         put_fields(draft, FIELDS, ELSEWHERE)
         kind = "stream" if request.stream else "sync"
         path = f"/v1/llm/completions-{kind}?model_endpoint_name={quote(target.upstream_model, safe='')}"

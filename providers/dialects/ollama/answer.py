@@ -22,7 +22,7 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
@@ -193,7 +193,7 @@ def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: 
         identity = call.get("id")
         own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
         made = ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments")))
-        calls.append(whole_call(made, sent.custom_tools))
+        calls.append(complete_call(made, sent.custom_tools))
     return tuple(calls)
 
 

@@ -104,7 +104,7 @@ class OllamaConversation:
         return {"content": joined_texts(turn.role, texts), **({"images": images} if images else {})}
 
     def _note_cache_marker(self, cache: JsonObject | None) -> None:
-        """Record a cache marker as dropped: the engine caches prompts without being told to."""
+        """Record a cache marker as dropped: the engine caches prompts without a marker."""
         if cache is not None:
             self.dropped.append(CACHE)
 

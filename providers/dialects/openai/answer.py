@@ -19,7 +19,7 @@ from providers.dialects.openai.read import (
     usage_of,
 )
 from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     arguments_text,
@@ -203,7 +203,7 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
         kind,
         unknown_in(entry, READ_IN_CALL),
     )
-    return whole_call(made, sent.custom_tools)
+    return complete_call(made, sent.custom_tools)
 
 
 READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})

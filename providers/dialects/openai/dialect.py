@@ -27,7 +27,7 @@ from providers.dialects.responses.request import (
     effort_of,
     finish_responses,
     put_input,
-    responses_members,
+    responses_fields,
     responses_profile,
     runs_hosted,
     why_responses,
@@ -286,7 +286,7 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         _responses_writers(profile),
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
-        responses_members(profile, target),
+        responses_fields(profile, target),
         {"stream": True},
         because,
     )

@@ -28,8 +28,8 @@ from providers.dialects.shared.request_body import (
     check_window,
     plain,
     put_constraint,
+    put_constraint_in_prompt,
     put_unknown,
-    tell_beside_tools,
     unless_neutral,
     within,
 )
@@ -233,7 +233,7 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
     def put(draft: RequestBody, value: object) -> None:
         tools = draft.params.get("tools")
         if tools and not profile.format_beside_tools and not is_neutral(name, value):
-            tell_beside_tools(draft, value, "it takes none beside tools")
+            put_constraint_in_prompt(draft, value, "it takes none beside tools")
             return
         put_constraint(draft, style, value)
         if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
@@ -248,7 +248,7 @@ def _loosen(draft: RequestBody, name: str) -> None:
     json_schema = response_format.get("json_schema") if isinstance(response_format, dict) else None
     if isinstance(response_format, dict) and isinstance(json_schema, dict) and json_schema.get("strict"):
         draft.body["response_format"] = {**response_format, "json_schema": {**json_schema, "strict": False}}
-        draft.unheld.append(name)
+        draft.unenforced.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:

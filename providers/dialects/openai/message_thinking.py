@@ -10,8 +10,8 @@ errors that `messages` names.
 from collections.abc import Iterable
 from typing import Final
 
-from providers.conversation import AFTER, Part, RedactedThinking, Thinking
-from providers.dialects.shared.read_thinking import thinking_block, thinking_of
+from providers.conversation import AFTER_KEY, Part, RedactedThinking, Thinking
+from providers.dialects.shared.read_thinking import reasoning_of_message, thinking_block
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -63,8 +63,8 @@ def _without_own_marks(details: JsonValue) -> JsonValue:
     if not isinstance(details, list):
         return details
     return [
-        {name: value for name, value in detail.items() if name != AFTER}
-        if isinstance(detail, dict) and AFTER in detail
+        {name: value for name, value in detail.items() if name != AFTER_KEY}
+        if isinstance(detail, dict) and AFTER_KEY in detail
         else detail
         for detail in details
     ]
@@ -75,7 +75,7 @@ def _is_reasoning_part(part: JsonValue) -> bool:
 
 
 def _reasoning_blocks(message: JsonObject) -> list[Part]:
-    found = thinking_of(message)
+    found = reasoning_of_message(message)
     content = message.get("content")
     if not found and isinstance(content, list):
         found = [

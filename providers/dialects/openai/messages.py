@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
-from providers.conversation import CONTINUING, DESCRIBING
+from providers.conversation import CONTINUATION_FIELDS, DESCRIPTIVE_FIELDS
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
     CallWriter,
@@ -41,7 +41,7 @@ _REPORTED_FIELDS: Final = frozenset({"name", "cache_control", "is_error"})
 _MAY_REPLACE_CONTENT: Final = frozenset({"tool_calls", "function_call", "refusal", "audio"})
 """The fields of an assistant message that may be present without a `content`."""
 
-_FIELDS_WITHOUT_CONTENT: Final = frozenset({"role", "content", "name", *CONTINUING})
+_FIELDS_WITHOUT_CONTENT: Final = frozenset({"role", "content", "name", *CONTINUATION_FIELDS})
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
 
@@ -205,7 +205,7 @@ class _VendorMessage:
                 sent = False
             case _:
                 # Clients send a response back with all its fields, which the next vendor may refuse.
-                sent = role != "assistant" or (name in CONTINUING and bool(value))
+                sent = role != "assistant" or (name in CONTINUATION_FIELDS and bool(value))
         if not sent and self._is_reported(role, name, value):
             self.dropped.append(name)
         return sent
@@ -215,7 +215,7 @@ class _VendorMessage:
         if name in _REPORTED_FIELDS:
             # The name in a tool's result repeats information that the call's id already gives.
             return not (name == "name" and role == "tool")
-        return bool(value) and name not in DESCRIBING and not (name == "extra_content" and is_googles(value))
+        return bool(value) and name not in DESCRIPTIVE_FIELDS and not (name == "extra_content" and is_googles(value))
 
 
 def _with_failure_as_text(message: JsonObject) -> JsonObject:
@@ -244,8 +244,8 @@ def _with_refusal_as_text(message: JsonObject) -> JsonObject:
 
 
 def _with_marker_on_part(message: JsonObject) -> JsonObject:
-    """Return a message with its cache marker moved to its last part, which is where vendors with cache markers read
-    it."""
+    """Return a message with its cache marker moved to its last part, because vendors with cache markers read it
+    there."""
     marker, content = message["cache_control"], message.get("content")
     rest = {name: value for name, value in message.items() if name != "cache_control"}
     if isinstance(content, str) and content:

@@ -6,7 +6,7 @@ A missing value stays missing. A malformed value raises UpstreamError(MALFORMED)
 from collections.abc import Mapping, Sequence
 
 from providers.completion import (
-    MOST_COUNTED,
+    LARGEST_COUNT,
     SEARCH_REQUESTS,
     FinishReason,
     RunPart,
@@ -134,7 +134,7 @@ def only_text_of(choice: JsonObject) -> str:
 class OnlyPart:
     """The only content of a streamed choice: text, reasoning, or arguments of a call.
 
-    `value_key` is the key of its value. `marked` is the choice with MARK in place of that value. `call` is the vendor's
+    `value_key` is the key of its value. `marked` is the choice with MARK instead of that value. `call` is the vendor's
     index of the call that the arguments belong to.
     """
 
@@ -226,7 +226,7 @@ def lift_fields(profile: Profile, body: JsonObject) -> JsonObject:
 
 
 def usage_of(body: JsonObject, tier: JsonValue = None) -> Usage | None:
-    """Return the usage of a response; `None` if it has none. Zeros, which Ollama sends with every chunk, mean no usage.
+    """Return the usage of a response, otherwise `None`. Zeros, which Ollama sends with every chunk, mean no usage.
 
     `tier` is the service tier of the stream, and is used if the body has no tier. Completion tokens include reasoning
     tokens.
@@ -238,7 +238,7 @@ def usage_of(body: JsonObject, tier: JsonValue = None) -> Usage | None:
     if not (len(raw) == 3 and type(prompt) is type(completion) is type(total) is int):
         return _usage(raw, billed_tier(body.get("service_tier") or tier))
     # Many vendors send exactly these three counts.
-    if 0 < prompt <= MOST_COUNTED and 0 <= completion <= MOST_COUNTED and total >= 0:
+    if 0 < prompt <= LARGEST_COUNT and 0 <= completion <= LARGEST_COUNT and total >= 0:
         return reported_usage(prompt, completion, tier=billed_tier(body.get("service_tier") or tier))
     return _usage(raw, billed_tier(body.get("service_tier") or tier))
 
@@ -278,7 +278,7 @@ def _usage(raw: JsonObject, tier: str | None) -> Usage | None:
 def _count(raw: JsonObject, name: str) -> int | None:
     value = raw.get(name)
     # Most counts are absent or plain integers. They cost no function call.
-    if value is None or (type(value) is int and 0 <= value <= MOST_COUNTED):
+    if value is None or (type(value) is int and 0 <= value <= LARGEST_COUNT):
         return value
     return count_of(value)
 
@@ -287,12 +287,12 @@ def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
     for name in names:
         members = raw.get(name)
         if isinstance(members, dict):
-            return {key: count for key, count in members.items() if type(count) is int and 0 <= count <= MOST_COUNTED}
+            return {key: count for key, count in members.items() if type(count) is int and 0 <= count <= LARGEST_COUNT}
     return {}
 
 
 def matched_stop(choice: JsonObject) -> str | int | None:
-    """Return the stop string or token id that ended the text, as vLLM and SGLang report it; `None` if there is none."""
+    """Return the stop string or token id that ended the text, as vLLM and SGLang report it, otherwise `None`."""
     if "stop_reason" not in choice and "matched_stop" not in choice:
         return None
     for name in ("stop_reason", "matched_stop"):

@@ -1,7 +1,7 @@
 """Reads the fields of the OpenAI family's responses other than text, reasoning and calls.
 
-Fields with a known form are translated. A field that is in none of the sets below is passed on under the vendor's name,
-unless it is null or empty.
+Fields with a known form are translated. A field outside the sets below is passed on under the vendor's name, unless it
+is null or empty.
 
 Sources, all read in November 2026: types of `openai` 3.54.0, `groq` 1.7.0, `mistralai` 3.7.0, `together` 3.1.1,
 `fireworks-ai` 1.2.28, `cerebras-cloud-sdk` 1.91.0, `perplexityai` 0.46.1, `openrouter` 1.3.84 and `xai-sdk` 1.21.0;

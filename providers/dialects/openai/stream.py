@@ -39,7 +39,7 @@ from providers.dialects.openai.streamed_calls import (
     state_of_choice,
 )
 from providers.dialects.openai.text_runs import MOST_LED, SharedFields, TextRuns
-from providers.dialects.shared.decode_stream import Characters, cut
+from providers.dialects.shared.decode_stream import CharacterJoiner, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     SplitCharacter,
@@ -88,7 +88,7 @@ class OpenAIStream(RunDecoder):
         self._choices: dict[int, StreamedChoice] = {}
         self._answer: JsonValue = None
         self._body: bytearray | None = None
-        self._characters: Characters | None = None
+        self._characters: CharacterJoiner | None = None
         self._started = False
         self._tier: JsonValue = None
         self._signs = signs(sent)
@@ -264,7 +264,7 @@ class OpenAIStream(RunDecoder):
         try:
             return parse_event(frame)
         except SplitCharacter:
-            self._characters = Characters()
+            self._characters = CharacterJoiner()
             self._slow = True
             self._runs.stop()
             return self._characters.parse(frame)

@@ -10,7 +10,7 @@ from providers.dialects.openai.answer import READ_IN_CALL, called_in, calls_in, 
 from providers.dialects.openai.cited_marks import MarkFinder, Source
 from providers.dialects.openai.read import content_of, reasoning_of
 from providers.dialects.shared.custom_tools import InputReader
-from providers.dialects.shared.read_json import asked_index, call_id, malformed, unknown_in, unwrap_answer
+from providers.dialects.shared.read_json import call_id, malformed, requested_index, unknown_in, unwrap_answer
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -21,7 +21,7 @@ class _BegunCall:
     """A tool call in progress.
 
     `number` counts the calls of the choice without gaps. `name` is the name as the vendor writes it. `identity` is the
-    vendor's id, empty if the vendor sends none.
+    vendor's id, empty if the vendor sends no id.
     """
 
     number: int
@@ -197,7 +197,7 @@ def state_of_choice(
     For a choice that was not requested, return `None` if it has no content, otherwise raise UpstreamError.
     """
     try:
-        index = asked_index(choice, sent.choices)
+        index = requested_index(choice, sent.choices)
     except UpstreamError:
         if adds_content(choice):
             raise

@@ -13,7 +13,7 @@ from providers.dialects.openai.read import only_part_of
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
 from providers.framing.parse_sse import DataLines, SSEParser
-from providers.framing.text_frames import MOST_BYTES, FrameLearner, TextFrames, part_run
+from providers.framing.text_frames import MAX_LEARNED_BYTES, FrameLearner, TextFrames, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
@@ -82,7 +82,7 @@ class TextRuns:
         similar event seems to follow, so that a response of one event has no cost."""
         if "error" in event or event.get("usage") is not None:
             return
-        if self._frames is not None and self._learner.lessons and len(data) <= MOST_BYTES:
+        if self._frames is not None and self._learner.forms_left and len(data) <= MAX_LEARNED_BYTES:
             self._recent = data, event
             self.ready = True
 

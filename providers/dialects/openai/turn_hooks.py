@@ -14,7 +14,7 @@ from typing import Final
 from providers.adaptation.merged_messages import merged_contents
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import INSTRUCTING
+from providers.unified_request import INSTRUCTION_ROLES
 
 _PLACEHOLDER_REASONING: Final = " "
 """The reasoning of a turn whose reasoning the client did not send back. It is not empty, because Moonshot refuses an
@@ -37,7 +37,9 @@ def calls_of(message: JsonObject) -> list[JsonObject]:
 def instructions_from_users(target: Target, messages: _Turns) -> _Turns:
     """Turn instructions into messages of the user, for models that accept no instructions: "'messages[0].role' does not
     support 'system' with this model" (pydantic/pydantic-ai issue 974, for OpenAI's o1-mini)."""
-    return [{**message, "role": "user"} if message.get("role") in INSTRUCTING else message for message in messages]
+    return [
+        {**message, "role": "user"} if message.get("role") in INSTRUCTION_ROLES else message for message in messages
+    ]
 
 
 def alternating_roles(target: Target, messages: _Turns) -> _Turns:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from providers.dialects.shared.read_json import values_held
+from providers.dialects.shared.read_json import estimate_value_bytes
 from providers.framing.parse_sse import MAX_EVENT, EventTooLarge, SSEParser
 
 _MOST_RESCANNED = 2 * 1024 * 1024
@@ -67,7 +67,7 @@ class EventsOrJSON(SSEParser):
             if len(self._bare) < self._next_scan:
                 return
             chunk, self._bare, self._at_line = bytes(self._bare), None, True
-        values_held(chunk)
+        estimate_value_bytes(chunk)
         # Latin-1 gives one character per byte. Only ASCII characters decide where a JSON text ends.
         text = chunk.decode("latin-1")
         at = 0
@@ -114,7 +114,7 @@ class EventsOrJSON(SSEParser):
         return b"\n{" in chunk or b"\n[" in chunk or b"\r{" in chunk or b"\r[" in chunk
 
     def _find_start(self, chunk: bytes, at: int = 0) -> int | None:
-        """Return the first position from `at` on at which a JSON text begins a line; `None` if there is none."""
+        """Return the first position from `at` on at which a JSON text begins a line, otherwise `None`."""
         if self._at_line and chunk[at : at + 1] in (b"{", b"["):
             return at
         found = _BARE_START.search(chunk, at)

@@ -18,7 +18,7 @@ from providers.capabilities import SCANNED, UNSCORED, Capabilities, Cell, compil
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.replicate.answer import decode_answer
-from providers.dialects.shared.decode_stream import WholeStream
+from providers.dialects.shared.decode_stream import SingleResponseStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT, prompt_text
 from providers.dialects.shared.request_body import (
@@ -92,7 +92,7 @@ class ReplicateDialect(OpenAIErrors):
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        return WholeStream(partial(decode_answer, sent))
+        return SingleResponseStream(partial(decode_answer, sent))
 
 
 def _prediction_path(draft: RequestBody, model: str) -> tuple[str, JsonObject]:

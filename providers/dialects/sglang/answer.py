@@ -398,7 +398,8 @@ def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
 
 
 def _listed(tops: JsonValue) -> Mapping[str, float] | None:
-    """Return the alternatives of a token of the prompt; `None` for the first token, which has none."""
+    """Return the alternatives of a token of the prompt. The result is `None` for the first token, which has no
+    alternatives."""
     if not isinstance(tops, list):
         return None
     return {text: logprob(number) for text, number in map(_entry, tops)}

@@ -36,8 +36,8 @@ class RepeatedParts:
         """Return an event without the ids of the previous event, and without the text of the previous event if it
         begins with that too.
 
-        The event is unchanged if it does not begin with all of those ids. The returned bytes are JSON if and only if
-        the event is JSON, and differ from the event only by the removed parts.
+        The event is unchanged if it does not begin with all of the previous ids. The returned bytes are JSON if and
+        only if the event is JSON, and differ from the event only by the removed parts.
         """
         known, at = self._known, len(self._begun)
         self.count, self.text = 0, False

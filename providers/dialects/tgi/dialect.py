@@ -12,7 +12,7 @@ from functools import partial
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
-from providers.dialects.shared.decode_stream import NativeStream, WholeStream
+from providers.dialects.shared.decode_stream import NativeStream, SingleResponseStream
 from providers.dialects.shared.errors import classify, parse_error_object
 from providers.dialects.shared.prompt import IMAGE_MARKER, native_prompt
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
@@ -56,7 +56,7 @@ class TgiDialect:
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         if is_stream(sent):
             return NativeStream(SSEParser(), TgiReader(sent))
-        return WholeStream(partial(decode_answer, sent))
+        return SingleResponseStream(partial(decode_answer, sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         failure = classify(sent.target.profile, status, headers, body)

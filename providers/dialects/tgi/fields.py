@@ -17,7 +17,13 @@ from providers.constraints.constraint_styles import (
     refused_encoding,
 )
 from providers.constraints.engine_gaps import TGI
-from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_logprobs, keep_stop, sampled
+from providers.dialects.shared.field_writers import (
+    CHECKED_FIELDS,
+    above_zero,
+    check_logprobs,
+    emulate_stop_string,
+    sampled,
+)
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
@@ -100,7 +106,7 @@ FIELDS: Mapping[str, FieldWriter] = {
         "repetition_penalty", above_zero("repetition_penalty", _parameter("repetition_penalty"))
     ),
     "stop": listed(_parameter("stop")),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "logprobs": _logprobs,
     "guided": constraint_writer(_STYLE),
     "response_format": constraint_writer(_STYLE),

@@ -10,7 +10,7 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.prompt import needed_limit, prompt_text
+from providers.dialects.shared.prompt import prompt_text, required_limit
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
 from providers.dialects.triton.answer import TritonReader, UntilEnd, decode_answer
 from providers.dialects.triton.fields import ELSEWHERE, FIELDS, capabilities
@@ -31,7 +31,7 @@ class TritonDialect(OpenAIErrors):
         put_unknown(draft)
         draft.body = {
             "text_input": prompt_text(draft),
-            "max_tokens": needed_limit(draft),
+            "max_tokens": required_limit(draft),
             "exclude_input_in_output": True,
             # Always requested: only the token counts show whether the limit ended the text.
             "return_num_input_tokens": True,

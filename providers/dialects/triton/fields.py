@@ -14,7 +14,7 @@ import orjson
 from providers.capabilities import NATIVE, UNSCORED, Capabilities, Cell, compiled, counted_first, emulated, refused
 from providers.constraints.constraint_styles import BY_REGEX, ConstraintStyle, Encoding, choice_regex
 from providers.constraints.engine_gaps import SGLANG
-from providers.dialects.shared.field_writers import above_zero, keep_stop, sampled
+from providers.dialects.shared.field_writers import above_zero, emulate_stop_string, sampled
 from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -71,7 +71,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "frequency_penalty": unless_neutral("frequency_penalty", plain("frequency_penalty")),
     "seed": bounded("seed", "seed", 0, 2**64 - 1),
     "stop": listed("stop_words"),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "guided": constraint_writer(_STYLE),
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,

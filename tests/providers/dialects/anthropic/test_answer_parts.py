@@ -1,4 +1,4 @@
-"""Parts of answers beside text and calls: thinking, citations, blocks and members of the vendor's own."""
+"""Parts of responses besides text and tool calls: reasoning, citations, blocks and fields of the vendor's own."""
 
 from typing import get_args
 
@@ -27,7 +27,7 @@ MAPPED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 
 def joined(name: str) -> tuple[Extras | None, JsonObject, list[Chunk]]:
-    """The extras of a stream's chunks as one, and the members of its answer."""
+    """Return the joined extras of a stream's chunks, and the fields of its response."""
     pieces = chunks(streamed(SENT, stream(name)))
     growing, answer = GrowingExtras(), JsonObject()
     for piece in pieces:

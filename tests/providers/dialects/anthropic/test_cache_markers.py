@@ -1,4 +1,4 @@
-"""Cache markers on Anthropic's wire, of which the vendor takes four, and none of an hour behind a shorter one."""
+"""Cache markers on Anthropic's API. The vendor accepts four, and no one-hour marker after a shorter one."""
 
 from collections.abc import Sequence
 from copy import deepcopy

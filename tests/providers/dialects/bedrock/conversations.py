@@ -1,4 +1,4 @@
-"""Conversations of Converse's tests: messages as clients send them, and what a model's reader makes of them."""
+"""Conversations of Converse's tests: messages as clients send them, and their translation for a model."""
 
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, ConverseModel, converse_model

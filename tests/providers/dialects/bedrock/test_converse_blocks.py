@@ -1,4 +1,4 @@
-"""What an answer of Converse holds besides text and calls."""
+"""The parts of Converse responses besides text and tool calls."""
 
 import orjson
 import pytest

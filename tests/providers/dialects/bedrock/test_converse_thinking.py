@@ -245,7 +245,7 @@ def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
 
 
 def vendor(body: JsonObject) -> str | None:
-    """Return the error of a service that checks thinking as Claude's does, None where it answers."""
+    """Return the error of a service that checks `thinking` as Claude's does, or `None` if it accepts the body."""
     own_fields = body.get("additionalModelRequestFields")
     thinking = own_fields.get("thinking") if isinstance(own_fields, dict) else None
     enabled = isinstance(thinking, dict) and thinking.get("type") == "enabled"

@@ -1,4 +1,4 @@
-"""Whole answers of Cohere's v2 chat."""
+"""Non-streaming responses of Cohere's v2 chat."""
 
 from dataclasses import replace
 

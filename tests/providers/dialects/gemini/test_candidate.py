@@ -1,4 +1,4 @@
-"""What Gemini's answers hold besides text and calls, whole and streamed."""
+"""The parts of Gemini's responses besides text and calls, streaming and not."""
 
 import base64
 import tracemalloc
@@ -51,7 +51,7 @@ def extras_of(choice: Choice) -> Extras:
     return choice.extras
 
 
-# Every member -------------------------------------------------------------------------------------------------------
+# Every field --------------------------------------------------------------------------------------------------------
 
 
 def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
@@ -253,7 +253,7 @@ def test_an_answer_of_a_hundred_thousand_parts_is_read() -> None:
     assert (len(choice.text), len(choice.reasoning or "")) == (50_000, 50_000)
 
 
-# Recorded answers ---------------------------------------------------------------------------------------------------
+# Recorded responses -------------------------------------------------------------------------------------------------
 # vercel/ai ed857f5 `packages/google/src/__fixtures__`, recorded from the Gemini API and Vertex AI.
 
 

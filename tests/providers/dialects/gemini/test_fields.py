@@ -59,7 +59,7 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
     schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}}
     for params in ({"guided": Guided("json", schema)}, {"response_format": {"type": "json_object", "schema": schema}}):
         sent = DIALECT.encode(chat_request(**params), TARGET)
-        assert sent.unheld == ("guided_json" if "guided" in params else "response_format",)
+        assert sent.unenforced == ("guided_json" if "guided" in params else "response_format",)
         assert orjson.loads(sent.body)["generationConfig"]["responseJsonSchema"] == {
             "type": "object",
             "properties": {"a": {"type": "string", "description": '(pattern: "^x")'}},
@@ -69,7 +69,7 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
 def test_older_models_have_no_form_beside_functions() -> None:
     params: dict[str, object] = {"tools": [tool()], "response_format": {"type": "json_object"}}
     told = DIALECT.encode(chat_request(**params), OLD)
-    assert (told.in_text, told.unheld, b"responseMimeType" in told.body) == (True, ("response_format",), False)
+    assert (told.in_prompt, told.unenforced, b"responseMimeType" in told.body) == (True, ("response_format",), False)
     assert config_of(chat_request(**params)) == {"responseMimeType": "application/json"}
     assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
 

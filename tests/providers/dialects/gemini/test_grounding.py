@@ -1,4 +1,4 @@
-"""Sources of Gemini's answers as annotations."""
+"""Sources of Gemini's responses as annotations."""
 
 from functools import partial
 

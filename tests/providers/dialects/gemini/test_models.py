@@ -1,4 +1,4 @@
-"""What Gemini's models take to set their thinking, told by their names."""
+"""The reasoning settings that Gemini's models accept, by model name."""
 
 from providers.dialects.gemini.models import BUDGETS, EFFORT_WORDS, reasoning_rule
 from tests.support.looped import looped

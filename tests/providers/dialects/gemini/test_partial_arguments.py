@@ -1,4 +1,4 @@
-"""Arguments in pieces."""
+"""Arguments that arrive in several parts."""
 
 from providers.dialects.gemini.partial_arguments import MAX_DEPTH, ArgumentAssembler
 from providers.failure import FailureKind

@@ -1,4 +1,4 @@
-"""Settings of thinking on Gemini's wire."""
+"""Reasoning settings on Gemini's API."""
 
 from dataclasses import replace
 

@@ -8,8 +8,8 @@ from providers.dialects.shared.field_writers import (
     above_zero,
     check_images,
     check_logprobs,
+    emulate_stop_string,
     few_pairs,
-    keep_stop,
     neutral_as,
     params_without_field,
     sampled,
@@ -33,7 +33,7 @@ def draft_of(request: UnifiedRequest) -> RequestBody:
 def test_the_stop_string_is_kept_where_there_is_one() -> None:
     kept, without = draft_of(text_request(stop=("a",))), draft_of(text_request())
     for draft in (kept, without):
-        keep_stop(draft, True)
+        emulate_stop_string(draft, True)
     assert (kept.emulated, without.emulated) == ([STOP_STRING], [])
 
 
@@ -41,7 +41,7 @@ def test_a_field_may_be_honoured_without_a_member() -> None:
     draft = draft_of(text_request())
     write_nothing(draft, 1)
     assert draft.body == {}
-    assert params_without_field({"a": write_nothing, "b": keep_stop}) == {"a"}
+    assert params_without_field({"a": write_nothing, "b": emulate_stop_string}) == {"a"}
 
 
 def test_images_belong_to_a_prompt_that_goes_as_a_chat() -> None:
