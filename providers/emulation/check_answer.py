@@ -30,7 +30,7 @@ _MAX_BRIEF_CHARACTERS: Final = 64 * 1024
 """The most characters of a JSON text that is parsed in a millisecond or two, whatever its content."""
 
 _NOT_A_CHOICE, _NOT_JSON, _NOT_AN_OBJECT = "it is none of the choices", "it is not JSON", "it is not a JSON object"
-_BREAKS_SCHEMA, _BREAKS_PATTERN = "it does not keep the schema", "it does not match the pattern"
+_BREAKS_SCHEMA, _BREAKS_PATTERN = "it does not satisfy the schema", "it does not match the pattern"
 
 
 class CheckKind(StrEnum):
@@ -105,7 +105,7 @@ def schema_answer_check(field: str, schema: JsonObject) -> AnswerCheck:
     """Return the check of a text against a schema. Raises Unenforceable for a schema that is too large."""
     written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
     if len(written) > MAX_CHECKED:
-        raise Unenforceable(f"the answer could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
+        raise Unenforceable(f"the response could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
     return AnswerCheck(field, CheckKind.SCHEMA, written)
 
 
@@ -115,7 +115,7 @@ def _check_of_pattern(field: str, pattern: str) -> AnswerCheck:
     except MalformedPattern as error:
         problem = str(error)
     if problem is not None:
-        raise Unenforceable(f"the answer could not be checked, since the pattern {problem}")
+        raise Unenforceable(f"the response could not be checked, since the pattern {problem}")
     return AnswerCheck(field, CheckKind.PATTERN, pattern.encode())
 
 
@@ -139,7 +139,7 @@ def _schema_verifier(written: bytes) -> Verifier:
     try:
         keeps = schema_check(orjson.loads(written))
     except Uncompilable as error:
-        raise Unenforceable(f"the answer could not be checked, since the schema {error}") from None
+        raise Unenforceable(f"the response could not be checked, since the schema {error}") from None
     return _json_verifier(keeps, _BREAKS_SCHEMA)
 
 
@@ -147,7 +147,7 @@ def _pattern_verifier(pattern: str) -> Verifier:
     try:
         matches = expression_check(to_rust(parse(pattern)))
     except ValueError as error:
-        raise Unenforceable(f"the answer could not be checked, since the pattern {error}") from None
+        raise Unenforceable(f"the response could not be checked, since the pattern {error}") from None
     return lambda text: None if matches(text) else _BREAKS_PATTERN
 
 

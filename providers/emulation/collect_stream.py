@@ -82,7 +82,7 @@ class Gatherer:
     def completion(self) -> Completion:
         """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
-            raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
+            raise ValueError(f"choice {surplus[0]} was not requested, {self._expected} were")
         choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
         return Completion(tuple(choices), self._usage, self._fingerprint, self._tier, self._extra or None)
 

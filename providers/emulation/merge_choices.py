@@ -42,7 +42,7 @@ def require_choices(completion: Completion, count: int) -> Completion:
     if len(indices) != count:
         raise ValueError(f"{len(indices)} of {count} choices")
     if indices != [*range(count)]:
-        raise ValueError("a choice that was not asked for")
+        raise ValueError("a choice that was not requested")
     return completion
 
 
@@ -58,7 +58,7 @@ def renumber(part: CallShare, chunk: Chunk, n: int) -> Chunk:
 
 def _merged_index(part: CallShare, index: int, n: int) -> int:
     if not 0 <= index < part.count:
-        raise ValueError(f"choice {index} was not asked for, {part.count} of prompt {part.prompt} were")
+        raise ValueError(f"choice {index} was not requested, {part.count} of prompt {part.prompt} were")
     return part.prompt * n + part.first + index
 
 

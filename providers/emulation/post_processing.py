@@ -53,7 +53,7 @@ class PostProcessing:
             try:
                 completion = rank(completion, self.n, prompts, self.candidates)
             except ValueError:
-                message = "The upstream's answer lacks the log probabilities to choose by."
+                message = "The upstream's response lacks the log probabilities for ranking."
                 raise UpstreamError(Failure(FailureKind.MALFORMED, message)) from None
         return strip_logprobs(completion) if self.drop_logprobs else completion
 

@@ -7,8 +7,8 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http1_connection import Http1Connection
 from proxy.upstream.transport import Take, fail
 
-BROKEN_OFF = "The upstream's answer broke off."
-LOST = "The connection to the upstream was lost during its answer."
+BROKEN_OFF = "The upstream's response broke off."
+LOST = "The connection to the upstream was lost during its response."
 
 
 class HttpResponse:

@@ -41,8 +41,8 @@ takes as long again to shorten the copy: 40 ms for 30 MB."""
 NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."
 
-UNANSWERED: Final = "The upstream closed the connection without answering."
-NOT_HTTP: Final = "The upstream's answer was not valid HTTP."
+UNANSWERED: Final = "The upstream closed the connection without a response."
+NOT_HTTP: Final = "The upstream's response was not valid HTTP."
 
 
 class HttpTransport:

@@ -1,4 +1,4 @@
-"""Calls one target and reads its calls' answers into one. A stream is handed over at its first content."""
+"""Calls one target and joins the responses of its calls into one. A stream is handed over at its first content."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -43,11 +43,11 @@ from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 T = TypeVar("T")
 C = TypeVar("C")
 
-AT_ONCE = 16
-"""Calls of one request that run at a time."""
+MAX_CONCURRENT_CALLS = 16
+"""The most concurrent calls of one request."""
 
-SPARE = 1.0
-"""Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
+EXTRA_SECONDS = 1.0
+"""Seconds by which the limit of one call of several exceeds the remaining time of the request's deadline."""
 
 
 class UpstreamCaller:
@@ -61,11 +61,11 @@ class UpstreamCaller:
     async def whole(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines, answer: float | None
     ) -> Completion:
-        """Return the answer of a request that is not streamed. Each call must begin to be answered within `answer`
-        seconds (None: at any time). Raises UpstreamError, DeadlinePassed.
+        """Return the response to a request that is not streamed. Each call's response must begin within `answer`
+        seconds (`None` = no limit). Raises UpstreamError, DeadlinePassed.
 
-        A whole body begins when all has been generated. Once it has begun, or its head has come and the operator has
-        set the idle timeout, that is the limit.
+        A non-streaming body begins when all of it has been generated. Once it has begun, the idle timeout is the limit.
+        If the operator has set the idle timeout, it is the limit from the response's head on.
         """
         started = self._now()
         try:
@@ -80,7 +80,7 @@ class UpstreamCaller:
                     if call.sent.stream:
                         completion = await self._gather_or_read(record, deadlines, answer, call, repeats)
                     else:
-                        # As `_read` does: nearly every request passes here, and that coroutine would cost it 1 us.
+                        # This does the same as `_read`, whose coroutine would cost nearly every request 1 us.
                         deadlines.expect(Phase.ANSWER, answer)
                         response = await self._calls.ask(call.sent, record, repeats)
                         record.note_head(response.head)
@@ -98,7 +98,7 @@ class UpstreamCaller:
     async def _gather_or_read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
     ) -> Completion:
-        """Read the answer out of a stream, or as one body when streaming has been refused."""
+        """Read the response from a stream, or as one body if streaming has been refused."""
         if not call.sent.stream:
             return await self._read(record, deadlines, answer, call, repeats)
         try:
@@ -116,35 +116,37 @@ class UpstreamCaller:
         deadlines: Deadlines,
         answer: float | None,
     ) -> Completion:
-        """Return the answer of several calls. Each has limits of its own: one may be silent while another is read."""
+        """Return the response of several calls. Each has its own limits, since one call may be silent while another is
+        read."""
         if not prepared.calls:
             return PostProcessor(finishing).whole(echo_only(prepared.request))
-        told: list[Usage] = []
+        reported_usages: list[Usage] = []
 
         async def call_one(call: PlannedCall) -> Completion:
-            # The request's own deadline ends the whole.
-            with Deadlines(deadlines.remaining + SPARE) as own:
+            # The request's own deadline ends all calls.
+            with Deadlines(deadlines.remaining + EXTRA_SECONDS) as own:
                 make = partial(self._read, record, own, answer)
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
-                # Estimated for each call: candidates that are not chosen and repeated prompts count.
+                # The usage is estimated for each call, since candidates that are not chosen and repeated prompts count.
                 completion = estimated(call, await self._calls.make(call, record, make))
             if completion.usage is not None:
-                told.append(completion.usage)
+                reported_usages.append(completion.usage)
             return completion
 
         try:
             return await self._joined(prepared, finishing, record, await map_calls(prepared.calls, call_one))
         except BaseException:
             record.billed = None
-            for usage in told:
+            for usage in reported_usages:
                 record.note_unanswered(usage)
             raise
 
     async def _joined(
         self, prepared: CallPlan, finishing: PostProcessing, record: RequestRecord, completions: list[Completion]
     ) -> Completion:
-        """Return one answer of those of all calls, if it keeps what was asked."""
+        """Return one response joined from the responses of all calls. Raises UpstreamError if it breaks the request's
+        constraint."""
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed_usage(completions)
@@ -157,7 +159,7 @@ class UpstreamCaller:
     async def _read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
     ) -> Completion:
-        """Return what one call is answered. Raises UpstreamError."""
+        """Return the response of one call. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
         try:
             response = await self._calls.ask(call.sent, record, repeats)
@@ -177,7 +179,7 @@ class UpstreamCaller:
         call: PlannedCall,
         repeats: Repeats,
     ) -> Completion:
-        """Read one call's answer out of a stream, which ends where the gateway finds a stop string."""
+        """Read one call's response from a stream, which ends when the gateway finds a stop string."""
         timeouts = call.sent.target.timeouts
         deadlines.expect(*_first_limit(timeouts, answer, chosen=finishing is None))
         stream = await self._first(record, finishing, call, repeats)
@@ -197,7 +199,7 @@ class UpstreamCaller:
                     size += 0 if event.extras is None else size_of_extras(event.extras)
                     ended += event.finish_reason is not None
             if size > MAX_BODY:
-                raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
+                raise fail(FailureKind.MALFORMED, f"The upstream's response is larger than {MAX_BODY} bytes.")
             return ended
 
         try:
@@ -213,10 +215,10 @@ class UpstreamCaller:
     def streamed(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines
     ) -> AbstractAsyncContextManager[Stream]:
-        """Yield the stream of a request, read up to its first content; closed on leaving. Raises UpstreamError before
-        that.
+        """Return a context manager around the stream of a request, which is read up to its first content. It closes the
+        stream on exit. Entering it raises UpstreamError.
 
-        The first-event limit covers everything before the first content, comments and chunks without content included.
+        The first-event limit covers everything before the first content, including comments and chunks without content.
         """
         calls, timeouts = prepared.calls, prepared.target.timeouts
         deadlines.enter(Phase.FIRST_EVENT, content_limit(calls[0].sent) if calls else timeouts.first_event)
@@ -249,7 +251,7 @@ class UpstreamCaller:
     async def finished(
         self, stream: OpenStream | MergedStream, prepared: CallPlan, record: RequestRecord
     ) -> OpenStream | MergedStream | HeldStream:
-        """Return the stream with the gateway's own processing of its choices."""
+        """Return the stream with the gateway's post-processing of its choices."""
         finishing = prepared.finishing
         if finishing is None:
             return stream
@@ -275,7 +277,7 @@ class UpstreamCaller:
             return await self._calls.make(call, record, partial(self._first, record, finishing))
 
         tally = UsageTally([call.part for call in prepared.calls])
-        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
+        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(MAX_CONCURRENT_CALLS), tally)
         for number, call in enumerate(prepared.calls):
             tasks.start(merged.pump(number, call))
         return merged
@@ -283,7 +285,7 @@ class UpstreamCaller:
     async def _first(
         self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
     ) -> OpenStream:
-        """Open one call's stream and read it up to its first content."""
+        """Open one call's stream and read it up to its first content. Raises UpstreamError."""
         sent = call.sent
         seen: list[StreamPart] = []
         decoder: StreamDecoder | None = None
@@ -307,16 +309,16 @@ class UpstreamCaller:
         return OpenStream(response, decoder, events, ended, aside)
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
-        """Return the request with calls that fit the context window, as far as that is known beforehand."""
+        """Return the plan with calls that fit the context window, as far as this is known before they are sent."""
         calls = await map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
         return replace(prepared, calls=tuple(calls))
 
 
 @dataclass(slots=True, eq=False)
 class SingleStream:
-    """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the body, which
-    is freed."""
+    """A context manager around the stream of one call, see UpstreamCaller.streamed. If the stream ends before its usage
+    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the call's body,
+    which is freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
@@ -354,7 +356,7 @@ class SingleStream:
             self.record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
 
     def _estimate(self) -> Usage:
-        """Return an estimate of the prompt, by its length if that is long: see `usage_of_call`."""
+        """Return the estimated usage of the prompt, see `usage_of_call`."""
         return usage_of_call(self._prepared.calls[0].request, self._size)
 
 
@@ -362,23 +364,24 @@ def _whole(gatherer: Gatherer) -> Completion:
     try:
         return gatherer.completion()
     except ValueError as problem:
-        raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+        raise fail(FailureKind.TRUNCATED, f"The upstream's response is incomplete: {problem}.") from None
 
 
 def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
-    """Return the limit of the first content of a stream that a whole answer is read from: that of a whole answer, and
-    no more than the operator's for streams, where it is set or the operator has `chosen` to stream and set nothing
-    else."""
+    """Return the phase and limit until the first content of a stream from which a non-streaming response is read. The
+    limit is `answer`. The operator's limit for streams applies if it is lower, and is set, or if the operator has
+    `chosen` to stream and has set no other limit."""
     first = timeouts.first_event
     counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
     return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
 async def map_calls(calls: Sequence[C], work: Callable[[C], Coroutine[object, object, T]]) -> list[T]:
-    """Return what `work` returns for each call, in order, several at a time; the first exception ends them all."""
+    """Return the results of `work` for each call, in order. At most MAX_CONCURRENT_CALLS run concurrently. The first
+    exception ends them all."""
     if len(calls) <= 1:
         return [await work(call) for call in calls]
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
 
     async def call_one(call: C) -> T:
         async with slots:
@@ -392,4 +395,4 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
     try:
         return merge([call.part for call in prepared.calls], completions, candidates)
     except ValueError:
-        raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
+        raise fail(FailureKind.MALFORMED, "The upstream's response has choices that were not requested.") from None

@@ -1,7 +1,7 @@
-"""What a call used whose answer the client does not get: vendors bill it, so it counts.
+"""Usage of calls whose responses the client does not get. It counts, since vendors bill it.
 
-What a vendor reported counts as reported. Of a call that ended before anything was reported, because its client left or
-its time was over or its connection broke, the prompt counts as its estimate. A refused call is not billed.
+Usage that a vendor reported counts unchanged. If a call ended before its usage was reported, because the client left, a
+deadline passed or the connection broke, the prompt counts with its estimate. A refused call is not billed.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from proxy.deadlines import DeadlinePassed
 from proxy.request_record import RequestRecord
 
 LONG_BODY: Final = 128 * 1024
-"""Bytes of a call from which the usage is estimated by its length."""
+"""The bytes of a call from which on its usage is estimated by its length."""
 
 _UNANSWERED: Final = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED})
-"""Kinds of failures of a call that ended without an answer, which have no status."""
+"""Kinds of failures of a call that ended without a response. They have no status."""
 
 _GENERATED: Final = frozenset({FailureKind.MALFORMED, FailureKind.NONCONFORMING, FailureKind.TRUNCATED})
-"""Kinds of failures that a good status may turn out to be."""
+"""Kinds of failures of a response with a status of success."""
 
 
 def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
@@ -33,7 +33,7 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     if not sent.written:
         return False
     if not isinstance(error, UpstreamError):
-        # A connection that ends as the client's: the vendor's have become UpstreamErrors.
+        # These are errors of the client's connection, since errors of the vendor's have become UpstreamErrors.
         return isinstance(error, asyncio.CancelledError | ConnectionError | DeadlinePassed)
     failure = error.failure
     if error.counted:
@@ -45,13 +45,13 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
 
 
 def usage_of_body(length: int, size: int = 0) -> Usage:
-    """Return an estimate from the bytes of a call's body and of its response."""
+    """Return a usage that is estimated from the bytes of a call's body and of its response."""
     return Usage(-(-length // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
 
 
 def usage_of_call(request: UnifiedRequest, length: int, size: int = 0) -> Usage:
-    """Return an estimate of the usage of a call with a body of `length` bytes, of whose response `size` bytes came. It
-    is made on the event loop, which reading a long prompt would block: its length counts instead."""
+    """Return the estimated usage of a call with a body of `length` bytes, of whose response `size` bytes arrived. This
+    runs on the event loop, which reading a long prompt would block, so a long prompt is estimated by its length."""
     return usage_of_body(length, size) if length > LONG_BODY else estimate_usage(request, size)
 
 

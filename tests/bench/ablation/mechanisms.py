@@ -117,7 +117,7 @@ MECHANISMS: Sequence[Mechanism] = (
             "proxy/gateway/match_path.py:head_of",
         ),
         (),
-        (("proxy.listener.fast_head_parser:_kept", "uncached"),),
+        (("proxy.listener.fast_head_parser:_read_cached", "uncached"),),
     ),
     Mechanism(
         "early_refusal",
@@ -137,9 +137,9 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "chunk_twin",
         "chunk of a text alone",
-        ("providers/dialects/openai/stream.py:OpenAIStream._plain",),
+        ("providers/dialects/openai/stream.py:OpenAIStream._plain_chunk",),
         (),
-        (("providers.dialects.openai.stream:OpenAIStream._plain", "nothing"),),
+        (("providers.dialects.openai.stream:OpenAIStream._plain_chunk", "nothing"),),
     ),
     Mechanism(
         "end_twin",

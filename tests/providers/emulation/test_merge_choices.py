@@ -127,7 +127,7 @@ def test_a_renumbered_chunk_names_no_fingerprint() -> None:
 
 @pytest.mark.parametrize("index", [-1, 2])
 def test_a_chunk_of_a_choice_that_the_call_does_not_have_is_refused(index: int) -> None:
-    with pytest.raises(ValueError, match=f"choice {index} was not asked for, 2 of prompt 0 were"):
+    with pytest.raises(ValueError, match=f"choice {index} was not requested, 2 of prompt 0 were"):
         renumber(CallShare(0, 0, 2), Chunk(index), 2)
 
 
@@ -149,6 +149,6 @@ def test_other_choices_than_asked_for_are_refused(indices: tuple[int, ...]) -> N
     choices = tuple([Choice(index, "x", "stop") for index in indices])
     with pytest.raises(ValueError, match="choice"):
         require_choices(replace(answer("a"), choices=choices), 2)
-    with pytest.raises(ValueError, match="not asked for"):
+    with pytest.raises(ValueError, match="not requested"):
         require_choices(replace(answer("a"), choices=(Choice(1, "x", "stop"),)), 1)
     assert require_choices(answer("a", "b"), 2) == answer("a", "b")
