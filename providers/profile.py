@@ -144,11 +144,15 @@ class TaskWire:
 class ResponsesWire:
     """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
 
-    `when` is which requests of other APIs are sent there: none (`never`), all because the model has no other API
-    (`always`), requests with tools unless the effort is `none` (`tools`), or requests with tools and an effort other
-    than `none` (`tools_and_reasoning`). Requests with a tool that the vendor runs are always sent there. With `hosted`
-    no other requests are, not even requests of the API itself. `format` is OpenRouter's name for the model's encrypted
-    reasoning.
+    `when` decides which requests of other APIs are sent there:
+    - `never`: none.
+    - `always`: all, because the model has no other API.
+    - `tools`: requests with tools, unless the effort is `none`.
+    - `tools_and_reasoning`: requests with tools and an effort other than `none`.
+    - `hosted`: only requests with a tool that the vendor runs, and not even requests of the API itself.
+
+    With the other values, requests with a tool that the vendor runs are always sent there. `format` is OpenRouter's
+    name for the model's encrypted reasoning.
 
     If `openai`, the API has all fields of OpenAI's, so requests of the API itself are sent unchanged. Otherwise it is
     an API of the same form that refuses unknown fields: requests are written for it, with a constraint in

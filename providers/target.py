@@ -75,7 +75,7 @@ DEFAULT_SCHEMES: Final = frozenset({"https", "data"})
 """Schemes of media addresses that are allowed if the configuration has no setting."""
 
 
-def _unknown(host: str) -> str:
+def _unknown_reach(host: str) -> str:
     return "unknown"
 
 
@@ -115,7 +115,7 @@ class Permits:
     fields: frozenset[str] = frozenset()
     headers: tuple[str, ...] = ()
     media: Media = NO_MEDIA
-    reach: Callable[[str], str] = _unknown
+    reach: Callable[[str], str] = _unknown_reach
 
 
 NO_PERMITS: Final = Permits()
@@ -126,8 +126,8 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment that can be called. A field with the name of a setting has its value; `config/README.md` documents
-    it.
+    """A deployment that can be called. A field with the name of a setting has its value, which
+    `docs/reference/configuration.md` documents.
 
     `vendor`, `model` and `deployment` are the names in the configuration, `upstream_model` the name that is sent to the
     vendor. `base_url` has every placeholder filled in and no trailing slash. `table_key` is the key of `models` that

@@ -190,7 +190,7 @@ def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow
         model=target.table_key,
         health=health,
         probe=status.unavailable.get(label, 0.0) if Health.HALF_OPEN <= health <= Health.OPEN else None,
-        reason="" if noted is None else noted.what,
+        reason="" if noted is None else noted.text,
         failed=None if noted is None else noted.when,
         limit="" if limited is None else str(limited),
         traffic=Traffic.of(status.recent.deployments.get(label, NO_USE), status.recent.seconds),

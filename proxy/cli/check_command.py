@@ -11,7 +11,7 @@ from config.reading.table_files import DISK, Store
 from proxy.cli.terminal import FAILED, Ink, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.process.table_checks.check_redis import redis_warnings
-from proxy.routing.route_settings import ASKED_BY, cache_rules
+from proxy.routing.route_settings import CACHED_REQUESTS, cache_rules
 
 Severity = Literal["error", "warning", "note"]
 
@@ -64,7 +64,7 @@ def cache_notes(table: LoadedTable) -> Iterator[Finding]:
     loaded = table.loaded
     for path, section in cache_sections(loaded.config):
         rules = cache_rules(section)
-        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {ASKED_BY}"
+        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {CACHED_REQUESTS}"
         yield Finding(Problem.at(loaded.locate(path), path, does), "note")
 
 

@@ -154,8 +154,8 @@ def _limit_lines(limits: RequestLimits) -> Iterator[str]:
     yield from (f"  {held.scope}: {words}" for held in limits.held for words in held.words)
     for label, scopes in limits.targets.items():
         yield from (f"  for {label}: {held.scope}: {words}" for held in scopes for words in held.words)
-    if any("answered by" in words for held in limits.held for words in held.words):
-        yield "What is spent, and so whether another name answers, only the running gateway knows: `dragoman limits`."
+    if any("requests go to" in words for held in limits.held for words in held.words):
+        yield "The spending, and so whether another name serves it, only the running gateway knows: `dragoman limits`."
 
 
 _AFTER = {

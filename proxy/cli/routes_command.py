@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from config.sections.section import unwritten
+from config.sections.section import built_in_section
 from config.table.table_schema import DeploymentSettings
 from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
@@ -18,9 +18,9 @@ from proxy.hedging.hedged_requests import why_never
 from proxy.process.load_table import Source
 from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import IDLE, Idle, MemberLoad
-from proxy.routing.policies import WEIGHED
+from proxy.routing.policies import WEIGHTED_POLICIES
 from proxy.routing.resolve_model import allowed, covered, settings_of, whole_plan
-from proxy.routing.route_settings import ASKED_BY, FALLBACKS, CacheRules
+from proxy.routing.route_settings import CACHED_REQUESTS, FALLBACKS, CacheRules
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 
@@ -44,7 +44,7 @@ SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
 
-_BUILT_IN: Final = unwritten(DeploymentSettings)
+_BUILT_IN: Final = built_in_section(DeploymentSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def text_lines(table: ResolvedTable) -> Iterator[str]:
             yield ""
             yield from columns(heads, rows)
     if caches:
-        yield f"Caches are for {ASKED_BY}."
+        yield f"Caches are for {CACHED_REQUESTS}."
 
 
 def _cache_cells(rules: CacheRules) -> Row:
@@ -170,7 +170,7 @@ def json_lines(table: ResolvedTable) -> Iterator[str]:
         "affinities": _named(_AFFINITY_KEYS, table.affinities),
         "hedges": _named(_HEDGE_KEYS, table.hedges),
         "caches": caches,
-        "caches_are_for": ASKED_BY if caches else None,
+        "caches_are_for": CACHED_REQUESTS if caches else None,
     }
     yield json.dumps(facts, indent=2, ensure_ascii=False)
 
@@ -211,7 +211,7 @@ def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
 
 
 def _row(team: Team, name: str, policy: str, target: Target) -> Row:
-    weight = str(target.weight) if policy in WEIGHED else NONE
+    weight = str(target.weight) if policy in WEIGHTED_POLICIES else NONE
     host = urlsplit(target.base_url).netloc
     settings = target_settings(team, target)
     return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host, settings)
@@ -288,7 +288,7 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
     """Yield a row for each target of the routes and their fallbacks, with the deployments it leads to."""
     for route in shown.values():
         for member in route.members:
-            weight = str(member.weight) if route.policy in WEIGHED else NONE
+            weight = str(member.weight) if route.policy in WEIGHTED_POLICIES else NONE
             yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
         settings = settings_of(snapshot, team, route)
         source = f" of {settings.fallbacks_of}" if settings.fallbacks_of else ""

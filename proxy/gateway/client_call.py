@@ -202,7 +202,7 @@ class ClientCall:
 
     def _planned(self, team: Team, name: str, request: UnifiedRequest, load: Load) -> Plan:
         snapshot, surface = self.snapshot, self.match.surface.name
-        if not snapshot.places:
+        if not snapshot.has_affinity:
             return plan(snapshot, team, name, surface, load)
         own = SessionLoad(load, self.team.tenant, self.size, self.http.headers, request, self.continued)
         planned = plan(snapshot, team, name, surface, own)

@@ -72,8 +72,8 @@ class _ProcessReport:
     base: int = 0
 
     def alone(self, now: float, unit: float) -> float:
-        """Return the time that pays for the units that the process may have taken alone: its part of the units that
-        were left then and of the later ones."""
+        """Return the time that pays for the units that the process may have taken alone. They are its part of the units
+        left at its report, and of all later ones."""
         silent = now - self.at
         if not 0 < self.again <= silent <= REPORT_HOLDS:
             return 0.0

@@ -15,7 +15,7 @@ from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
-from proxy.accounting.limits_coordinator import ALONE, Siblings
+from proxy.accounting.limits_coordinator import SINGLE_PROCESS, Siblings
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
@@ -93,7 +93,7 @@ class ProcessOutputs:
 
     log: ByteSink
     heartbeat: Heartbeat
-    siblings: Siblings = ALONE
+    siblings: Siblings = SINGLE_PROCESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ _UNTRACKED_BYTES = 4096
 
 Parts = Iterable[StreamPart]
 RunAndRest = tuple[TextRun, bytes]
-"""A run, and the rest of the chunk after it. See RunDecoder.lead."""
+"""A run, and the rest of the chunk after it. See RunDecoder.read_run."""
 
 HandOn = Callable[[Parts], bool]
 """Takes the parts of a chunk, whose iteration raises UpstreamError if the stream breaks. Returns whether to go on."""
@@ -177,7 +177,7 @@ class OpenStream:
         if runs is None or not chunk:
             parts: Parts = self._finished(self.decoder.feed(chunk) if chunk else self.decoder.finish())
         else:
-            found = runs.lead(chunk)
+            found = runs.read_run(chunk)
             if found is not None and not found[1]:
                 return hand_run(found[0])  # nearly every chunk is a run, which does not end a stream
             parts = _parts_after(found, runs, chunk)
@@ -222,7 +222,7 @@ def reader_of(decoder: StreamDecoder) -> Read:
 
 
 def _parts_of(decoder: RunDecoder, chunk: bytes) -> Parts:
-    return _parts_after(decoder.lead(chunk), decoder, chunk)
+    return _parts_after(decoder.read_run(chunk), decoder, chunk)
 
 
 def _parts_after(found: RunAndRest | None, decoder: RunDecoder, chunk: bytes) -> Parts:
@@ -246,7 +246,7 @@ def _with_runs(decoder: RunDecoder, found: RunAndRest | None, chunk: bytes) -> I
         left -= 1
         yield from decoder.feed(chunk[:end])
         chunk = chunk[end:]
-        found = decoder.lead(chunk)
+        found = decoder.read_run(chunk)
     if chunk:
         yield from decoder.feed(chunk)
 

@@ -186,5 +186,5 @@ PROXY: Final[Rooms] = {
 
 ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}
 
-STARTS: Final = frozenset({"config/generate_readme.py", "config/load_config.py", "proxy/__main__.py"})
+STARTS: Final = frozenset({"config/load_config.py", "proxy/__main__.py"})
 """Files at a package's top that are no vocabulary: what others start, which may import every room of its package."""

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tests.support import source_rules as rules
-from tests.support.house_map import texts
 from tests.support.looped import looped
 from tests.support.quick_tests import (
     ROOT,
@@ -21,6 +20,7 @@ from tests.support.quick_tests import (
     imported_modules,
     is_pure,
 )
+from tests.support.source_files import texts
 
 
 @pytest.mark.smoke

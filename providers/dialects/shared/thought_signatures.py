@@ -28,7 +28,7 @@ TEXT_MARK = "__said__"
 MARKS = "__"
 """The beginning of both separators. An id without it carries no signature."""
 
-SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
+SKIP_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The placeholder signature that Google documents for calls that its model did not make."""
 
 _GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from config.sections.price_section import PriceSection
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from providers.list_prices.list_prices import ListPrices
 from providers.pricing import RATES, Price
 from providers.target import Target
@@ -46,7 +46,7 @@ def price_rows(table: LoadedTable, names: Sequence[str], prices: ListPrices) -> 
 
 
 def _row(table: LoadedTable, target: Target, prices: ListPrices) -> PriceRow:
-    settings = effective(table.loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(table.loaded.config, target.vendor, target.table_key, target.deployment)
     name = f"{target.vendor}/{target.model}"
     if len([each for each in table.snapshot.targets() if each.table_key == target.table_key]) > 1:
         name = target.name

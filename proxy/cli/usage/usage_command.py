@@ -20,8 +20,8 @@ from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.usage_query import UsageQuery, UsageQueryError, usage_query
 from proxy.ledger.usage_report import (
     UsageReport,
+    count_unloaded_rows,
     loaded_note,
-    rows_unloaded,
     usage_csv,
     usage_json,
     usage_report,
@@ -56,7 +56,7 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     try:
         reader = open_reader(settings)
         try:
-            waiting = max(rows_unloaded(reader, settings), _told_waiting(table.config.server.admin, settings))
+            waiting = max(count_unloaded_rows(reader, settings), _told_waiting(table.config.server.admin, settings))
             report = usage_report(reader, query, waiting)
             if not report.lines and query.team is not None and query.team not in table.config.teams:
                 _must_have_rows(reader, query, query.team, table.config.teams)

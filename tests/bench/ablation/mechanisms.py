@@ -158,8 +158,8 @@ MECHANISMS: Sequence[Mechanism] = (
         ),
         (),
         (
-            ("providers.dialects.openai.stream:OpenAIStream.lead", "nothing"),
-            ("providers.dialects.shared.decode_text_chunks:TextStream.lead", "nothing"),
+            ("providers.dialects.openai.stream:OpenAIStream.read_run", "nothing"),
+            ("providers.dialects.shared.decode_text_chunks:TextStream.read_run", "nothing"),
         ),
         stays="the issue keeps it",
     ),

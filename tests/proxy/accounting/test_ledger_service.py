@@ -21,7 +21,7 @@ from proxy.accounting.ledger_reader import SharedLedgerReader
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
-from proxy.ledger.spent_totals import SpentNews, SpentTotals
+from proxy.ledger.spent_totals import SpentTotals, TotalsUpdate
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
@@ -47,7 +47,7 @@ TEAM = "team search"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READ_EVERY", 0.02)
     # The loader is nice: beside busy neighbours its last steps take seconds.
-    monkeypatch.setattr(loader_process, "SLACK", 60.0)
+    monkeypatch.setattr(loader_process, "END_SLACK", 60.0)
 
 
 def service(made: LoadedTable) -> tuple[LedgerService, LimitRegistry]:
@@ -221,7 +221,7 @@ async def test_a_ledger_that_is_not_made_yet_is_not_spoken_of(tmp_path: Path, ca
 async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAKING", 0.0)
+    monkeypatch.setattr(module, "MAKING_SECONDS", 0.0)
     made = table(tmp_path)
     ledger, _ = service(made)
     settings = settings_of(made.loaded)
@@ -231,11 +231,11 @@ async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
             await asyncio.sleep(0.1)
             async with loading(settings, LedgerState()):
                 await until(lambda: ledger._read)
-    said = [message for message in caplog.messages if message.startswith("ledger: what was spent")]
+    said = [message for message in caplog.messages if message.startswith("ledger: the spending")]
     # Between its making and its first table a file is an empty ledger.
     assert sum("there is no ledger" in message for message in said) == 1
     assert len(said) in {2, 3}
-    assert said[-1] == "ledger: what was spent is read"
+    assert said[-1] == "ledger: the spending is read again"
 
 
 async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
@@ -273,9 +273,9 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
     async def used(loaded: int) -> int:
         """What counts when so many rows of this process are in the ledger."""
 
-        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
+        async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
-            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
+            return TotalsUpdate(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
         monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()
@@ -309,9 +309,9 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
         """What this process knows to be spent, with what it tells others that no ledger holds, when so many of its rows
         are in the ledger."""
 
-        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
+        async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
-            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
+            return TotalsUpdate(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
 
         monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()

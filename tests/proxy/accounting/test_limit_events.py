@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from proxy.accounting.limits_and_ledger import LimitEvents, reached_words
+from proxy.accounting.limits_and_ledger import LimitEvents, step_message
 from proxy.limits.limit import NANO, Period, ScopeBudget, Unit
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
@@ -16,9 +16,9 @@ ROUTE = ScopeBudget(Unit.TOKENS, 1000, Period.DAY, 0.5, "route", "cheap")
 
 
 def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:
-    assert reached_words("team search", WARN) == "team search has come to 80% of its budget of 500 USD per month"
-    assert reached_words("team a", ROUTE) == (
-        "team a has come to 50% of its budget of 1000 tokens per day; its requests are answered by cheap"
+    assert step_message("team search", WARN) == "team search has reached 80% of its budget of 500 USD per month"
+    assert step_message("team a", ROUTE) == (
+        "team a has reached 50% of its budget of 1000 tokens per day; its requests go to cheap"
     )
 
 
@@ -33,7 +33,7 @@ def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
         held.settle(10, 450 * NANO)
         events.look()
     assert [each.message for each in caplog.records] == [
-        "team search has come to 80% of its budget of 500 USD per month"
+        "team search has reached 80% of its budget of 500 USD per month"
     ]
     assert caplog.records[0].levelname == "WARNING"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from providers.profiles.load_profiles import parse_profiles
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of
@@ -27,7 +27,7 @@ BEDROCK = "https://bedrock-runtime.eu-central-1.amazonaws.com"
 def source(row: str, written: str, base_url: str = "https://api.example/v1") -> Source | Missing | None:
     """The source of a deployment with these settings, whose vendor has this row."""
     table = loaded(f"vendors: {{v: {{profile: {row}, {written}}}}}\nmodels: {{v/m: {{}}}}")
-    settings = effective(table.config, "v", "v/m", "default")
+    settings = effective_settings(table.config, "v", "v/m", "default")
     return source_of(Deployment(settings, ROWS[row], base_url, Path("/etc/gateway")))
 
 
