@@ -63,7 +63,7 @@ class FenceFilter:
         return self._release(len(self._held) if closing is None else closing.start(), drop=True)
 
     def _opened(self) -> bool:
-        """Return whether it is decided if the text begins with a fence."""
+        """Return whether it is decided that the text begins with a fence or does not."""
         opening = _OPENING.match(self._held[:MOST_HELD])
         if opening is not None:
             self._held = self._held[opening.end() :]

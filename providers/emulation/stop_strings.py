@@ -17,7 +17,7 @@ from providers.emulation.logprobs import Offsets
 
 _ALL_TOKENS = sys.maxsize
 
-_RESEARCHED_FROM = 4
+_SEARCH_AGAIN_FROM = 4
 """If a text is at least this many times as long as the stop string, it is searched again from its beginning by
 `str.find`."""
 
@@ -181,7 +181,7 @@ class _Search:
         """Search the next text, which begins at the position `begin`, unless the stop string was found before."""
         if self.found >= 0:
             return
-        if self.depth and len(text) >= _RESEARCHED_FROM * len(self.stop):
+        if self.depth and len(text) >= _SEARCH_AGAIN_FROM * len(self.stop):
             # The matched characters are the end of the previous text.
             text, begin = self.stop[: self.depth] + text, begin - self.depth
             self.depth = 0

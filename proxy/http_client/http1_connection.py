@@ -179,8 +179,8 @@ class Http1Connection(asyncio.Protocol):
         owner.take_back(self)
 
     def abort(self) -> None:
-        """Close the connection at once. A graceful close would wait until unsent bytes are sent, which a vendor that is
-        still sending may prevent."""
+        """Close the connection at once. A graceful close would wait until all bytes for the vendor are sent, which a
+        vendor that is still sending may prevent."""
         if self.state != "dead":
             self.fault = "unanswered" if self.state == "head" else "lost"
             self.state = "dead"

@@ -6,7 +6,7 @@ connection. The tests compare each parsed head with the result of aiohttp's pars
 
 One regular expression without state takes 2.2 us for 4 fields and 6.0 us for 17. httptools with a callback for each
 field takes as long (2.4 us, 5.7 us), and its results would have to be checked as well. Except for the body's length,
-most requests of a client have the same head. So the parsed head and the findings about it are cached; a look-up takes 1
+most requests of a client have the same head. So the parsed head and the findings about it are cached. A look-up takes 1
 us.
 
 It also refuses heads that aiohttp's parser accepts but a server in front might read differently (request smuggling).

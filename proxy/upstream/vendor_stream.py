@@ -25,7 +25,7 @@ DRAIN_WAIT = 0.25
 """The most seconds for reading to the body's end, so that the connection can serve another request."""
 
 MAX_DRAIN = 64 * 1024
-"""The most bytes that are read for the same purpose."""
+"""The most bytes that are read to reach the body's end."""
 
 LONG_EVENT = 64 * 1024
 """The received bytes of an event from which on it is decoded in a thread. An event of 14 MB may hold 200,000 log
@@ -208,8 +208,8 @@ class OpenStream:
 
 
 MOST_SINGLE = 6
-"""The most events of a chunk that are decoded one by one in search of a run. Each costs a copy of the rest. The
-beginning of a stream has fewer events before one whose form can be learned."""
+"""The most events of a chunk that are decoded one by one in search of a run. Each costs a copy of the rest. A stream
+has fewer events than this before the first one whose form can be learned."""
 
 Read = Callable[[bytes], Parts]
 """Decodes a chunk of a stream. Raises UpstreamError."""
