@@ -284,7 +284,7 @@ class OneProcess:
             dict(self._dispatcher.last_failures.noted),
             dict(deployments.limited(now)),
             dict(self._discovered.states()),
-            limits_alone=self._limits.book.alone,
+            limits_alone=self._limits.registry.alone,
             limits_evicted=self._limits.evicting,
             ledger=self._limits.ledger_state,
             states=dict(_states(deployments.breakers, now)),
@@ -293,9 +293,9 @@ class OneProcess:
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
         """Return the status with what is used of limits, of all or those of a team, and with counts of requests."""
-        book, users, times = self._limits.book, self._limits.team.users, self._limits.team.times()
+        registry, users, times = self._limits.registry, self._limits.team.users, self._limits.team.times()
         # In a thread: a table may have ten thousand teams, and a thousand deployments.
-        used = await asyncio.to_thread(lambda: most_used(chain(book.views(*times), users.views(*times)), team))
+        used = await asyncio.to_thread(lambda: most_used(chain(registry.views(*times), users.views(*times)), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
         hour = await asyncio.to_thread(self._watch.hour.taken().figures)
         return replace(self.status(), limits=used, recent=recent, hour=hour)

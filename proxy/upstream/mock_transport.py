@@ -59,7 +59,7 @@ class MockResponse:
 def refused_by_mock(target: Target) -> GatewayError | None:
     """Return the error if the mock does not serve a target; `None` if it does. Faults, delays and long responses need a
     model that the configuration names. Under an entry for any model, other models are harmless, or do not exist."""
-    if target.table_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
+    if target.model_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
         return model_not_found(f"{target.vendor}/{target.model}", ())
     return None
 

@@ -88,8 +88,10 @@ def test_what_the_runbook_names_is_there() -> None:
     assert set(re.findall(r"\bjob\w*:[\w:]+", text)) - recorded().keys() == set()
 
 
-LOGGED = ("the event loop has stood still", "has stood still", "idle connections of clients were closed")
-LOGGED += ("no connection can be accepted", "the response is not affected", "reload refused")
+LOGGED = (
+    *("the event loop has stood still", "has stood still", "idle connections of clients were closed"),
+    *("no connection can be accepted", "the response is not affected", "reload refused"),
+)
 """The words of log lines that the runbook quotes."""
 
 

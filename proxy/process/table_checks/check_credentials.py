@@ -116,7 +116,7 @@ def _tracing(loaded: Loaded) -> Iterator[Problem]:
 
 
 def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:
-    settings = effective_settings(loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
     place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
     return Problem.at(loaded.locate(place), place, lack.message)
 

@@ -289,7 +289,7 @@ MECHANISMS: Sequence[Mechanism] = (
     ),
     Mechanism(
         "limits_at_once",
-        "admission without the book of limits",
+        "admission without the registry of limits",
         ("proxy/teams/team_limiter.py:TeamLimiter.admit",),
         reason="it is the first half of the ordinary way",
     ),

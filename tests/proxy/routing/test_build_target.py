@@ -38,7 +38,7 @@ def target(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -
 def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     found = target("vendors: {openai: {api_key: k}}\nmodels: {openai/gpt: {}}", "openai/gpt")
     assert (found.vendor, found.model, found.deployment) == ("openai", "gpt", "default")
-    assert (found.upstream_model, found.table_key) == ("gpt", "openai/gpt")
+    assert (found.upstream_model, found.model_key) == ("gpt", "openai/gpt")
     assert (found.name, found.label) == ("openai/gpt/default", "openai/gpt/default")
     assert found.profile is load_profiles()["openai"]
     assert found.base_url == "https://api.openai.com/v1"
