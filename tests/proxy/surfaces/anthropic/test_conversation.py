@@ -239,7 +239,7 @@ def test_thinking_between_calls_keeps_its_place() -> None:
     (read,) = read_conversation(turn(*blocks, role="assistant"))
     assert [type(part).__name__ for part in read.parts] == [
         *("Reasoning", "Text", "ToolUse"),
-        *("RedactedThinking", "Text", "ToolUse"),
+        *("RedactedReasoning", "Text", "ToolUse"),
     ]
 
 
