@@ -13,7 +13,7 @@ from proxy.accounting import loader_process
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_reports import UsageReports
-from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
+from proxy.admin.status import GatewayView, WorkerNow, combined, combined_ledger, limit_facts
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.ledger.usage_report import UsageResponse
@@ -21,7 +21,7 @@ from proxy.process.assemble_app import Addresses, admin_listener, reload_service
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
-from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
+from proxy.process.shutdown import DRAINING, LAST_RESPONSES_TIMEOUT, SETTLE, Shutdown, run_unless
 from proxy.process.start_listener import scheme_of, url_of, with_reach
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.cached_exposition import CachedExposition
@@ -64,7 +64,7 @@ class SeveralProcesses:
         statuses = await self._workers.statuses()
         status = combined(status for _, status in statuses)
         written = [] if status.ledger is None else [status.ledger]
-        ledger = await self._reports.now(together([*written, self._loads]) or self._loads)
+        ledger = await self._reports.now(combined_ledger([*written, self._loads]) or self._loads)
         workers = tuple(WorkerNow(worker.name, worker.digest, each.in_flight) for worker, each in statuses)
         live = self._live
         return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
@@ -181,4 +181,4 @@ async def supervise(
 
 def drain_limit(server: ServerSection) -> float:
     """Return the seconds that workers may take to drain."""
-    return server.drain_grace + SETTLE + server.drain_timeout + LAST_ANSWERS + SLACK
+    return server.drain_grace + SETTLE + server.drain_timeout + LAST_RESPONSES_TIMEOUT + SLACK

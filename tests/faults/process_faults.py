@@ -27,7 +27,7 @@ from tests.support.vendor_script import Delay, Hang, Received, Script, Send
 ASK: Final[JsonObject] = {"model": "one/m", "prompt": "hi"}
 STREAM: Final[JsonObject] = {**ASK, "stream": True}
 
-PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
+PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 600.0\n"
 """Keeps a process that closes slowly, as on a busy machine, from ending itself: `tests/security/test_stall.py` tests
 that."""
 
