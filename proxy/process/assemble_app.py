@@ -69,7 +69,7 @@ from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.telemetry.table_metrics import ConfigurationFamilies, ExpiringKey
 from proxy.tracing.trace_hook import attach_tracing
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
@@ -114,7 +114,7 @@ class PublicGateway:
     services: Sequence[Callable[[], Work]]
     discovered: DiscoveredModels
     limits: LimitsAndLedger
-    shown: TableFamilies
+    shown: ConfigurationFamilies
     tracing: TracingService
     plugins: PluginsInUse
 
@@ -271,7 +271,7 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
         yield reloader.watch
 
 
-def show_table(shown: TableFamilies, table: LoadedTable) -> None:
+def show_table(shown: ConfigurationFamilies, table: LoadedTable) -> None:
     """Show the names, keys and certificate of a configuration in the metrics from now on."""
     served = (
         (name, tuple(each.label for each in targets if not each.out_of_service))
@@ -283,9 +283,9 @@ def show_table(shown: TableFamilies, table: LoadedTable) -> None:
     shown.use(names, keys, None if pair is None else pair.ends)
 
 
-def _set_up_metrics(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) -> TableFamilies:
+def _set_up_metrics(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) -> ConfigurationFamilies:
     """Return the metrics of the configuration, and add the metric of memory use."""
-    shown = TableFamilies(lambda: dispatcher.deployments.breakers.states(dispatcher.now()))
+    shown = ConfigurationFamilies(lambda: dispatcher.deployments.breakers.states(dispatcher.now()))
     show_table(shown, table)
     dispatcher.metrics.watch_families(shown)
     dispatcher.metrics.watch_memory(lambda: memory.share)

@@ -56,9 +56,9 @@ def set_up_storage(
     gateway.responses.entries.kept = StoredEntries(responses.memory, responses.lifetime)
     if server.workers != 1 and (shared is None or responses.where == "process"):
         gateway.responses.warn = partial(logging.getLogger("dragoman").warning, NOT_SHARED)
-    metrics.watch_kept_turns(gateway.turns.entries.kept)
-    metrics.watch_kept_responses(gateway.responses.entries.kept)
-    metrics.watch_kept_answers(gateway.cache.kept)
+    metrics.watch_stored_turns(gateway.turns.entries.kept)
+    metrics.watch_stored_responses(gateway.responses.entries.kept)
+    metrics.watch_response_cache(gateway.cache.kept)
     if shared is None:
         return
     yield shared.run

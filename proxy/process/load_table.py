@@ -55,8 +55,8 @@ _OTHER_SECTIONS: Final = frozenset({"defaults", "vendors", "models", "routes", "
 
 
 class TableRefused(ConfigError):
-    """Raised for a configuration that cannot be used. `sources` are the files it was read from; a change of any of them
-    may correct it. `warnings` concern the readable part."""
+    """The refusal of a configuration that cannot be used. `sources` are the files it was read from; a change of any of
+    them may correct it. `warnings` concern the readable part."""
 
     def __init__(self, problems: Iterable[Problem], sources: Sources, warnings: tuple[Problem, ...] = ()) -> None:
         super().__init__(problems)

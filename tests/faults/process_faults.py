@@ -244,7 +244,7 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
     assert dropped
     told = [line["message"] for line in lines if "access log" in line["message"]]
     begun, ended = told[::2], [re.fullmatch(AGAIN, each) for each in told[1::2]]
-    assert begun == ["lines of the access log are dropped: nobody reads them"] * len(ended)
+    assert begun == ["lines of the access log are dropped: nothing reads them"] * len(ended)
     assert all(ended)
 
 
