@@ -142,7 +142,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
         ]
         assert f"(process {victim})" in line
         assert f"the last request begun: {GUARDED}" in line
-        assert f"(process {victim}) ended on SIGKILL; another takes its place" in gateway.messages()
+        assert f"(process {victim}) ended on SIGKILL; it is replaced" in gateway.messages()
         assert SECRET not in gateway.messages()
         assert KEY not in gateway.messages()
         assert await gateway.stop() == 0

@@ -139,7 +139,7 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
     cores = usable_cores()
     assert f"serving the configuration {tmp_path / 't.yaml'}" in first
     assert (f"with {count} workers" in last) == (count > 0)
-    assert [f"{count} workers on {cores} cores: more than there are cores" in each for each in told] == [True] * (
+    assert [f"{count} workers on {cores} cores: more workers than cores" in each for each in told] == [True] * (
         count > cores
     )
 
