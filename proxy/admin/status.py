@@ -79,8 +79,8 @@ class ProcessStatus:
     closed; `limited` the deployments with a concurrency limit. `shared` is the state of the link to the other
     processes: off, up or alone. `model_lists` are the vendors' own lists of models that were fetched for the config
     file. `limits` are the limits with the highest use. `limits_alone` is true if Redis or the coordinator does not
-    respond; the limits are then divided as they were last known. `limits_evicted` is an advice if Redis may evict the
-    limits, empty otherwise. `recent` counts the last minutes; `failed` are the last failed requests, newest first;
+    respond; the limits are then divided as they were last known. `limits_evicted` contains advice if Redis may evict
+    the limits, empty otherwise. `recent` counts the last minutes; `failed` are the last failed requests, newest first;
     `hour` is the last hour by minute.
     """
 

@@ -24,7 +24,7 @@ RESPONSE: Final = _RESPONSE.size
 @dataclass(frozen=True, slots=True)
 class PayloadEntry:
     """One request: `facts` is a JSON object without content; `request` and `answer` are bodies, `None` if there is no
-    body. With `streamed`, the answer is the list of a stream's choices."""
+    body. With `streamed`, `answer` is the list of a stream's choices."""
 
     facts: bytes
     request: bytes | None

@@ -41,8 +41,8 @@ def can_adopt() -> bool:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Adopt the descendants whose parents end during the block, and no later ones: those would stay as zombies, because
-    this process does not wait for them. Raises OSError."""
+    """Adopt the descendants whose parents end during the block, and no later ones: later ones would stay as zombies,
+    because this process does not wait for them. Raises OSError."""
     _set_subreaper(1)
     try:
         yield

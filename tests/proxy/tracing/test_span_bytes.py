@@ -72,9 +72,9 @@ def test_a_span_reads_as_it_was_written(values: SpanValues) -> None:
     assert found.flags == values.trace.flags | (0x300 if values.parent_id and values.remote else 0x100)
     assert found.kind == {Side.SERVER: Span.SPAN_KIND_SERVER, Side.CLIENT: Span.SPAN_KIND_CLIENT}[values.side]
     assert (found.start_time_unix_nano, found.end_time_unix_nano) == (values.start, values.end)
-    counts = {} if values.counts is None else values.counts.said
+    counts = {} if values.counts is None else values.counts.attributes
     pairs = [(pair.key, said([pair])[pair.key]) for pair in found.attributes]
-    assert pairs == [*values.labels.said.items(), *values.own.items(), *counts.items()]
+    assert pairs == [*values.labels.attributes.items(), *values.own.items(), *counts.items()]
     assert tuple(SpanEvent(event.name, event.time_unix_nano) for event in found.events) == values.events
     code = Status.STATUS_CODE_ERROR if values.failed else Status.STATUS_CODE_UNSET
     assert (found.status.code, found.status.message) == (code, (values.failed and values.message) or "")
