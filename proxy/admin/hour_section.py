@@ -289,7 +289,7 @@ def _pair(whole: MinuteFigures, quantile: Quantile) -> str:
 
 
 def _spenders(hour: HourFigures) -> Markup:
-    """Return one table for the teams, keys and models with the highest spending each; empty if there was no
+    """Return the tables of the teams, the keys and the models with the highest spending; empty if there was no
     spending."""
     return element("div", *_spender_tables(hour), class_="spenders")
 

@@ -130,8 +130,8 @@ class GatewayView:
 def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
     """Combine the statuses of several processes. The gateway is ready if one process is ready. Each deployment has its
     longest wait and the sum of its limits. The link is up if no process is alone. Each vendor's list of models has its
-    worst state. Of shared limits, the report of the process with the most complete counts is used; they are alone if
-    one process counts alone."""
+    worst state. Limits that the processes share are taken from the process with the most complete counts;
+    `limits_alone` is true if it is true of one process."""
     every = list(statuses)
     longest: dict[str, float] = {}
     limits: dict[str, Limited] = {}

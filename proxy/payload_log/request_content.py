@@ -13,7 +13,7 @@ ALLOWANCE_STEP: Final = 4096
 """Bytes that a stream takes of the allowance at a time."""
 
 HOLDER_BYTES: Final = 256
-"""Bytes that a choice or a call counts in addition to its texts."""
+"""Bytes that are counted for a choice or a call, in addition to its texts."""
 
 
 @dataclass(slots=True, eq=False)

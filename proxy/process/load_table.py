@@ -94,8 +94,8 @@ class Source:
         return f"{self.path.absolute()}{f' ({self.found})' if self.found else ''}"
 
     def load_to_serve(self, store: Store = DISK) -> LoadedTable:
-        """Load and build the configuration, and check what only serving needs: the credentials, and that no deployment
-        is this gateway itself. Raises TableRefused with every problem."""
+        """Load and build the configuration, and check the conditions of serving: the credentials, and that no
+        deployment is this gateway itself. Raises TableRefused with every problem."""
         examined = self._examined(store)
         table, problems = self._built(examined)
         if table is None:

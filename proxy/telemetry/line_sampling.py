@@ -7,9 +7,9 @@ from proxy.request_record import RequestRecord
 
 @dataclass(slots=True, eq=False)
 class LineSampling:
-    """Chooses an exact share of the good requests, at regular distances. A client cannot influence the choice, as it
-    could by a choice based on request ids. A request is good if its first attempt succeeded in less than `slow`
-    seconds. Any other request is always chosen."""
+    """Chooses an exact share of the good requests, for example every tenth one for a share of 0.1. A client cannot
+    influence the choice, as it could by a choice based on request ids. A request is good if its first attempt succeeded
+    in less than `slow` seconds. Any other request is always chosen."""
 
     share: float
     slow: float

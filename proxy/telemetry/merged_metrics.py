@@ -24,8 +24,8 @@ ADDED_GAUGES: Final = frozenset(
 the worst state of a deployment in any process."""
 
 LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up", "dragoman_targets_available"})
-"""Gauges that are merged by their smallest value: one disconnected process, or one without an available target, is
-worth a look."""
+"""Gauges that are merged by their smallest value, so that a single disconnected process, or one without an available
+target, stays visible."""
 
 PROCESS: Final = "process_"
 """The name prefix of the families that measure one process; they are not merged."""

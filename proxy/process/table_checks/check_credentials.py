@@ -80,7 +80,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class MissingItems:
-    """The missing items at their paths: problems for what cannot work, warnings for what may not work."""
+    """The missing items at their paths: problems if something cannot work, warnings if it may not work."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]

@@ -64,7 +64,7 @@ def test_what_is_held_is_given_back() -> None:
     made = content()
     made.add_chunk(Chunk(0, "x" * 3000))
     assert made.allowance.left < 10**6 - 3000
-    made.let_go()
+    made.release()
     assert (made.allowance.left, made.held) == (10**6, 0)
 
 
