@@ -106,7 +106,7 @@ def _is_own_error(failure: Failure, body: bytes) -> bool:
 
 
 def _attributed_to_model(failure: Failure, target: Target, said: bytes) -> Failure:
-    if target.table_key.endswith("/*"):
+    if target.model_key.endswith("/*"):
         if b"model" not in said:
             return failure
         message = (

@@ -124,17 +124,17 @@ class LedgerService:
         self,
         settings: LedgerSettings,
         state: LedgerState,
-        book: LimitRegistry,
+        registry: LimitRegistry,
         wall: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state = state
         self._read = False
         self._settings = settings
-        self._book = book
+        self._registry = registry
         self._wall = wall
         self._clock = clock
-        book.notes.until = -math.inf
+        registry.notes.until = -math.inf
         self._mark = self._covered = 0
         self._tick: int | None = None
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MAX_TICKS)
@@ -176,7 +176,7 @@ class LedgerService:
     def settling(self) -> None:
         """Mark the units that are settled next by their tick. Called when the mark of the notes is over, by the same
         clock."""
-        notes, tick = self._book.notes, int(self._clock() * TICKS_PER_SECOND)
+        notes, tick = self._registry.notes, int(self._clock() * TICKS_PER_SECOND)
         if tick != self._tick:
             self.report_ended()
             self._ticks.append((notes.mark, self._journal.sequence))
@@ -192,14 +192,14 @@ class LedgerService:
         self.report_ended()
         if loaded >= self._journal.sequence:
             self._ticks.clear()
-            self._mark, self._covered = self._book.notes.mark, loaded
+            self._mark, self._covered = self._registry.notes.mark, loaded
             # Units settled later in this tick are not in the ledger yet.
-            self._tick, self._book.notes.until = None, -math.inf
+            self._tick, self._registry.notes.until = None, -math.inf
         while self._ticks and self._ticks[0][1] <= loaded:
             self._mark, self._covered = self._ticks.popleft()
         if loaded <= self._covered:
             return self._mark, self._mark
-        return self._mark, self._ticks[0][0] if self._ticks else self._book.notes.mark
+        return self._mark, self._ticks[0][0] if self._ticks else self._registry.notes.mark
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
@@ -261,7 +261,7 @@ class LedgerService:
 
     async def _read_spent(self) -> None:
         """Read the changes, and pass them to the limits."""
-        periods = self._book.periods(self._wall())
+        periods = self._registry.periods(self._wall())
         self.settling()  # The units settled so far belong to one tick, even if none follows.
         try:
             update = await self._read_in_thread(lambda reader: self._read_changes(reader, periods))
@@ -277,7 +277,7 @@ class LedgerService:
         of_users = self._user_changes(update, periods)
         for period, sums in update.sums.items():
             every = {**sums, **users} if (users := of_users.get(period)) else sums
-            self._book.load(period, periods[period][0], every, mark, touched)
+            self._registry.load(period, periods[period][0], every, mark, touched)
         self._read = True
 
     def _read_changes(self, reader: LedgerReader, periods: Mapping[Period, tuple[int, int]]) -> TotalsUpdate[Period]:
@@ -307,14 +307,14 @@ class LedgerService:
 
     async def _read_users(self, scopes: Sequence[str]) -> None:
         """Read the spending of some end users. Raises LedgerError and TimeoutError."""
-        periods, now = self._book.periods(self._wall()), int(self._wall())
+        periods, now = self._registry.periods(self._wall()), int(self._wall())
         starts = self._user_starts(periods)
         self.settling()
         slots, recent = list(starts.values()), recent_slot(now)
         base = await self._read_in_thread(lambda reader: reader.users_from(scopes, slots, recent), USERS_WITHIN)
         mark, touched = self._marks_of(base.loaded.get(self._journal.process, 0))
         for period, sums in self._user_totals.begin(scopes, base, starts, now).items():
-            self._book.load_some(period, periods[period][0], sums, mark, touched)
+            self._registry.load_some(period, periods[period][0], sums, mark, touched)
 
     async def _read_in_thread(self, work: Callable[[LedgerReader], T], longest: float | None = None) -> T:
         """Return the result of a reading in a thread. Raises LedgerError, also for a bug of the gateway, and

@@ -40,8 +40,8 @@ _THEN: Final = {"warn": "", "reject": "; its requests are refused"}
 class LimitEvents:
     """Logs the events of a process's limits. `wall` returns unix seconds."""
 
-    def __init__(self, book: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
-        self._book = book
+    def __init__(self, registry: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
+        self._registry = registry
         self._wall = wall
         self._log = log
         self._set_back = False
@@ -54,10 +54,10 @@ class LimitEvents:
 
     def look(self) -> None:
         """Log the events since the last check."""
-        reached = self._book.notes.reached
+        reached = self._registry.notes.reached
         while reached:
             self._log.warning("%s", step_message(*reached.popleft()))
-        before, self._set_back = self._set_back, self._book.set_back(self._wall())
+        before, self._set_back = self._set_back, self._registry.set_back(self._wall())
         if self._set_back and not before:
             self._log.warning(
                 "limits: the clock was set back: quotas and budgets stay in the later period until it ends"
@@ -82,8 +82,8 @@ after each failure."""
 
 @dataclass(frozen=True, slots=True)
 class LimitsAndLedger:
-    """The limits of teams and of deployments, the ledger (`None` if there is no ledger), the tasks that must run
-    beside, and the reports of usage."""
+    """The limits of teams and of deployments, the ledger (`None` if there is no ledger), the background tasks, and the
+    reports of usage."""
 
     team: TeamLimiter
     ledger: LedgerService | None
@@ -102,9 +102,9 @@ class LimitsAndLedger:
         return None if self.ledger is None else self.ledger.state
 
     @property
-    def book(self) -> LimitRegistry:
+    def registry(self) -> LimitRegistry:
         """The registry of all limits."""
-        return self.team.book
+        return self.team.registry
 
     def use(self, snapshot: Snapshot) -> None:
         """Apply the limits of a configuration to requests that begin from now on."""
@@ -125,15 +125,15 @@ async def limits_and_ledger(
         None if settings is None or shared is None else settings.journals / SHARES_FILE.format(siblings.number)
     )
     shares = {} if shares_file is None else await asyncio.to_thread(read_shares_or_warn, shares_file)
-    book = LimitRegistry(clock, time.time, leases, shares)
-    team = TeamLimiter(book, clock, time.time, random.random)
-    events = LimitEvents(book, time.time, logging.getLogger("dragoman"))
+    registry = LimitRegistry(clock, time.time, leases, shares)
+    team = TeamLimiter(registry, clock, time.time, random.random)
+    events = LimitEvents(registry, time.time, logging.getLogger("dragoman"))
     services: list[Callable[[], Work]] = [events.run]
     reports = UsageReports(settings)
     if leases is not None:
         services.append(leases.run)
         if shares_file is not None:
-            services.append(ShareFile(shares_file, book.shares).save_changes)
+            services.append(ShareFile(shares_file, registry.shares).save_changes)
     eviction = None
     if shared is not None and siblings.number == 1:
         eviction = EvictionWatch(shared.command)
@@ -147,7 +147,7 @@ async def limits_and_ledger(
             made.use(snapshot)
             yield made
             return
-        ledger = LedgerService(settings, state, book, clock=clock)
+        ledger = LedgerService(settings, state, registry, clock=clock)
         team.settling, team.unread = ledger.settling, ledger.unread
         users = team.users
         users.known, users.learn, users.gone = ledger.knows_user, ledger.users.learn, ledger.forget_user

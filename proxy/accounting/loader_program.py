@@ -26,8 +26,8 @@ REPORT_EVERY: Final = 1.0
 """Seconds between two reports."""
 
 NICENESS: Final = 10
-"""The niceness. The scheduler wakes serving processes before this one, and leaves it a tenth of a busy core. That
-suffices for many more rows than such a core serves requests."""
+"""The niceness. The scheduler wakes serving processes before this one, and leaves it a tenth of a busy core. In that
+time it loads many more rows than such a core serves requests."""
 
 
 AUTOGROUP: Final = Path("/proc/self/autogroup")

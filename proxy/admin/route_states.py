@@ -200,7 +200,7 @@ def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[st
         noted = status.last_failures.get(label)
         wait = status.unavailable.get(label, 0.0)
         does = "cooldown" if status.states.get(label) is DeploymentState.COOLING else "circuit open"
-        last = "" if noted is None else f" after {noted.what}"
+        last = "" if noted is None else f" after {noted.text}"
         yield f"{f'{label} ' if len(every) > 1 else ''}{does}{last}, next probe in {wait:.0f} s"
     if len(every) > _REASONS:
         yield f"and {len(every) - _REASONS} more"

@@ -201,7 +201,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "shared": status.shared,
         "unavailable": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
         "last_failures": [
-            f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(status.last_failures.items())
+            f"{timestamp(noted.when)} {noted.name}: {noted.text}" for _, noted in sorted(status.last_failures.items())
         ],
         "limited": [f"{name}, {limited}" for name, limited in sorted(status.limited.items())],
         "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],
@@ -293,7 +293,7 @@ class OneProcess:
             dict(self._dispatcher.last_failures.noted),
             dict(deployments.limited(now)),
             dict(self._discovered.states()),
-            limits_alone=self._limits.book.alone,
+            limits_alone=self._limits.registry.alone,
             limits_evicted=self._limits.evicting,
             ledger=self._limits.ledger_state,
             states=dict(_states(deployments.breakers, now)),
@@ -302,9 +302,9 @@ class OneProcess:
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
         """Return the status with the use of limits, of all or of a team, and with counts of requests."""
-        book, users, times = self._limits.book, self._limits.team.users, self._limits.team.times()
+        registry, users, times = self._limits.registry, self._limits.team.users, self._limits.team.times()
         # In a thread, because a configuration may have ten thousand teams and a thousand deployments.
-        used = await asyncio.to_thread(lambda: most_used(chain(book.views(*times), users.views(*times)), team))
+        used = await asyncio.to_thread(lambda: most_used(chain(registry.views(*times), users.views(*times)), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
         hour = await asyncio.to_thread(self._watch.hour.taken().figures)
         return replace(self.status(), limits=used, recent=recent, hour=hour)

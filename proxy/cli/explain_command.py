@@ -1,4 +1,4 @@
-"""`dragoman explain`: print what would be sent for a request, as text or JSON. `proxy.gateway.dry_run` finds it out."""
+"""`dragoman explain`: print the upstream calls of a request, as text or JSON. `proxy.gateway.dry_run` computes them."""
 
 import json
 import re
@@ -40,9 +40,9 @@ Form = Callable[[Explanation], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
-    """Options of the command line: the file of the body (`-` for standard input), the team, and the surface. `path`
-    also determines the surface; without it the body determines the path. `headers` are the client's, each as
-    `name: value`."""
+    """The options of the command line. `body` is the file with the body (`-` for standard input). `path` also
+    determines the surface; without it, the body determines the path. `headers` are the client's, each as `name:
+    value`."""
 
     body: str
     team: str | None
@@ -52,7 +52,7 @@ class ExplainOptions:
 
 
 def explain(source: Source, options: ExplainOptions, form: Form) -> int:
-    """Print the explanation of one request; return 1 when the client would get an error."""
+    """Print the explanation of one request. Return 1 if the client would get an error."""
     table = source.load()
     snapshot = table.snapshot
     team = find_team(snapshot, options.team)
@@ -79,11 +79,11 @@ def _read(name: str) -> bytes:
 
 
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*")
-"""A field line of RFC 9112, 5."""
+"""A field line of RFC 9112, section 5."""
 
 
 def read_headers(lines: Sequence[str]) -> CIMultiDict[str]:
-    """Return headers that are written as `name: value`. The error does not repeat a value, which may be a secret."""
+    """Return headers from `name: value` lines. The error does not repeat a value, because it may be a secret."""
     headers = CIMultiDict[str]()
     for number, line in enumerate(lines, 1):
         found = _HEADER.fullmatch(line)
@@ -206,7 +206,7 @@ def _pretty(body: bytes) -> str:
 
 
 def _passed_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what stands between the request and its targets: limits, the answer cache, plugins."""
+    """Yield the checks between the request and its targets: limits, the response cache, second attempts, plugins."""
     if explanation.limits is not None:
         yield from _limit_lines(explanation.limits)
     if explanation.cached and (rules := cache_of(explanation)) is not None:
@@ -248,7 +248,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def cache_of(explanation: Explanation) -> CacheRules | None:
-    """Return the rules of the answer cache of the name that was asked for."""
+    """Return the rules of the response cache of the requested name."""
     return None if explanation.plan is None else explanation.plan.cache
 
 
@@ -314,4 +314,4 @@ def _call_facts(sent: UpstreamRequest) -> dict[str, object]:
 
 
 FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines}
-"""By the name that `--output` takes."""
+"""Output formats by the value of `--output`."""

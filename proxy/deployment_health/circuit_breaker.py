@@ -264,7 +264,7 @@ class Breaker:
             self._openings += 1
         return seconds * (1 + rules.jitter * (2 * self._draw() - 1))
 
-    def _is_one_too_many(self, now: float, probe: bool) -> bool:
+    def _count_failure(self, now: float, probe: bool) -> bool:
         """Count a failure, and return whether it opens the breaker. A probe's does, unless it was closed for long."""
         rules = self._rules
         if probe and (self._tripped or now - self._returned < rules.forgive):
@@ -374,7 +374,7 @@ class TrackedAttempt:
         """Count a failure against the deployment, and return whether it opened the breaker."""
         breaker, kind = self._breaker, failure.kind
         denied = kind in CIRCUIT_OPENING_KINDS
-        enough = denied or breaker._is_one_too_many(now, self._probe)
+        enough = denied or breaker._count_failure(now, self._probe)
         ruling = breaker._witnesses.failed(self._team, failure, now)
         self.disputed = ruling is Ruling.NOBODY
         if self.disputed or not enough:

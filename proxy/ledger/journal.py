@@ -4,10 +4,10 @@
 request. It sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick, because
 the kernel owns the written ones.
 
-If the disk is full, the file is left to the loader, which deletes it once its rows are in the database, and a new file
-is begun. If that one cannot be written either, other programs have filled the disk. Rows then go to a spare folder in
-memory, from which the same loader loads them. If nothing can be written there, the newest rows stay in this process,
-and each lost row is counted.
+If the disk is full, a new file is begun. The loader deletes the old one once its rows are in the database. If the new
+file cannot be written either, other programs have filled the disk. Rows then go to a spare folder in memory, from which
+the same loader loads them. If nothing can be written there, the newest rows stay in this process, and each lost row is
+counted.
 """
 
 import logging
@@ -51,8 +51,8 @@ FULL: Final = (ENOSPC, EDQUOT)
 
 LEAST_LEFT_BYTES: Final = 4096
 LEAVE_EVERY: Final = 1.0
-"""The bytes of rows, or the seconds since its begin, from which on a file on a full disk is left. If space returns byte
-by byte, there would be a file for each tick otherwise."""
+"""The least bytes of rows, or seconds since its begin, for a file to be left on a full disk. Otherwise there would be a
+file for each tick while space returns byte by byte."""
 
 LOADER_WAIT: Final = 3.0
 """Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk. After that they
@@ -239,8 +239,9 @@ class Journal:
         self._descriptor, self._half_line = None, False
 
     def _choose_target(self, error: OSError) -> None:
-        """Choose the next file after a write that failed. It is a new one as soon as the loader has this one. It is one
-        in another folder if not even a new file could be written."""
+        """Choose the next file after a failed write. It is a new file in the same folder once the loader has this one.
+        If not even a new file could be written, it is one in the spare folder, or in the journal folder if the spare
+        folder failed."""
         now = self._clock()
         if self._descriptor is None or not self._line_bytes:
             self._leave_file()

@@ -2,8 +2,7 @@
 
 Each process appends to its own file and holds a lock on it. The kernel releases the lock at the end of the process,
 however it ends. A process that gets the lock of a file knows that no process appends to it. While the disk of the
-journals cannot be written, new files are in a folder in memory: the spare folder of the journals, which the same loader
-reads.
+journals cannot be written, new files are in a folder in memory. The same loader reads this spare folder.
 """
 
 import errno

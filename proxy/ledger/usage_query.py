@@ -53,8 +53,8 @@ class UsageQuery:
 
 @dataclass(frozen=True, slots=True)
 class SqlDialect:
-    """The SQL of a database where the two differ: a parameter, the tables, a row's day (with a parameter for the zone
-    if `day_takes_zone`), the time of a parameter in ms, and the tags as text."""
+    """The parts of SQL that differ between the databases: a parameter, the tables, a row's day, the time of a parameter
+    in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
 
     mark: str
     request: str

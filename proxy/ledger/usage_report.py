@@ -117,8 +117,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "SHARE", "TOKENS O
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD text: to the cent, below one USD to the hundredth of a cent, and below one cent
-    in full, so that the lines of a report add up to its total."""
+    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. It is to the
+    cent, below one USD to the hundredth of a cent, and below one cent in full."""
     whole = nano / NANO
     if nano >= NANO or not nano:
         return f"{whole:,.2f}"

@@ -67,7 +67,7 @@ class AnswerChecks:
             except TooCostly as error:
                 verdict, reason = (
                     CheckVerdict.UNCHECKABLE,
-                    f"the answer could not be checked, since to compile it {error}",
+                    f"the response could not be checked, since to compile it {error}",
                 )
             self._problems[key] = reason if verdict is CheckVerdict.UNCHECKABLE else None
             if len(self._problems) > KEPT_PROBLEMS:

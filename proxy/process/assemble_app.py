@@ -309,11 +309,11 @@ async def _set_up_limits(
     """Return the limits of teams, and apply the limits of deployments to their calls."""
     made = limits_and_ledger(table.loaded, table.snapshot, shared, siblings)
     limits = await stack.enter_async_context(made)
-    dispatcher.limits.book = limits.book
+    dispatcher.limits.registry = limits.registry
     dispatcher.limits.use(table.snapshot)
-    metrics, book, team = dispatcher.metrics, limits.book, limits.team
+    metrics, registry, team = dispatcher.metrics, limits.registry, limits.team
     team.refused = metrics.rate_limited
-    metrics.watch_families(limit_families(lambda: tuple(book.views(*team.times())), lambda: book.alone))
+    metrics.watch_families(limit_families(lambda: tuple(registry.views(*team.times())), lambda: registry.alone))
     if limits.ledger is not None:
         metrics.watch_families(ledger_families(limits.ledger.state))
     return limits

@@ -11,7 +11,7 @@ from proxy.plugins.guarded_answers import attach_guards
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
 from proxy.plugins.team_guards import TeamGuards
-from proxy.plugins.usage_sinks import SinkDesk
+from proxy.plugins.usage_sinks import SinkRegistry
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
@@ -20,7 +20,7 @@ from proxy.telemetry.metrics import Metrics
 class PluginsInUse:
     """The plugins of a process. Requests pass through the guards of `guards` by way of `hooks`."""
 
-    def __init__(self, hooks: TeamHooks, sinks: SinkDesk, threads: RequestThreads) -> None:
+    def __init__(self, hooks: TeamHooks, sinks: SinkRegistry, threads: RequestThreads) -> None:
         self._threads = threads
         self._hooks = hooks
         self.sinks = sinks
@@ -55,7 +55,7 @@ class PluginsInUse:
 
 async def plugins_in_use(
     hooks: TeamHooks,
-    sinks: SinkDesk,
+    sinks: SinkRegistry,
     threads: RequestThreads,
     table: LoadedTable,
     metrics: Metrics,
@@ -68,6 +68,6 @@ async def plugins_in_use(
     return plugins
 
 
-def sinks_of_process() -> SinkDesk:
+def sinks_of_process() -> SinkRegistry:
     """Return the sinks of a process. There are none yet, and no connection is made before there are some."""
-    return SinkDesk(JsonPoster, logging.getLogger("dragoman"))
+    return SinkRegistry(JsonPoster, logging.getLogger("dragoman"))

@@ -62,7 +62,7 @@ def make_target(
         retries=with_settings(partial(Retries, budget=budget), settings.retries),
         circuit_breaker=with_settings(partial(CircuitBreaker), settings.circuit_breaker),
         context_window=settings.context_window or pricing.window,
-        table_key=key,
+        model_key=key,
         authorities=report.authorities("ca_file"),
         permits=permits,
         price=pricing.price,

@@ -303,16 +303,15 @@ def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
 def _unavailable(
     snapshot: Snapshot, team: Team, asked: str, canonical: str, unknown: Callable[[str, tuple[str, ...]], GatewayError]
 ) -> GatewayError:
-    """Return the error for a name that is not available to the team. Existing and missing names cost the same work and
-    time."""
+    """Return the error for an unavailable name. Timing must not reveal whether it exists, so the work is equal."""
     if knows(snapshot, team, canonical):
         return model_not_allowed(asked)
     return unknown(asked, nearest(snapshot, team, asked))
 
 
 def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
-    """Return whether the team knows a name from its grants: it is the model of a granted deployment, or a model or
-    deployment behind its routes, which responses name."""
+    """Return whether the team knows a name from its grants. It knows the model of a granted deployment, and the models
+    and deployments behind its routes, because responses name them."""
     for pattern in team.allow:
         if pattern.rpartition("/")[0] == name and (found := find(snapshot, pattern)) and found.deployment:
             return True

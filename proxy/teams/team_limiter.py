@@ -48,9 +48,9 @@ Later: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 RequestSize: TypeAlias = tuple[int | None, int | None, int]
-"""The size of a request: the bytes of its prompt (`None` if its cost does not follow from tokens), the most tokens of
-each of its choices (`None` if it sets no limit), and the number of choices. It is a plain tuple, because one is made
-for most requests."""
+"""The size of a request. The parts are the bytes of its prompt (`None` if its cost does not follow from tokens), the
+most tokens of each choice (`None` if it sets no limit), and the number of choices. It is a plain tuple, because one is
+made for most requests."""
 
 
 class TeamLimiter:
@@ -63,10 +63,10 @@ class TeamLimiter:
     """
 
     def __init__(
-        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
+        self, registry: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
     ) -> None:
-        self.book = book
-        self.notes = book.notes
+        self.registry = registry
+        self.notes = registry.notes
         self.estimates = TokenEstimates()
         self.settling: Callable[[], None] = _ignore
         self.unread: Callable[[], bool] | None = None
@@ -74,13 +74,13 @@ class TeamLimiter:
         self.now = now
         self.wall = wall
         self._draw = draw
-        self._lines = book.lines
+        self._lines = registry.lines
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
         self.limits_anything = False
         """Whether the configuration has a limit or a budget."""
-        self.users = UserScopes(book, now, wall)
+        self.users = UserScopes(registry, now, wall)
         self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(MAX_CACHED)
         self._of_users: BoundedDict[tuple[BoundScopes, str], BoundScopes] = BoundedDict(MAX_CACHED)
         self._budgets: Mapping[str, tuple[ScopeBudget, ...]] = {}
@@ -92,7 +92,7 @@ class TeamLimiter:
     def use(self, snapshot: Snapshot) -> None:
         """Apply the limits of a configuration to requests that begin from now on."""
         budgets = self._budgets = snapshot.budgets
-        self.book.use(snapshot.scopes, budgets, snapshot.zone, self.now())
+        self.registry.use(snapshot.scopes, budgets, snapshot.zone, self.now())
         self._zone = snapshot.zone
         amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
@@ -118,7 +118,7 @@ class TeamLimiter:
             every = scopes_of(ScopeSide.CLIENT, _subject(key, ""))
             scopes = self._routing[key] = tuple(scope for scope in every if scope in self.routed)
         for scope in scopes:
-            name = self.book.route_of(scope, *self.times())
+            name = self.registry.route_of(scope, *self.times())
             # A request that began before a reload has the names of the former configuration.
             if name is not None and any(each.route == name for each in snapshot.budgets.get(scope, ())):
                 return name, self._unbound(key.team)
@@ -150,7 +150,7 @@ class TeamLimiter:
         now, wall = self.now(), self.wall()
         meters = bound.meters
         if meters is None:
-            meters = bound.meters = self.book.meters(bound.scopes, now)
+            meters = bound.meters = self.registry.meters(bound.scopes, now)
         # A request that passes at once needs nothing else of the registry.
         if not self._lines and meters.attempt(amounts[0], amounts[1], now, wall):
             record.held = Held(self, bound, meters, amounts)
@@ -161,7 +161,7 @@ class TeamLimiter:
         self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, now: float, wall: float
     ) -> Later | None:
         """Admit a request that may have to wait, or return the wait for its admission."""
-        outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], now, wall)
+        outcome = self.registry.begin(bound.scopes, amounts[0], amounts[1], now, wall)
         if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
             return None
@@ -204,7 +204,7 @@ class TeamLimiter:
     ) -> None:
         began, patience = self.now(), min(key.team.limits.patience, longest)
         try:
-            outcome = await self.book.admit_within(bound.scopes, amounts[0], amounts[1], patience)
+            outcome = await self.registry.admit_within(bound.scopes, amounts[0], amounts[1], patience)
         finally:
             record.limit_waited += self.now() - began
         if isinstance(outcome, Exceeded):
@@ -263,7 +263,7 @@ class TeamLimiter:
             self.refused(team, f"{limit}, unpriced")
             return no_price(exceeded.scope, record.asked or bound.pair[1])
         self.refused(team, limit)
-        return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
+        return limit_exceeded(exceeded, self.registry.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
     def _bind(self, key: Key, model: str) -> BoundScopes:
         """Find the scopes that limit a key's requests for a model name."""

@@ -65,14 +65,14 @@ class UserScopes:
     """
 
     def __init__(
-        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], most: int = MAX_USERS
+        self, registry: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], most: int = MAX_USERS
     ) -> None:
         self.rules: dict[str, EachUser] = {}
         self.known: Callable[[str], bool] = lambda scope: True
         self.learn: Callable[[str, float], Awaitable[bool]] = _nothing_to_learn
         self.gone: Callable[[str], None] = lambda scope: None
         self.refuses_unread = False
-        self._book = book
+        self._registry = registry
         self._now = now
         self._wall = wall
         self._most = most
@@ -84,12 +84,12 @@ class UserScopes:
 
     def use(self, rules: Mapping[str, EachUser]) -> None:
         """Apply the rules of a configuration, by team. Users whose rule changed keep their counts."""
-        before, self._book.user, self._book.unread = self.rules, self.find, self._unread
+        before, self._registry.user, self._registry.unread = self.rules, self.find, self._unread
         self.rules = {team: known if (known := before.get(team)) == rule else rule for team, rule in rules.items()}
         ended = [scope for scope in self._states if _team_of(scope) not in self.rules]
         for scope in ended:
             self._forget(scope)
-        leases = self._book.maker.leases
+        leases = self._registry.maker.leases
         if self.rules and leases is not None:
             leases.join()
 
@@ -102,14 +102,14 @@ class UserScopes:
 
     def touch(self, scope: str, rule: EachUser) -> UserState:
         """Return the state of a user by a rule, and make it the newest."""
-        clock, state = self._book.maker.clocks[Period.DAY], self._states.get(scope)
+        clock, state = self._registry.maker.clocks[Period.DAY], self._states.get(scope)
         if state is not None and state.rule is rule and state.clock is clock:
             self._states.move_to_end(scope)
             return state
         if state is None:
             self._make_room()
         made = UserState(rule, clock)
-        made.make(scope, self._book.maker, self._now(), state)
+        made.make(scope, self._registry.maker, self._now(), state)
         self._states[scope] = made
         self._states.move_to_end(scope)
         if state is not None and (state.clock is not clock or not set(made.counters) <= set(state.counters)):
@@ -145,7 +145,7 @@ class UserScopes:
         """Forget one user if there are too many: more stay only while they have requests in flight."""
         if len(self._states) < self._most:
             return
-        now, wall, waited = self._now(), self._wall(), self._book.lines
+        now, wall, waited = self._now(), self._wall(), self._registry.lines
         oldest = list(islice(self._states.items(), OLDEST_COMPARED))
         idle = [(scope, state) for scope, state in oldest if not state.busy and scope not in waited]
         least = min(idle, key=lambda each: each[1].used(now, wall), default=None)
@@ -155,7 +155,7 @@ class UserScopes:
             self._forget(least[0])
 
     def _forget(self, scope: str) -> None:
-        self._states.pop(scope).end(self._book.maker)
+        self._states.pop(scope).end(self._registry.maker)
         self._passed_unknown.pop(scope, None)
         self.gone(scope)
 

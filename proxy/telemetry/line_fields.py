@@ -1,6 +1,6 @@
 """Every field of the log's JSON lines: the type of its value, its unit, the condition for it, and an example.
 
-`deploy/log.md` is generated from it, and tests compare it with the lines that are written.
+`docs/reference/log.md` is generated from it, and tests compare it with the lines that are written.
 """
 
 from typing import Final, Literal, NamedTuple

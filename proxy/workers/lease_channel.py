@@ -92,7 +92,7 @@ def _written(ask: LeaseRequest) -> list[object]:
                 ask.holds,
             ]
             values += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
-            return ["r", *values, ask.again, ask.share, ask.equal]
+            return ["r", *values, ask.silence, ask.share, ask.equal]
         case SlotsRequest():
             return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
         case SpendingRequest():

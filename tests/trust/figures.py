@@ -364,7 +364,7 @@ FIGURES: Final = (
     Figure(
         *("R47", "Keep-alives within an event, or in place of what follows", "0 in every cut of every stream", "C"),
         Tests(("tests/proxy/relay/test_client_stream.py", "tests/proxy/gateway/test_keep_alives.py")),
-        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_piece", "client._paused"),
+        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_chunk", "client._paused"),
         0.3,
     ),
     Figure(

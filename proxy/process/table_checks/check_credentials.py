@@ -124,7 +124,7 @@ def _tracing(loaded: Loaded) -> Iterator[Problem]:
 
 
 def _problem(loaded: Loaded, target: Target, missing_item: Missing) -> Problem:
-    settings = effective_settings(loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
     place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
     return Problem.at(loaded.locate(place), place, missing_item.message)
 

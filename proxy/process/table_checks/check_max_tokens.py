@@ -45,7 +45,7 @@ def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
             "the tokens of a response; set max_output_tokens"
         )
     # The models that a wildcard serves are unknown before they are requested, and one number may not fit them all.
-    guess = None if target.table_key.endswith(WILDCARD) else guessed_limit(target)
+    guess = None if target.model_key.endswith(WILDCARD) else guessed_limit(target)
     if guess is None:
         return None
     return (

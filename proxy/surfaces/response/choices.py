@@ -87,8 +87,12 @@ def finish_fields(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
 
 def tool_call_json(call: ToolCall) -> dict[str, object]:
     """Return a complete tool call in OpenAI's form."""
-    held = "input" if call.kind == "custom" else "arguments"
-    body: dict[str, object] = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, held: call.arguments}}
+    arguments_field = "input" if call.kind == "custom" else "arguments"
+    body: dict[str, object] = {
+        "id": call.id,
+        "type": call.kind,
+        call.kind: {"name": call.name, arguments_field: call.arguments},
+    }
     return {**call.extra, **body} if call.extra else body
 
 

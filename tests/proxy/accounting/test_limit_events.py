@@ -23,11 +23,11 @@ def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:
 
 
 def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    book = LimitRegistry(lambda: 0.0, lambda: NOON)
-    book.use({}, {"team search": (WARN,)}, UTC, 0.0)
-    events = LimitEvents(book, lambda: NOON, logging.getLogger("test"))
+    registry = LimitRegistry(lambda: 0.0, lambda: NOON)
+    registry.use({}, {"team search": (WARN,)}, UTC, 0.0)
+    events = LimitEvents(registry, lambda: NOON, logging.getLogger("test"))
     for _ in range(3):
-        held = book.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
+        held = registry.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
         events.look()
         assert isinstance(held, Reservation)
         held.settle(10, 450 * NANO)
@@ -40,9 +40,9 @@ def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_clock_that_was_set_back_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     times = iter([NOON, NOON - 7200, NOON - 7100, NOON, NOON - 7200])
-    book = LimitRegistry(lambda: 0.0, lambda: NOON)
-    book.use({}, {"team search": (WARN,)}, UTC, 0.0)
-    events = LimitEvents(book, lambda: next(times), logging.getLogger("test"))
+    registry = LimitRegistry(lambda: 0.0, lambda: NOON)
+    registry.use({}, {"team search": (WARN,)}, UTC, 0.0)
+    events = LimitEvents(registry, lambda: next(times), logging.getLogger("test"))
     events.look()
     assert not caplog.records
     for _ in range(4):

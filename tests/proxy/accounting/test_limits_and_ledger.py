@@ -90,7 +90,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
         background(both.services),
     ):
         while not kept.exists() or len(json.loads(kept.read_bytes())) < 2:
-            held = await both.book.admit_waiting(("team search",), 1, 1)
+            held = await both.registry.admit_waiting(("team search",), 1, 1)
             assert isinstance(held, Reservation)
             held.settle(1, 1)
             await asyncio.sleep(0.01)
@@ -115,7 +115,7 @@ async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
         limits_and_ledger(made.loaded, made.snapshot, far_away(made), SINGLE_PROCESS) as both,
         background(both.services),
     ):
-        await both.book.admit_waiting(("team search",), 1, None)
+        await both.registry.admit_waiting(("team search",), 1, None)
         await asyncio.sleep(0.1)
     assert sum("shares.1.json cannot be read" in message for message in caplog.messages) == 1
     assert sum("shares.1.json cannot be written" in message for message in caplog.messages) <= 1

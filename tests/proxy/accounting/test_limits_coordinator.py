@@ -31,10 +31,10 @@ async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_o
     section = SharedSection.model_validate({"redis": "redis://127.0.0.1:1"})
     shared = SharedState(section, lambda cooldowns, now: None)
     books = [make_leases(shared, Siblings(2, Silent()), loop_clock()) for _ in range(2)]
-    sources = [book._source for book in books if book is not None]
+    sources = [registry._source for registry in books if registry is not None]
     names = {source.process for source in sources if isinstance(source, RedisLeases)}
     assert len(names) == 2
-    assert [(book.expected, book.guessed) for book in books if book is not None] == [(3, True)] * 2
+    assert [(registry.expected, registry.guessed) for registry in books if registry is not None] == [(3, True)] * 2
     heard = EndedSiblings()
     await heard.notify("one")  # nobody counts yet
     named = make_leases(shared, Siblings(2, Silent(), 1, "gateway.7", heard), loop_clock())

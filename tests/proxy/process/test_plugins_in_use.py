@@ -17,10 +17,10 @@ async def test_a_table_without_plugins_has_no_guards_and_leaving_closes_those_th
         assert (before, app.front.gateway.hooks["anonymous"]) == (None, ())
         (tmp_path / "t.yaml").write_text(f"{MOCK}plugins: {{g: {plugin('Hider')}}}\n", encoding="utf-8")
         await app.reloader.reload()
-        desk = app.front.plugins.guards
-        assert desk is not None
+        registry = app.front.plugins.guards
+        assert registry is not None
         assert len(app.front.gateway.hooks["anonymous"]) == 1
-        made = desk.running["g"].plugin.made
+        made = registry.running["g"].plugin.made
     assert made.closed == 1
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from types import NoneType, UnionType
 
-from config.generate_readme import reference
 from config.sections.media_section import MediaSection
 from config.sections.section import Section, built_in_section, setting, settings_of
 from config.sections.value_types import Timeout
@@ -17,6 +16,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import CircuitBreaker, Media, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
 from proxy.routing.build_target import make_target, with_settings
+from tests.docs.config_page import reference
 from tests.proxy.kit.tables import loaded
 from tests.support.looped import looped
 
@@ -38,7 +38,7 @@ def target(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -
 def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     found = target("vendors: {openai: {api_key: k}}\nmodels: {openai/gpt: {}}", "openai/gpt")
     assert (found.vendor, found.model, found.deployment) == ("openai", "gpt", "default")
-    assert (found.upstream_model, found.table_key) == ("gpt", "openai/gpt")
+    assert (found.upstream_model, found.model_key) == ("gpt", "openai/gpt")
     assert (found.name, found.label) == ("openai/gpt/default", "openai/gpt/default")
     assert found.profile is load_profiles()["openai"]
     assert found.base_url == "https://api.openai.com/v1"
@@ -125,8 +125,8 @@ def test_a_deployment_s_own_key_silences_its_vendor_s_credentials() -> None:
 
 def test_what_credentials_need_and_nobody_says_is_told_where_they_are_written() -> None:
     assert made(f"vendors:\n  v: {{{OWN}}}\nmodels:\n  v/m: {{credentials: aws}}") == [
-        "table.yaml:5:22 models.v/m.credentials: the profile 'openai_compatible' does not say what such credentials "
-        "are for: set credentials.aws.service"
+        "table.yaml:5:22 models.v/m.credentials: the profile 'openai_compatible' has no default for this setting: "
+        "set credentials.aws.service"
     ]
 
 
@@ -244,7 +244,7 @@ def test_a_declared_setting_is_in_the_target_the_schema_and_the_reference() -> N
     schema = json_schema(Table)
     described = schema["$defs"]["DeploymentSettings"]["properties"]["siesta"]
     assert (described["title"], described["description"]) == ("duration", "How long it rests. Built in: 7s.")
-    assert "| `siesta` | duration |  | How long it rests. Built in: 7s. |" in reference(schema)
+    assert "| `siesta` | duration | 7s | How long it rests. |" in reference(schema)
 
 
 WORKED_OUT = frozenset(

@@ -269,12 +269,12 @@ def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -
     wait(later)
     desk.limiter.notes.mark = 1
     over(record)
-    book, (start, _) = desk.limiter.book, desk.limiter.book.periods(desk.wall)[Period.DAY]
-    book.load(Period.DAY, start, {}, 1)
+    registry, (start, _) = desk.limiter.registry, desk.limiter.registry.periods(desk.wall)[Period.DAY]
+    registry.load(Period.DAY, start, {}, 1)
     assert used(desk) == {scope("ann"): 1}
     known.add(scope("ann"))
-    book.load_some(Period.DAY, start, {scope("ann"): (4, 0, 0)}, 1)
-    book.load(Period.DAY, start, {}, 1)
+    registry.load_some(Period.DAY, start, {scope("ann"): (4, 0, 0)}, 1)
+    registry.load(Period.DAY, start, {}, 1)
     assert used(desk) == {scope("ann"): 4}
     assert not desk.limiter.notes.unloaded
 

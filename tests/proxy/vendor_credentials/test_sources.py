@@ -108,19 +108,19 @@ def test_everything_that_is_written_arrives() -> None:
             "plain",
             "credentials: aws",
             BEDROCK,
-            "the profile 'plain' does not say what such credentials are for: set credentials.aws.service",
+            "the profile 'plain' has no default for this setting: set credentials.aws.service",
         ),
         (
             "plain",
             "credentials: entra",
             "https://x.example",
-            "the profile 'plain' does not say what such credentials are for: set credentials.entra.scope",
+            "the profile 'plain' has no default for this setting: set credentials.entra.scope",
         ),
         (
             "signed",
             "",
             "https://bedrock.proxy.example",
-            "the address names no region of AWS: set credentials.aws.region",
+            "the address contains no AWS region: set credentials.aws.region",
         ),
     ],
 )
