@@ -1,4 +1,4 @@
-"""Types of single values, with their JSON Schemas. No message repeats the value that it rejects, which may be a secret."""
+"""Types of single values, with their JSON Schemas. No message repeats the rejected value, which may be a secret."""
 
 import re
 from collections.abc import Callable, Mapping
