@@ -1,4 +1,4 @@
-"""Where periods begin and end, where clocks change and where they are set."""
+"""The begin and end of periods, also when clocks change or are set."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Whoever counts goes away and comes back, in turn: the limit is kept all the same, and the traffic goes on."""
+"""The coordinator is lost and returns, again and again: the limit still holds, and the traffic goes on."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,9 @@ WIDE = Limits((Rate(Unit.REQUESTS, 1500, Period.MINUTE, 1500),))
 
 
 async def flap(world: World, seconds: Sequence[tuple[float, float]], *, wiped: bool) -> None:
-    """Lose whoever counts for the first of each pair, and have it back for the second; `wiped` knows nothing then."""
+    """Lose the coordinator for the first time of each pair, and restore it for the second. If it is `wiped`, it has
+    lost its memory.
+    """
     for away, back in seconds:
         world.lost = True
         await asyncio.sleep(away)
@@ -76,7 +78,7 @@ async def test_a_burst_is_spent_once_however_often_it_comes_back(wiped: bool) ->
     await run_traffic(processes, 40, 9)
     await stop(processes)
     admitted = all_admitted(processes)
-    assert excess(admitted, 1500, 25) <= 0.04 * 1500  # what all took in the 0.1 s before it was known to be lost
+    assert excess(admitted, 1500, 25) <= 0.04 * 1500  # the units that all took in the 0.1 s before the loss was noticed
     assert within(admitted, 3, 31) >= 0.9 * (1500 + 28 * 25)
     assert within(admitted, 31, 40) >= 0.8 * 225
 

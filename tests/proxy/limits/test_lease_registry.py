@@ -1,4 +1,6 @@
-"""Eight processes that share a limit, in virtual time: how exactly, how fairly, and through what goes wrong."""
+"""Eight processes that share a limit, in virtual time: its precision, its fairness, and its behaviour during
+failures.
+"""
 
 import asyncio
 import gc
@@ -41,7 +43,7 @@ SHARP = Limits((Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 1000),))
 """1,000 a second, in bursts of as many."""
 
 CALM = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
-"""300 a second, where it is not about the last percent."""
+"""300 a second, for tests that need no precision in the last percent."""
 
 
 @pytest.mark.parametrize("weights", [EVEN, UNEVEN], ids=["even", "uneven"])
@@ -168,7 +170,7 @@ async def test_the_clock_of_who_counts_may_step(step: float) -> None:
     await run_traffic(processes, 450, 4)
     await stop(processes)
     admitted = all_admitted(processes)
-    extra = 300 if step == 5.0 else 0  # by ten minutes, the key is over, and what was used of it is told again
+    extra = 300 if step == 5.0 else 0  # a step of ten minutes expires the key, and its usage is reported again
     assert within(admitted, 3, 7) == pytest.approx(1200 + extra, rel=0.03)
     assert excess(admitted, 300 + extra, 300) <= 40
 
@@ -201,7 +203,7 @@ async def test_where_something_else_is_kept_the_sum_stays_at_the_limit() -> None
 @pytest.mark.parametrize(("seen", "seconds"), [(True, 1), (False, GONE_SECONDS + 1)], ids=["seen to end", "silent"])
 @in_virtual_time
 async def test_killed_processes_leave_the_rate_to_the_others(seen: bool, seconds: float) -> None:
-    """Who is only silent may go on alone."""
+    """A silent process may still go on alone."""
     world = World()
     processes = fleet(world, CALM)
     await run_traffic(processes, 450, 3)
@@ -254,7 +256,7 @@ async def test_what_others_spend_is_known_within_seconds() -> None:
 
 
 class Deaf:
-    """Answers nobody, and notes how much it was asked at once."""
+    """A source that does not respond while it is `deaf`, and records the size of each exchange."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -297,7 +299,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
     limits = {name: Limits(rates, concurrent=64) for name in names}
     warm = SimulatedProcess(World(), "warm", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     assert isinstance(await warm.registry.admit_waiting((names[0],), 100, 100), Reservation)
-    await stop([warm])  # what is made once and kept is not what a team takes
+    await stop([warm])  # allocations that are made once do not belong to a team
     tracemalloc.start()
     process = SimulatedProcess(world := World(), "one", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     for first in range(0, len(names), MAX_ENTRIES):
@@ -307,7 +309,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
             each.settle(90, 90)
     await asyncio.sleep(12)
     world.counter = LeaseCounter()
-    gc.collect()  # what exchanges left is not what a team takes
+    gc.collect()  # garbage of exchanges does not belong to a team
     ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/proxy/limits/*")])
     tracemalloc.stop()
     await stop([process])

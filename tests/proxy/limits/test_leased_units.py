@@ -1,4 +1,4 @@
-"""What a process knows of a rate: its demand, how long that holds, and its part alone."""
+"""The state of a rate in a process: its demand, the lifetime of the demand, and its share without the coordinator."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The words of limits: what is a limit, and what is none."""
+"""The text of limits: valid and invalid ones."""
 
 from proxy.ledger.ledger_row import storable_text
 from proxy.limits.limit import (

@@ -1,4 +1,4 @@
-"""The one object that requests ask: all or nothing, kept over reloads, and what it says of itself."""
+"""The one object that admits requests: all limits or none, unchanged over reloads, and its reported state."""
 
 import tracemalloc
 from collections.abc import Mapping

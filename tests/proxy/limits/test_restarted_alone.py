@@ -1,5 +1,6 @@
-"""Processes that begin while Redis is away: all together take no more than a limit if each knows how it was divided.
-One that knows nothing takes at most the part of one who used nothing on top."""
+"""Processes that begin while Redis is unreachable. If each knows the previous division, all together stay within the
+limit. A process that knows nothing adds at most the share of a process without usage.
+"""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -30,8 +31,9 @@ ORDERS = [order for order in permutations(EVENTS) if order.index("lose") < order
 
 @dataclass(slots=True, eq=False)
 class Gateways:
-    """Two gateways of two processes each. Of B nobody is there at first; it was before, if there is a `file`.
-    `unknown` are the processes that began alone and knew nothing."""
+    """Two gateways of two processes each. At first B does not run; it ran before if there is a `file`. `unknown` counts
+    the processes that began alone without a stored division.
+    """
 
     kind: str
     file: bool
@@ -50,7 +52,7 @@ class Gateways:
         self.running[name] = SimulatedProcess(self.world, again, 2, limits, shares=shares, other_gateways=True)
 
     async def kill(self, name: str) -> None:
-        """End a process. Its supervisor tells of it, unless that has ended too."""
+        """End a process. Its supervisor reports that, unless it has ended too."""
         each = self.running.pop(name)
         self.files[name] = dict(each.registry.shares())
         self.busy -= sum(meter.used for meter in each.registry._scopes["team t"].slots)
@@ -93,7 +95,7 @@ class Gateways:
 
 
 async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, float]:
-    """Return how it went, and by how much more than the limit passed at worst in STEP seconds after an event."""
+    """Return the gateways, and the largest relative excess over the limit in STEP seconds after an event."""
     every = Gateways(kind, file)
     for name in ("A1", "A2", *(("B1", "B2") if file else ())):
         every.start(name)
@@ -103,7 +105,7 @@ async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, 
     every.most, worst = 0, 0.0
     for event in order:
         await every.befall(event)
-        await every.traffic(0.5)  # until it is noticed
+        await every.traffic(0.5)  # until the event is noticed
         begin = asyncio.get_running_loop().time()
         await every.traffic(STEP)
         passed = within(all_admitted([*every.running.values(), *every.ended]), begin, begin + STEP)

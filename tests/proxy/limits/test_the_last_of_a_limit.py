@@ -1,4 +1,6 @@
-"""Processes that share a limit by the calendar, near its end: exactly that much passes, whoever asks for it."""
+"""Processes that share a calendar limit, near its end: exactly the limit passes, whichever process gets the
+requests.
+"""
 
 import asyncio
 

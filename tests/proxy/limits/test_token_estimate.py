@@ -1,4 +1,4 @@
-"""What a request is expected to take, by what came before."""
+"""The expected usage of a request, estimated from previous ones."""
 
 import random
 

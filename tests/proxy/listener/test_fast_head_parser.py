@@ -1,4 +1,4 @@
-"""What is read of a plain head is what aiohttp's parser reads, and everything else is left to it."""
+"""A plain head is parsed as aiohttp's parser does, and every other head is left to it."""
 
 import pytest
 from hypothesis import example, given
@@ -46,7 +46,7 @@ CLIENTS = {
 
 
 def agree(data: bytes) -> PlainHead | None:
-    """Return the head that is read; where it is one, aiohttp's parser has to read the same request from its bytes."""
+    """Return the parsed head. If there is one, aiohttp's parser has to read the same request from its bytes."""
     head = read_plain_head(data)
     if head is None:
         return None

@@ -1,1 +1,1 @@
-"""What the tests of limits share: whoever counts with a clock of its own, and processes that are simulated."""
+"""Shared by the tests of limits: a coordinator with a clock of its own, and simulated processes."""
