@@ -246,8 +246,7 @@ def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
 
 
 def _settings_behind_choices(context: CheckContext) -> Iterator[Problem]:
-    """Warn of settings of a route that do not apply to requests by the name of another route, which chooses between
-    this route and other targets."""
+    """Warn of settings of a route that do not apply if it is requested through another route with several targets."""
     for at, own in route_maps(context.config):
         routes = {**context.config.routes, **own}
         for name, route in own.items():

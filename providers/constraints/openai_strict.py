@@ -2,7 +2,7 @@
 
 Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf.
 Every object must be closed, with all its properties required. There is no composition except anyOf. Sizes are limited.
-The rule that objects of an anyOf "must not share identical first keys" is only documented by OpenAI's refusals.
+That objects of an anyOf "must not share identical first keys" is only known from OpenAI's refusals.
 """
 
 from collections.abc import Mapping

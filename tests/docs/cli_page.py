@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from proxy.cli.arguments import argument_parser
-from tests.docs.marked_pages import DOCS
+from tests.docs.marked_pages import DOCS, in_cell
 
 FILE: Final = DOCS / "reference" / "cli.md"
 
@@ -49,15 +49,15 @@ def _section(name: str, parser: argparse.ArgumentParser) -> str:
 def _names(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else _value(action)
     if not action.option_strings:
-        return f"`{value}`"
-    return ", ".join(f"`{option}{' ' if value else ''}{value}`" for option in action.option_strings)
+        return in_cell(value)
+    return ", ".join(in_cell(f"{option} {value}".rstrip()) for option in action.option_strings)
 
 
 def _value(action: argparse.Action) -> str:
     if action.choices is not None:
-        return "\\|".join(map(str, action.choices))
+        return "|".join(map(str, action.choices))
     if isinstance(action.metavar, str):
-        return action.metavar.replace("|", "\\|")
+        return action.metavar
     return action.dest.upper()
 
 

@@ -1,10 +1,16 @@
 """Pages of which a part is generated: the text between two marks, each an HTML comment."""
 
+from html import escape
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
+
+
+def in_cell(code: str) -> str:
+    """Return a code span for a cell of a Markdown row; a `|` in backticks would end the cell, or keep its backslash."""
+    return f"<code>{escape(code).replace('|', '&#124;')}</code>" if "|" in code else f"`{code}`"
 
 
 def replaced(page: str, begin: str, text: str, end: str) -> str:

@@ -12,6 +12,7 @@ from config.load_config import load_file
 from config.table.table_schema import GatewayConfig
 from providers.failure import VERDICTS
 from providers.profiles.load_profiles import parse_profiles
+from proxy.listener.cors_and_host_names import EXPOSED
 from tests.docs import cli_page, http_page, vendor_pages
 from tests.docs.marked_pages import ROOT
 from tests.docs.pages import (
@@ -182,6 +183,13 @@ def test_every_error_code_has_a_row_with_its_status() -> None:
     made = re.findall(r'ErrorFacts\(\s*(\d+),\s*"\w+",\s*"(\w+)"', text_of(ROOT / "proxy" / "errors.py"), re.DOTALL)
     assert {(int(status), code) for status, code in made} <= listed
     assert {(verdict.status, verdict.code) for verdict in VERDICTS.values()} <= listed
+
+
+def test_every_header_that_pages_may_read_is_listed() -> None:
+    listed = {name for row in rows(section(text_of(http_page.PAGE), "Response headers")) for name in quoted(row[0])}
+    exposed = {name for name in EXPOSED.split(", ") if "-ratelimit-" not in name}
+    assert exposed - listed == {"request-id"}
+    assert "`request-id`" in text_of(http_page.PAGE)
 
 
 def test_every_profile_has_its_page_and_no_other_page_is_left() -> None:

@@ -11,7 +11,7 @@ from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
 from providers.tasks.task_fields import TASK_FIELDS
 from providers.unified_request import Operation
-from tests.docs.marked_pages import DOCS, replaced
+from tests.docs.marked_pages import DOCS, in_cell, replaced
 
 FOLDER: Final = DOCS / "reference" / "vendors"
 INDEX: Final = FOLDER / "index.md"
@@ -21,11 +21,11 @@ END: Final = "<!-- end of profiles -->"
 TITLES: Final = {Operation.CHAT: "Chat completions", Operation.COMPLETIONS: "Completions"}
 CREDENTIALS: Final = {"aws": "AWS", "google": "Google", "entra": "Entra"}
 WINDOW: Final = {
-    "native": "obeys `context_length_exceeded_behavior`",
-    "errors": "refuses",
-    "clamps": "shortens the response",
-    "cuts": "cuts the prompt",
-    "never": "does not happen",
+    "native": "is handled by `context_length_exceeded_behavior`",
+    "errors": "is refused",
+    "clamps": "gets a shorter response",
+    "cuts": "loses a part of its prompt",
+    "never": "does not exist",
 }
 
 MatrixRow = MatrixEntry | TaskMatrixEntry
@@ -72,9 +72,12 @@ def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
     if profile.api_version:
         yield "API version", f"`{profile.api_version}`, unless `api_version` is written"
     for operation, wire in profile.wires.items():
-        yield f"path of {operation}", f"`{wire.path}`; a request beyond the context window: {WINDOW[wire.context]}"
+        yield f"path of {operation}", f"`{wire.path}`; a request beyond the context window {WINDOW[wire.context]}"
     if profile.responses is not None:
-        yield "Responses API", f"`{profile.responses.path}`, for requests of other APIs: `{profile.responses.when}`"
+        made = [each.responses.when for _, each in profile.overrides if each.responses is not None]
+        others = _named(when for when in dict.fromkeys(made) if when != profile.responses.when)
+        uses = f"`{profile.responses.when}`" + (f", or by model {others}" if others else "")
+        yield "Responses API", f"`{profile.responses.path}`; requests of other APIs go there: {uses}"
     if profile.tasks:
         yield "tasks", ", ".join(f"{task} (`{wire.path}`)" for task, wire in profile.tasks.items())
     yield "prompts", _prompts(profile)
@@ -105,8 +108,7 @@ def _credential(profile: Profile) -> str:
 
 def _prompts(profile: Profile) -> str:
     if not isinstance(profile.raw_prompts, str):
-        pattern = profile.raw_prompts.pattern.replace("|", "\\|")
-        return f"unchanged for models that match `{pattern}`, else as a chat"
+        return f"unchanged for models that match {in_cell(profile.raw_prompts.pattern)}, else as a chat"
     words = {"native": "unchanged", "chat": "as a chat", "suffix": "as a chat, unchanged with a `suffix`"}
     return words[profile.raw_prompts]
 

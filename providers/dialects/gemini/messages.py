@@ -21,10 +21,10 @@ from providers.conversation import (
     OtherPart,
     Part,
     PlainMessage,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Role,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -346,7 +346,7 @@ class GeminiConversation:
                     self._note_marker(part.cache)
                     if text.strip():
                         parts.append({"text": text})
-                case ToolUse() | Thinking() | RedactedThinking():
+                case ToolUse() | Reasoning() | RedactedReasoning():
                     continue
                 case _:
                     self._note_marker(None if isinstance(part, OtherPart) else part.cache)

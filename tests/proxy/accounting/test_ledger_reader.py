@@ -38,7 +38,7 @@ def endless(reader: LedgerReader, begun: threading.Event) -> None:
 async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(
     settings: LedgerSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_reader, "GRACE", 60.0)  # a busy machine may not run the thread for long
+    monkeypatch.setattr(ledger_reader, "END_TIMEOUT", 60.0)  # a busy machine may not run the thread for long
     turns = SharedLedgerReader(settings)
     with pytest.raises(TimeoutError):
         await turns.read(lambda reader: endless(reader, threading.Event()), 0.05)
