@@ -1,4 +1,4 @@
-"""Arguments reach their command, wrong ones are named, and every help has examples."""
+"""Arguments reach their command, wrong ones are named, and every help text has examples."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every problem is one line with its place, in each form, and no secret is in any."""
+"""Every problem is one line with its path, in each output format, and no line contains a secret."""
 
 import json
 import sys
@@ -136,7 +136,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        # Each warning would only be the echo of what has been refused.
+        # Each of these warnings would only repeat an error.
         ("vendors: {mock: {}}\nmodels: {mock/echo: {policy: wieghted, deployments: {a: {weight: 2}}}}", ["policy"]),
         ("vendors: {mock: {}}\nmodles: {mock/echo: {}}", ["modles"]),
         (
@@ -144,7 +144,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
             ["api_key", "max_output_tokens"],
         ),
         ('defaults: {api_key: "${K:-x}"}\nvendors: {openai: {api_key: "${L}"}, mock: {}}', ["api_key", "api_key"]),
-        # These stand for themselves.
+        # These warnings are independent of the errors.
         (
             "vendors: {anthropic: {api_key: x}}\nmodels: {anthropic/x: {}}\nroutes: {r: anthropic/y}",
             ["api_key", "max_output_tokens", "r"],

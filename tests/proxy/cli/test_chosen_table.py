@@ -1,4 +1,6 @@
-"""The table is that of the command line, else of the environment, else of the working folder, else the embedded one."""
+"""The config file is the one of the command line, else the environment, else the working folder, else the embedded
+one.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Mistyped words are answered with the nearest known one, in one line; the parser describes itself."""
+"""The error for a mistyped word suggests the nearest known one, in one line. The parser describes itself."""
 
 import pytest
 

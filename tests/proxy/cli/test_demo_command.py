@@ -1,4 +1,4 @@
-"""The demo shows a streamed answer that came over HTTP, prints commands that work, and fails when it was not whole."""
+"""The demo prints a response streamed over HTTP and commands that work, and fails if the response is incomplete."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ Output = pytest.CaptureFixture[str]
 
 
 async def streamed(script: Script) -> str:
-    """What the demo would show of an answer."""
+    """Return the text that the demo would print for a response."""
     async with FakeVendor(script) as vendor:
         return "".join(await asyncio.to_thread(lambda: list(stream(vendor.base_url))))
 

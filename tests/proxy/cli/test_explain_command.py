@@ -1,4 +1,4 @@
-"""What is printed of an explanation: the steps, each call whole and without a secret, or the client's error."""
+"""The printed explanation: its steps, each complete call without a secret, or the client's error."""
 
 import io
 import json
@@ -21,7 +21,7 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def ask(source: Writer, tmp_path: Path, capsys: Output) -> Callable[..., tuple[int, str]]:
-    """Explain a body on the table with one of everything; the status and what was printed."""
+    """Explain a body on the configuration with one of everything. Return the exit status and the printed text."""
 
     def run(form: str, team: str | None = None, path: str | None = None, **body: object) -> tuple[int, str]:
         request = tmp_path / "request.json"
@@ -144,7 +144,7 @@ routes:
 
 @pytest.fixture
 def seeded(source: Writer, tmp_path: Path, capsys: Output) -> Callable[[str], str]:
-    """Explain a request that Claude would drop the seed of, on a table that lets it."""
+    """Explain a request whose seed is dropped for Claude, on a configuration that allows it."""
 
     def run(form: str) -> str:
         body = tmp_path / "request.json"

@@ -1,4 +1,4 @@
-"""Exit statuses and one line for each mistake, and which table a command works on."""
+"""Exit statuses, one line for each mistake, and the config file that a command uses."""
 
 import argparse
 import errno
@@ -60,7 +60,7 @@ def test_a_reader_that_left_is_silent(error: BaseException, monkeypatch: pytest.
 
 
 TABLE = "version: 1\nvendors: {mock: }\nmodels: {mock/own: }\n"
-"""A table unlike the embedded one."""
+"""A configuration unlike the embedded one."""
 
 EMBEDDED_WARNING = (
     "dragoman: warning: no config file is given (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this "

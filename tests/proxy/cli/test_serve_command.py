@@ -1,4 +1,4 @@
-"""The command line's addresses beat the table's, and a port that is taken is one line."""
+"""The addresses of the command line override the config file's, and a port that is taken is reported in one line."""
 
 import asyncio
 import os
@@ -103,7 +103,9 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
 
 @asynccontextmanager
 async def serving(folder: Path, server: str, *arguments: str) -> AsyncIterator[list[str]]:
-    """Run the command until it listens, and yield the lines that it has logged by then. It ends well."""
+    """Run the command until it listens, and yield the lines that it has logged by then. The command must end with
+    status 0.
+    """
     path, log = folder / "t.yaml", folder / "stderr.log"
     path.write_text(f"version: 1\nvendors: {{mock: {{}}}}\nmodels: {{mock/*: {{}}}}\nserver: {{{server}}}\n")
     with log.open("wb") as err:
@@ -187,8 +189,9 @@ def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
 
 
 def shown_on_a_terminal(table: Path, piped: bool) -> str:
-    """The first line of the log of a gateway whose standard error is a terminal, and its standard output unless it is
-    piped."""
+    """Return the first log line of a gateway whose standard error is a terminal, and its standard output unless it is
+    piped.
+    """
     table.write_text("version: 1\nvendors: {mock: }\nmodels: {mock/*: }\n", encoding="utf-8")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "proxy", "serve", str(table), "--port=0", "--admin-port=0"]

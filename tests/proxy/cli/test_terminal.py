@@ -1,4 +1,4 @@
-"""Colours appear on terminals where they are not switched off."""
+"""Colours are used on terminals unless they are switched off."""
 
 import io
 from typing import TextIO

@@ -1,4 +1,4 @@
-"""What is remembered for owners here and at other processes: who is asked when, and what a deletion promises."""
+"""The memory of owners, local and shared: the order of lookups, and the guarantees of a deletion."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from proxy.conversations.stored_entries import StoredEntries
 
 @dataclass
 class Others:
-    """A memory that other processes share, which may be away, and may never say that something is written."""
+    """A memory shared with other processes, which may be unreachable, and may never confirm a write."""
 
     data: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)

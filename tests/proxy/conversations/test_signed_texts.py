@@ -1,4 +1,4 @@
-"""Signatures of texts: which are stored, and in which message of a client's next request they stand again."""
+"""Signatures of texts: which are stored, and in which message of the client's next request they are restored."""
 
 from dataclasses import replace
 from functools import partial

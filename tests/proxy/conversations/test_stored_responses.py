@@ -1,4 +1,4 @@
-"""Responses that are stored for later turns: whose they are, how long and how many, and what is said of one gone."""
+"""Responses stored for later turns: their owners, lifetimes and bounds, and the error for one that is gone."""
 
 import asyncio
 from collections.abc import Sequence
@@ -201,7 +201,7 @@ async def test_while_the_others_are_away_it_goes_on_and_says_what_cannot_be_know
 
 @dataclass
 class Rendered:
-    """A renderer that has rendered an answer."""
+    """A renderer that has rendered a response."""
 
     answer: StoredResponse | None
     calls: list[str] = field(default_factory=list)

@@ -1,5 +1,6 @@
-"""The time that a whole answer has to begin, in virtual time: when another is asked instead, and whom that speaks
-against."""
+"""The deadline for the start of a non-streaming response, in virtual time: when another deployment is tried instead,
+and which deployment the failure counts against.
+"""
 
 from dataclasses import replace
 
@@ -19,11 +20,11 @@ from tests.proxy.kit.mark_streams import Body, often
 from tests.support.looped import looped
 
 EJECTING = DeploymentRules(HealthRules(failures=1, jitter=0.0))
-"""One failure is enough."""
+"""One failure opens the circuit."""
 
 
 def patient(name: str, answer: float | None = None, retries: Retries | None = None) -> Target:
-    """A deployment whose operator says how long a whole answer may take to begin."""
+    """Return a deployment whose non-streaming responses must begin within `answer` seconds."""
     target = TARGETS[name]
     return replace(target, timeouts=replace(target.timeouts, answer=answer), retries=retries or target.retries)
 

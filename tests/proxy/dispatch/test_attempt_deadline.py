@@ -1,4 +1,4 @@
-"""The time that one try of a request has."""
+"""The deadlines of one attempt."""
 
 from providers.target import Timeouts
 from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
@@ -6,7 +6,7 @@ from tests.support.looped import looped
 
 
 def limits(total: float = 600.0, answer: float | None = None, first_event: float = 60.0) -> Timeouts:
-    """A deployment's limits, the others as built in."""
+    """Return timeouts with these values, and the built-in values for the others."""
     return Timeouts(5.0, first_event, 120.0, total, answer=answer)
 
 

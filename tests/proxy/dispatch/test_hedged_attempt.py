@@ -1,4 +1,4 @@
-"""Second attempts in virtual time: when one begins, whose content is handed on, and what is recorded of both."""
+"""Second attempts in virtual time: when one begins, whose content the client gets, and the records of both."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.support.looped import looped
 Way = Callable[[HedgeRig], str]
 WAYS: list[Way] = [HedgeRig.whole, HedgeRig.streamed]
 
-# Who wins ------------------------------------------------------------------------------------------------------------
+# Which attempt wins --------------------------------------------------------------------------------------------------
 
 RACES: dict[str, tuple[dict[str, Behaviour], str, HedgeOutcome | None, float, list[tuple[str, str, bool, int]]]] = {
     "in time": ({"a": says_after(0.9, "a"), "b": OK}, "a", None, 0.9, [("a", "ok", False, 0)]),
@@ -141,11 +141,11 @@ def test_a_client_that_leaves_while_both_run_leaves_neither(way: Way) -> None:
     assert len(rig.made[0].hedges.tasks) == 0
 
 
-# Whether there is one ------------------------------------------------------------------------------------------------
+# Whether a second attempt begins -------------------------------------------------------------------------------------
 
 
 def changed(**changes: object) -> Callable[[Job], Job]:
-    """The first deployment with other settings."""
+    """Return a change that gives the first deployment other settings."""
 
     def change(job: Job) -> Job:
         first, *others = job.plan.targets
@@ -255,7 +255,7 @@ def test_a_response_that_is_not_streamed_has_begun_with_its_head() -> None:
 
 
 class Spilled:
-    """A placement whose first deployment is not that of the conversation."""
+    """A placement whose first deployment is not the conversation's own."""
 
     number = 1
 
@@ -276,7 +276,7 @@ def test_a_session_whose_deployment_is_merely_busy_has_none() -> None:
 
 
 def many(rig: HedgeRig, count: int) -> list[HedgeOutcome | None]:
-    """What became of so many requests, one after the other."""
+    """Return the hedge outcomes of `count` requests, one after the other."""
 
     async def main() -> list[HedgeOutcome | None]:
         dispatcher, found = rig.dispatcher(), list[HedgeOutcome | None]()
@@ -327,7 +327,7 @@ def test_cancelled_calls_cost_no_more_than_their_hour_allows() -> None:
     assert rig.spent == 0.0
 
 
-# Books ---------------------------------------------------------------------------------------------------------------
+# Accounting ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_cancelled_call_is_booked_with_its_prompt_and_at_its_own_price() -> None:

@@ -1,4 +1,4 @@
-"""Who is left to be asked, and what is said when nobody is."""
+"""The deployments that are left to try, and the error if there is none."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -30,7 +30,7 @@ TARGETS = {target.deployment: replace(target, dialect=Scripted()) for target in 
 
 
 class Group:
-    """The candidates of a plan over these deployments, of which some have failed once too often."""
+    """The candidates of a plan over these deployments. The circuits of the deployments in `away` are open."""
 
     def __init__(self, *names: str, kind: FailureKind = FailureKind.SERVER, away: tuple[str, ...] = ()) -> None:
         self.breakers = Breakers(HealthRules(failures=1, jitter=0.0), lambda: 0.5)
@@ -137,7 +137,7 @@ def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
 )
 def test_who_finds_nobody_is_told_what_the_first_of_them_did(kind: FailureKind, words: str) -> None:
     group = Group("good", kind=kind, away=("good",))
-    group.order()  # the one request that is let through
+    group.order()  # takes the one probe that is let through
     with pytest.raises(GatewayError) as caught:
         group.order()
     message = f"No deployment that could answer is healthy at the moment; the first of them {words}."

@@ -1,4 +1,6 @@
-"""Targets that honour a request's fields come before those that would drop some, and else the order is the plan's."""
+"""Targets that honour all fields of a request come before targets that would drop some. Otherwise the plan's order
+holds.
+"""
 
 from dataclasses import replace
 from typing import cast

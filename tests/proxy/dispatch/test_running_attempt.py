@@ -1,4 +1,4 @@
-"""The time that tries have, in virtual time, and what is written down of them."""
+"""The deadlines of attempts, in virtual time, and the records of attempts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -69,11 +69,11 @@ def test_the_total_ends_the_wait_between_tries() -> None:
     assert rig.time == 0.0
 
 
-# The account ---------------------------------------------------------------------------------------------------------
+# Records -------------------------------------------------------------------------------------------------------------
 
 
 def ejecting(failures: int = 1) -> DeploymentRules:
-    """DeploymentRules by which so many failures are enough."""
+    """Return rules by which `failures` failures open the circuit."""
     return DeploymentRules(HealthRules(failures=failures, jitter=0.0))
 
 
@@ -225,7 +225,7 @@ def test_a_deployment_without_a_free_place_is_passed_over() -> None:
 
 
 def crowd(rig: Rig, count: int, tenants: Sequence[str] = ("",)) -> dict[str, Limited]:
-    """The limits after so many whole answers were asked for at once, by these teams in turn."""
+    """Return the limits after `count` non-streaming requests at once, whose teams alternate."""
 
     async def main() -> dict[str, Limited]:
         dispatcher = rig.dispatcher()
@@ -270,7 +270,7 @@ def test_other_failures_teach_no_limit(behaviour: Behaviour) -> None:
 def test_timeouts_teach_a_limit_where_others_go_well_meanwhile() -> None:
     busy = Rig({"never": [*[says("ok", 30.0)] * 50, hangs()]})
     (limited,) = crowd(busy, 100).values()
-    assert limited.limit == 41  # the fifth in a row had 46 under way
+    assert limited.limit == 41  # 46 were in flight at the fifth timeout in a row
     assert limited.why.startswith("learned after timeout")
     assert crowd(Rig({"never": [hangs()]}), 100) == {}
 

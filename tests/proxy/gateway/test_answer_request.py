@@ -1,4 +1,4 @@
-"""One request's end: whose doing it was, and how long it may take to come."""
+"""The end of one request: its outcome, and the deadline of its response."""
 
 from dataclasses import replace
 
@@ -95,5 +95,5 @@ def test_the_conversation_of_a_begun_stream_is_let_go_and_its_estimate_kept(heav
 
 
 def _in_two(prepared: CallPlan) -> CallPlan:
-    """The plan with its call made twice."""
+    """Return the plan with its call duplicated."""
     return replace(prepared, calls=prepared.calls * 2)

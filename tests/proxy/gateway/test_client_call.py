@@ -1,4 +1,4 @@
-"""One call of a client: whose it is, and how it is answered."""
+"""One call of a client: its owner and its response."""
 
 import pytest
 

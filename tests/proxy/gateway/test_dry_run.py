@@ -1,4 +1,4 @@
-"""An explanation says what the gateway does: the same targets, the same call byte for byte, the same error."""
+"""An explanation equals the gateway's behaviour: the same targets, the same call byte for byte, the same error."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -69,7 +69,7 @@ def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None
 
 
 def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> CallPlan:
-    """The calls that a request would get."""
+    """Return the calls that a request would cause."""
     planned = plan(snapshot, ANYONE, name, "openai", IDLE)
 
     def prepared(target: Target) -> CallPlan:

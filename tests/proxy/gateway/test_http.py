@@ -1,4 +1,4 @@
-"""HTTP as clients really speak it: upgrades, pipelines, halves of requests, and what an answer's headers tell."""
+"""HTTP as real clients use it: upgrades, pipelining, half-sent requests, and the headers of responses."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""What is kept of turns that called tools, and how it goes back into the messages of a client that left it out."""
+"""The reasoning that is stored for turns with tool calls, and its return into the messages of a client that left it
+out.
+"""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""The endpoints of stored responses: what each answers, whom, and what it refuses by name."""
+"""The endpoints of stored responses: their results, their access rules, and the errors that name a field."""
 
 from collections.abc import AsyncIterator
 
@@ -21,7 +21,7 @@ OTHER_TEAM = {"Authorization": "Bearer ads"}
 
 @pytest_asyncio.fixture
 async def served() -> AsyncIterator[Rig]:
-    """A gateway with a conversation of three turns that the team of AUTH has stored."""
+    """Yield a gateway with a conversation of three turns that the team of AUTH has stored."""
     async with rig() as made:
         await conversation(made.gateway.responses, OWNER, 3)
         yield made

@@ -1,4 +1,4 @@
-"""Thinking that the gateway keeps and puts back: for whom, how much, and what it costs others."""
+"""Reasoning that the gateway stores and restores: its owner, its bounds, and its cost for other clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -66,7 +66,7 @@ def memory(others: OtherProcesses | None = None) -> ReasoningMemory:
 async def sent(
     turns: ReasoningMemory, *messages: JsonObject, owner: str = "a", to: Target = CLAUDE
 ) -> Sequence[JsonObject]:
-    """The messages that go on."""
+    """Return the messages that are passed on."""
     request, _ = await turns.recall(plan(to), chat(*messages), owner)
     assert isinstance(request.prompt, ChatPrompt)
     return request.prompt.messages
@@ -184,7 +184,7 @@ def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None
 
 @dataclass(slots=True)
 class Others:
-    """Another process's turns."""
+    """The stored turns of another process."""
 
     data: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)

@@ -1,4 +1,6 @@
-"""Conversations that go on by id, through the gateway: what the vendor gets, who may go on, what is said otherwise."""
+"""Conversations continued by id, through the gateway: the vendor's requests, the teams that may continue, and the
+errors.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -60,7 +62,7 @@ def final(answer: Answer) -> JsonObject:
 
 
 def said_to(vendor: FakeVendor) -> list[tuple[object, object]]:
-    """The roles and texts of the messages in the vendor's last request."""
+    """Return the roles and texts of the messages in the vendor's last request."""
     body = vendor.requests[-1].json()
     assert isinstance(body, dict)
     messages = body["messages"]

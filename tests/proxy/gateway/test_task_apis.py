@@ -1,4 +1,4 @@
-"""Which plans a task may go by."""
+"""The plans that a task may use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules of second attempts: by level of the configuration, in words, and how long they wait."""
+"""Rules of second attempts: their inheritance in the configuration, their description, and the delay."""
 
 from config.sections.failover_section import HedgeSection
 from proxy.hedging.hedge_rules import MIN_WAIT, HedgeRules, hedge_rules

@@ -1,4 +1,4 @@
-"""A hook changes nothing by itself, and hooks change a request one after the other."""
+"""The default hook changes nothing, and several hooks change a request one after the other."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -22,7 +22,7 @@ REQUEST = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("hi",)), {})
 
 
 class Renamed(RequestHook):
-    """Asks for another model."""
+    """Replaces the model."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
         async def renamed() -> Q:

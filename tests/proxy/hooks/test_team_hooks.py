@@ -1,4 +1,4 @@
-"""A team's hooks are those of the features in the configuration, in one order, and made once."""
+"""A team's hooks: the hooks of the configured features, in a fixed order, and built once."""
 
 from proxy.hooks.request_hook import RequestHook
 from proxy.hooks.team_hooks import TeamHooks

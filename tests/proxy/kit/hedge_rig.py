@@ -24,14 +24,15 @@ Job = PlannedRequest[UnifiedRequest]
 
 
 def says_after(seconds: float, text: str) -> Behaviour:
-    """A response whose content comes after so many seconds."""
+    """Return a response whose content comes after this many seconds."""
     return says(text, seconds)
 
 
 @dataclass
 class HedgeRig(Rig):
-    """See Rig. `hedge` are the rules of the name, `price` is that of every deployment; `change` makes another request
-    of the rig's."""
+    """A dispatch rig with the hedge rules of the name and one price of every deployment. `change` turns the rig's
+    request into another one.
+    """
 
     hedge: HedgeRules | None = AFTER_ONE
     price: Price | None = None
@@ -64,7 +65,7 @@ class HedgeRig(Rig):
 
     @property
     def attempts(self) -> list[tuple[str, str, bool, int]]:
-        """Each attempt of the record: where, its outcome, whether it is a second one, and its number."""
+        """Each attempt of the record: its deployment, its outcome, whether it is a second one, and its number."""
         return [
             (attempt.deployment.rpartition("/")[2], attempt.outcome, attempt.hedge, attempt.number)
             for attempt in self.record.attempts

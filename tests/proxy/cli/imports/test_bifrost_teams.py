@@ -1,4 +1,4 @@
-"""Virtual keys as teams: digests, allow lists, keys of providers, names without a provider."""
+"""Virtual keys become teams: digests, allow lists, providers' keys, and names without a provider."""
 
 import hashlib
 import json

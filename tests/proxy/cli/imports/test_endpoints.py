@@ -1,4 +1,4 @@
-"""Deployments put into vendors and models: what they share stands once, what differs stands apart."""
+"""Deployments are split into vendors and models: shared settings are written once, different ones separately."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading a foreign configuration: types, and that nothing is left without a word."""
+"""Reads of another gateway's configuration: types are checked, and every unread key gets a remark."""
 
 from tests.proxy.cli.imports.kit import section
 from tests.support.looped import looped

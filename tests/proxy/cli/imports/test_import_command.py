@@ -1,4 +1,4 @@
-"""`dragoman import`: the table on standard output or in a file, the rest on standard error, and hostile files."""
+"""`dragoman import`: the configuration goes to standard output or a file, remarks to standard error. Hostile files."""
 
 import json
 from copy import deepcopy
@@ -203,7 +203,7 @@ def test_odd_values_anywhere_are_told_and_never_raise(data: st.DataObject, tmp_p
 
 
 def places(tree: object) -> list[tuple[dict[object, object], object]]:
-    """Every place of a value in a tree, as its container and key."""
+    """Yield every position of a value in a tree, as its container and key."""
     found: list[tuple[dict[object, object], object]] = []
     pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for key, value in pairs:

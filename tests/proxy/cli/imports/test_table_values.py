@@ -1,4 +1,4 @@
-"""Names, durations and weights in the forms of a table."""
+"""Names, durations and weights in the forms of a config file."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A file is written whole, and none is written over unasked."""
+"""A file is written completely or not at all, and an existing one is only replaced on request."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A request's time is drawn as bars, each behind the other, whatever the line says."""
+"""The parts of a request's time are drawn as consecutive bars, even if the log line is inconsistent."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The demo's team: what is shown comes over HTTP and out of the ledger, and nothing of it stays."""
+"""The demo's team: its output comes over HTTP and out of the ledger, and the demo leaves nothing behind."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`dragoman limits`: it asks the gateway of the table, and says what to do where none answers."""
+"""`dragoman limits`: it calls the gateway of the config file, and suggests a remedy if none responds."""
 
 import asyncio
 import io
@@ -44,7 +44,7 @@ teams:
 
 @asynccontextmanager
 async def gateway(folder: Path, text: str = table(0)) -> AsyncIterator[int]:
-    """The port of the admin listener of a gateway."""
+    """Yield the port of the admin listener of a gateway."""
     path = folder / "running.yaml"
     path.write_text(text, encoding="utf-8")
     source = Source(path, {})

@@ -1,4 +1,4 @@
-"""`dragoman usage`: what it shows of a ledger, and what it says when there is none."""
+"""`dragoman usage`: its report of a ledger, and its message if there is none."""
 
 import json
 import time
@@ -28,7 +28,7 @@ OPTIONS = UsageOptions("team,model", "7d")
 
 
 def filled(source: Source) -> Source:
-    """The ledger of a table has three requests of two teams."""
+    """Fill the ledger of a configuration with three requests of two teams."""
     assert source.path is not None
     store = SqliteStore(sqlite(source.path.parent))
     now = round(time.time() * 1000)

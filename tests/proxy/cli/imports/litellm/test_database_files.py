@@ -1,4 +1,6 @@
-"""The forms in which LiteLLM's endpoints and its database say keys, teams and models, and hostile files."""
+"""Exports of keys, teams and models from LiteLLM's endpoints and database, in each of their forms, and hostile
+files.
+"""
 
 import json
 from pathlib import Path

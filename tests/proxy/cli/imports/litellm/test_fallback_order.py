@@ -1,4 +1,4 @@
-"""The order of fallbacks of fallbacks; `test_routes` has it in routes."""
+"""The order of nested fallbacks. `test_routes` tests it in routes."""
 
 from proxy.cli.imports.endpoints import MAX_TARGETS
 from proxy.cli.imports.litellm.fallback_order import fallback_order

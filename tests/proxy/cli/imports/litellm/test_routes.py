@@ -1,4 +1,4 @@
-"""Groups, orders, aliases, patterns and fallbacks of LiteLLM's, as routes."""
+"""LiteLLM's groups, orders, aliases, patterns and fallbacks become routes."""
 
 from pathlib import Path
 
