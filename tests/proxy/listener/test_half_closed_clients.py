@@ -1,4 +1,5 @@
-"""Clients that say that they have said all: who waits gets the answer, who is gone keeps no vendor busy."""
+"""Clients that close their sending half: a waiting client gets the response, and a client that is gone keeps no
+vendor busy."""
 
 import asyncio
 
@@ -19,7 +20,7 @@ LATE_STREAM: Script = (START, Delay(0.3), Send(chunk(b"".join(FRAMES[1:])) + LAS
 
 
 async def asked(made: Rig, client: RawClient, stream: bool) -> None:
-    """Ask, end this half of the connection, and wait until the vendor has the request."""
+    """Send a request, close the sending half of the connection, and wait until the vendor has the request."""
     await client.send(request("POST", "/v1/completions", ask("v/m", stream=stream), AUTH))
     client.writer.write_eof()
     await made.vendor.received(1)
