@@ -320,7 +320,7 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
 async def test_losing_and_finding_is_said_once_a_minute_at_most() -> None:
     said: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # what a test does
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # only in this test
     log = logging.getLogger("dragoman")
     log.addHandler(handler)
     (process,) = fleet(World(), SHARP, 1)

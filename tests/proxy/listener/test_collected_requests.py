@@ -126,5 +126,5 @@ async def test_an_exception_of_aiohttp_s_is_an_answer(made: Desk, client: RawCli
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 - nobody tells
+    while not holds():  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.001)

@@ -67,7 +67,7 @@ async def test_who_closes_the_other_half_too_is_gone(script: Script, later: floa
             await asyncio.sleep(later)
         async with asyncio.timeout(20):
             (record,) = await made.finished(1)
-            while made.vendor.open_connections:  # noqa: ASYNC110 - a vendor tells no one
+            while made.vendor.open_connections:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
         assert record.outcome == "client_gone"
 

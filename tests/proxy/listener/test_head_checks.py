@@ -132,7 +132,7 @@ async def test_a_body_that_turns_out_to_be_no_http_is_not_waited_for(reader: Rea
     async with connected(reader.port) as client:
         head, _, body = REFUSED[name].partition(b"\r\n\r\n")
         await client.send(head + b"\r\n\r\n")
-        while not reader.started:  # noqa: ASYNC110 - it tells no one
+        while not reader.started:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         await client.send(body)
         assert (await client.answer()).status == 400

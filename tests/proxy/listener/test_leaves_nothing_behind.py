@@ -30,7 +30,7 @@ async def test_a_connection_that_has_ended_leaves_nothing_for_the_collector() ->
             for _ in range(20):
                 await asyncio.to_thread(asks_and_leaves, port)
             async with asyncio.timeout(30.0):
-                while transports() > before:  # noqa: ASYNC110 - no one tells of it
+                while transports() > before:  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.01)
         finally:
             gc.enable()

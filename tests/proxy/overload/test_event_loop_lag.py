@@ -150,7 +150,7 @@ async def test_f69_a_loop_that_stands_still_is_told_once_with_its_stack_and_with
         lines.came.clear()
         assert not lines.came.wait(10 * SCALED.stall), "told twice"
         due = lag.due
-        while lag.due == due:  # noqa: ASYNC110 - a tick tells no one
+        while lag.due == due:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
         assert stand_still(lines, "hunter2")
     ticking.cancel()

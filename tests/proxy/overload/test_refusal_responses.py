@@ -267,5 +267,5 @@ def test_an_envelope_is_made_once() -> None:
 
     for _ in range(3):
         for reason in OverloadReason:
-            refusals.get(Counting(), reason)  # type: ignore[arg-type]  # all of a surface that is asked
+            refusals.get(Counting(), reason)  # type: ignore[arg-type]  # the only part of a surface that is used
     assert len(made) == len(OverloadReason)

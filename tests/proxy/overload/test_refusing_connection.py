@@ -207,7 +207,7 @@ async def test_places_of_those_who_were_let_in_are_given_back_when_they_leave() 
         go.set()
         served.vendor.default = OK
         async with asyncio.timeout(30):
-            while (await served.post("/v1/completions", ask())).status != 200:  # noqa: ASYNC110 - nobody tells
+            while (await served.post("/v1/completions", ask())).status != 200:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
 
 
