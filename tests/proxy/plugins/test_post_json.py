@@ -1,4 +1,4 @@
-"""Posts of plugins."""
+"""The POST requests of plugins."""
 
 import pytest
 

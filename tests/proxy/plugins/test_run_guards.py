@@ -1,4 +1,4 @@
-"""What guards return, checked."""
+"""The return values of guards are checked."""
 
 from proxy.plugins.api import ALLOW, GuardedText, Refuse, Rewrite
 from proxy.plugins.run_guards import LONGEST_REASON, MAX_ADDED, fault_of, refused

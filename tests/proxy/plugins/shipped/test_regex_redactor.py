@@ -1,4 +1,4 @@
-"""The redactor: what it takes, and that a stream in pieces is redacted as the whole text."""
+"""The redactor: its options, and that a stream in chunks is redacted like the whole text."""
 
 import random
 from collections.abc import Mapping
