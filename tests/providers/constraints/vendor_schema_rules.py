@@ -87,7 +87,7 @@ def _references(schema: JsonObject) -> list[str]:
 
 
 def _recursive(schema: JsonObject) -> list[str]:
-    """Return whether a definition reaches itself by the names in `$ref`."""
+    """Return a problem if a definition reaches itself by the names in `$ref`."""
     defs = schema.get("$defs")
     reached: dict[str, set[str]] = {"#": _names_in(schema, skip=True)}
     for name, node in defs.items() if isinstance(defs, dict) else ():
