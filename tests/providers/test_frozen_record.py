@@ -1,4 +1,4 @@
-"""Records: frozen here and for type checkers, plain in a running gateway, and the same in every other respect."""
+"""Records: frozen in tests and for type checkers, plain in a running gateway, and otherwise identical."""
 
 import pickle
 import subprocess

@@ -303,9 +303,9 @@ def test_what_each_cache_does_is_said_where_it_is_written_and_is_no_problem(sour
     table = source(CACHED)
     assert check(table, "error", FORMS["text"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
-    does = f"answers are kept 3600 s for all teams together, in memory, for {CACHED_REQUESTS}"
+    does = f"responses are cached 3600 s for all teams together, in memory, for {CACHED_REQUESTS}"
     assert first == f"{table.path}:4:19 models.mock/a.cache: note: {does}"
-    assert second == f"{table.path}:5:19 models.mock/b.cache: note: no answers are kept"
+    assert second == f"{table.path}:5:19 models.mock/b.cache: note: no responses are cached"
     assert last.startswith("ok: ")
     check(table, "error", FORMS["json"])
     assert [each["severity"] for each in json.loads(capsys.readouterr().out)] == ["note", "note"]

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from config.problem import ConfigError
 from config.sections.server_section import ServerSection
-from proxy.cli.command_parser import MOST_WORKERS
+from proxy.cli.command_parser import MAX_WORKERS
 from proxy.cli.main import main
 from proxy.cli.serve_command import ServeOptions, addresses, cannot_listen, serve
 from proxy.cli.terminal import CommandError
@@ -177,15 +177,15 @@ def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: p
     with pytest.raises(SystemExit) as caught:
         main(["serve", f"--workers={given}"])
     assert caught.value.code == 2
-    assert f"{given!r} is no number of workers: 1 to 256, or auto" in capsys.readouterr().err
+    assert f"{given!r} is not a number of workers: 1 to 256, or auto" in capsys.readouterr().err
 
 
 def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
-    assert [ServerSection.model_validate({"workers": count}).workers for count in (1, MOST_WORKERS, "auto")] == [
-        *(1, MOST_WORKERS, "auto")
+    assert [ServerSection.model_validate({"workers": count}).workers for count in (1, MAX_WORKERS, "auto")] == [
+        *(1, MAX_WORKERS, "auto")
     ]
     with pytest.raises(ValidationError, match="less than or equal to 256"):
-        ServerSection.model_validate({"workers": MOST_WORKERS + 1})
+        ServerSection.model_validate({"workers": MAX_WORKERS + 1})
 
 
 def shown_on_a_terminal(table: Path, piped: bool) -> str:

@@ -1,4 +1,4 @@
-"""The begin and end of periods, also when clocks change or are set."""
+"""The begin and the end of periods, with daylight saving time and with a clock that is set."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

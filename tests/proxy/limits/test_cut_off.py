@@ -1,6 +1,5 @@
-"""Some of several processes cannot reach the coordinator, or stand still, while others go on: the sum that passes stays
-within the promised bound.
-"""
+"""Some of several processes get no responses from the coordinator, or stand still, while others continue: the units
+that all of them pass stay within the promised bound."""
 
 import asyncio
 from dataclasses import dataclass
@@ -37,12 +36,13 @@ WARM: Final = 2.0
 """Seconds until the limit is used up and divided."""
 
 PROMISED: Final = SILENCE_LIMIT * PER_SECOND
-"""The largest promised excess: the units that pass before the processes notice from the silence that they are alone."""
+"""The greatest excess over the envelope: the units that all may take before a process without responses
+counts alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A disturbance of one process: it starts after `after` seconds and lasts `lasts` seconds."""
+    """Something that happens to one process, for some seconds, after it was well for some seconds."""
 
     kind: str
     process: int
@@ -78,9 +78,8 @@ async def befall(world: World, processes: list[SimulatedProcess], trouble: Troub
 
 
 async def run_with(troubles: list[Trouble], seconds: float) -> list[tuple[float, int]]:
-    """Offer more than the limit to four processes, of gateways of two each, with these disturbances one after the
-    other.
-    """
+    """Offer more than the limit to four processes, of gateways of two each, to which all these troubles happen one
+    after the other."""
     world = World()
     processes = fleet(world, LIMITS, 4)
     for each in processes:
@@ -137,9 +136,8 @@ TROUBLES = st.builds(Trouble, KINDS, st.integers(0, 3), st.floats(0, 1.5), st.fl
 
 
 def none_takes_it_along(troubles: list[Trouble]) -> bool:
-    """Return whether no process is killed that may not have reported its usage alone. No other process can know that
-    usage.
-    """
+    """Return whether no killed process can have units that it took alone and did not report: no other process can
+    know of them."""
     kinds = [each.kind for each in troubles]
     return "killed" not in kinds or not set(kinds) - {"killed", "still"}
 
@@ -171,9 +169,8 @@ SCHEDULES = st.lists(TROUBLES, min_size=1, max_size=3).filter(none_takes_it_alon
 LONG = st.lists(TROUBLES, min_size=1, max_size=6).filter(none_takes_it_along)
 
 ROUGHLY: Final = 1.5 * PROMISED
-"""The bound if disturbances follow each other at once: a process that is cut off twice in a row also falls silent
-twice.
-"""
+"""The greatest excess if one trouble follows another at once: a process without responses twice in a row goes silent
+twice."""
 
 
 @given(SCHEDULES)

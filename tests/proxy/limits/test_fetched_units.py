@@ -1,6 +1,5 @@
-"""Units fetched for waiting requests are reserved for them: later requests get none of them, and no request is refused
-while the coordinator reports enough units.
-"""
+"""Units that are fetched for waiting requests belong to them: a later request takes none of them, and no request is
+refused while the coordinator reports enough units."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ PLENTY = 500.0
 TRIP = 0.001
 
 Answer = Callable[[int, int], int]
-"""The number of units that the response with this number grants, out of the wanted ones."""
+"""The number of units that the response with this number grants, of the units wanted."""
 
 
 def all_of_it(number: int, want: int) -> int:
@@ -51,7 +50,8 @@ def one_by_one(number: int, want: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """Responds by scope, and reports `level` units left of a rate. `meanwhile` runs while a response is in flight."""
+    """A coordinator that responds by scope, and reports that `level` units are left of a rate. `meanwhile` runs while
+    a response is in flight."""
 
     answers: dict[str, Answer]
     level: float = PLENTY
@@ -75,7 +75,7 @@ class Source:
 
 
 class Desk:
-    """A registry with the leases of two teams, and the outcomes of the requests sent to it."""
+    """A registry with the leases of two teams, and the results of the requests to it."""
 
     def __init__(self, source: Source, limits: dict[str, Limits]) -> None:
         clock = asyncio.get_running_loop().time

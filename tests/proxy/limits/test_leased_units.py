@@ -1,4 +1,4 @@
-"""The state of a rate in a process: its demand, the lifetime of the demand, and its share without the coordinator."""
+"""The state that a process has of a rate: its demand, how long the demand holds, and the share that it has alone."""
 
 import math
 

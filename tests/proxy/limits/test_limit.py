@@ -1,4 +1,4 @@
-"""The text of limits: valid and invalid ones."""
+"""The texts of limits: which are valid limits, and which are not."""
 
 from proxy.ledger.ledger_row import storable_text
 from proxy.limits.limit import (

@@ -1,4 +1,4 @@
-"""The displayed state of each limit and budget."""
+"""The report of each limit and budget."""
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import Slots

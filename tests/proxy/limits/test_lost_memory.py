@@ -1,6 +1,5 @@
-"""The coordinator returns with or without its memory, or its key holds foreign data: spending and slots stay within
-their limits, and all of them are soon available again.
-"""
+"""The coordinator comes back with or without its memory, or other data is in its place: spending and slots stay
+within their limits, and all of them are soon available again."""
 
 import asyncio
 import logging
@@ -50,7 +49,7 @@ def find(world: World, kind: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A disturbance of the coordinator: it starts after `after` seconds and lasts `lasts` seconds."""
+    """A failure of the coordinator: after how many seconds it begins and how many it lasts."""
 
     kind: str
     after: float
@@ -63,9 +62,7 @@ TROUBLES = st.builds(
 
 
 async def spent_in_the_end(troubles: list[Trouble], rates: list[int]) -> int:
-    """Return how many requests pass of DAY in total: at these rates during the disturbances, and then one after the
-    other until the limit is reached.
-    """
+    """Return how many requests of DAY pass in total: at these rates during the troubles, then as many as remain."""
     world = World()
     processes = fleet(world, Limits(quotas=(DAY,)), COUNT)
     loop = asyncio.get_running_loop()
@@ -105,7 +102,7 @@ def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list
         passed = loop.run_until_complete(spent_in_the_end(troubles, rates))
     finally:
         loop.close()
-    # Not every process that divides the rest knows the claims of the second before.
+    # Units that were claimed in the last second are not known to all processes that divide the remainder.
     assert DAY.amount <= passed <= DAY.amount + len(troubles) * sum(rates) / COUNT
 
 
@@ -147,7 +144,7 @@ async def test_places_are_never_more_than_there_are_and_all_are_in_use_soon(kind
 
     await asyncio.gather(befall(), *(ask(each, rate) for each, rate in zip(processes, rates, strict=True)))
     await stop(processes)
-    assert max(taken for _, taken in seen) <= 41  # each process has at least one, however small its share
+    assert max(taken for _, taken in seen) <= 41  # each has at least one, however small its share
     assert max(taken for at, taken in seen if 6 < at < 8.5) >= 37
 
 

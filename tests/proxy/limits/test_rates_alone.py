@@ -1,4 +1,4 @@
-"""The reported state of a rate that a process counts alone, since the coordinator does not respond."""
+"""The report of a rate that a process counts alone, because the coordinator does not respond."""
 
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Period, Rate, Unit

@@ -1,6 +1,5 @@
-"""Processes that begin while Redis is unreachable. If each knows the previous division, all together stay within the
-limit. A process that knows nothing adds at most the share of a process without usage.
-"""
+"""Processes that begin while Redis is away: together they take no more than a limit if each knows how it was divided.
+A process without that knowledge takes at most the share of a process that used nothing, in addition."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -31,9 +30,8 @@ ORDERS = [order for order in permutations(EVENTS) if order.index("lose") < order
 
 @dataclass(slots=True, eq=False)
 class Gateways:
-    """Two gateways of two processes each. At first B does not run; it ran before if there is a `file`. `unknown` counts
-    the processes that began alone without a stored division.
-    """
+    """Two gateways of two processes each. No process of B runs at first; if there is a `file`, B ran before.
+    `unknown` counts the processes that began alone and without knowledge."""
 
     kind: str
     file: bool
@@ -52,7 +50,7 @@ class Gateways:
         self.running[name] = SimulatedProcess(self.world, again, 2, limits, shares=shares, other_gateways=True)
 
     async def kill(self, name: str) -> None:
-        """End a process. Its supervisor reports that, unless it has ended too."""
+        """End a process. Its supervisor reports its end, unless the supervisor has ended too."""
         each = self.running.pop(name)
         self.files[name] = dict(each.registry.shares())
         self.busy -= sum(meter.used for meter in each.registry._scopes["team t"].slots)
@@ -95,7 +93,7 @@ class Gateways:
 
 
 async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, float]:
-    """Return the gateways, and the largest relative excess over the limit in STEP seconds after an event."""
+    """Return the gateways, and the greatest number of units beyond the limit in STEP seconds after an event."""
     every = Gateways(kind, file)
     for name in ("A1", "A2", *(("B1", "B2") if file else ())):
         every.start(name)
@@ -105,7 +103,7 @@ async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, 
     every.most, worst = 0, 0.0
     for event in order:
         await every.befall(event)
-        await every.traffic(0.5)  # until the event is noticed
+        await every.traffic(0.5)  # until the loss is noticed
         begin = asyncio.get_running_loop().time()
         await every.traffic(STEP)
         passed = within(all_admitted([*every.running.values(), *every.ended]), begin, begin + STEP)

@@ -1,4 +1,4 @@
-"""The objects made for a scope, the time of their creation, and their lifetime if its limits change."""
+"""The state that is created for a scope, when, and the part of it that stays when its limits change."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,5 @@
-"""The coordinator is lost. Processes then count the usage of requests against their own share, not the reservations."""
+"""The coordinator is lost: of the spending that a process has alone, the units that requests use count, not the units
+that they reserved."""
 
 import asyncio
 
@@ -8,9 +9,8 @@ from tests.proxy.limits.kit.simulation import SimulatedProcess, World, fleet, st
 
 
 async def lost_requests(world: World, per_process: int, tokens: int, used: int) -> list[bool]:
-    """Lose the coordinator, and send `per_process` requests to each process in three seconds, one after the other. Each
-    reserves `tokens` and ends with `used`. Return whether each one passed.
-    """
+    """Lose the coordinator, and send `per_process` requests to each process in three seconds, one after the other:
+    each reserves `tokens` and ends with `used`. Return which passed."""
     processes = fleet(world, Limits(quotas=(Quota(Unit.TOKENS, 30_000, Period.DAY),)), 4)
 
     async def one(each: SimulatedProcess) -> bool:

@@ -1,6 +1,5 @@
-"""Processes that share a calendar limit, near its end: exactly the limit passes, whichever process gets the
-requests.
-"""
+"""Processes that share a calendar limit, near its end: exactly the remaining units pass, whichever process requests
+them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The expected usage of a request, estimated from previous ones."""
+"""The tokens that a request is expected to use, by the requests before it."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Waiting for a limit: in order, for a bounded time, and with a bounded number."""
+"""Waiting for a limit: in order, for a bounded time, by a bounded number."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def now() -> float:
 
 
 class Gate:
-    """Admits one request at `at`, and then one every `apart` seconds."""
+    """A gate that opens at a moment, and admits one request every `apart` seconds."""
 
     def __init__(self, at: float, apart: float = 0.0) -> None:
         self.at = at

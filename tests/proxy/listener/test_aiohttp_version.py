@@ -1,4 +1,4 @@
-"""The gateway only starts on a safe version of its HTTP library."""
+"""The gateway starts only with a supported version of its HTTP library."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A plain request has the same attributes for a handler as aiohttp's request."""
+"""A plain request returns the same to every call of a handler as aiohttp's request."""
 
 import asyncio
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ PROTOCOL = cast(
 
 
 def both(data: bytes) -> tuple[PlainRequest, Incoming]:
-    """Return the request in these bytes, parsed here and by aiohttp."""
+    """Return the request of these bytes, parsed here and by aiohttp."""
     head = read_plain_head(data)
     assert head is not None
     ((message, payload),) = parsed(data)
@@ -69,7 +69,7 @@ def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None
         assert getattr(ours, name) == getattr(theirs, name)
     for name in ("client_max_size", "protocol", "transport", "cors"):
         assert getattr(ours, name) == getattr(theirs, name)
-    # The length is separate, so that parsed heads can be cached: no handler reads it from the fields.
+    # The length is stored separately, so that heads can be cached: no handler reads it from the headers.
     others = [(name.lower(), value) for name, value in theirs.headers.items() if name != "Content-Length"]
     assert [(name.lower(), value) for name, value in ours.headers.items()] == others
     assert ours.headers.getall("content-type") == theirs.headers.getall("content-type")

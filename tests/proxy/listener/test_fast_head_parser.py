@@ -1,4 +1,5 @@
-"""A plain head is parsed as aiohttp's parser does, and every other head is left to it."""
+"""The fields read from a plain head equal the fields that aiohttp's parser reads. Every other head is left to that
+parser."""
 
 import pytest
 from hypothesis import example, given
@@ -46,7 +47,7 @@ CLIENTS = {
 
 
 def agree(data: bytes) -> PlainHead | None:
-    """Return the parsed head. If there is one, aiohttp's parser has to read the same request from its bytes."""
+    """Return the head that is read, if any; aiohttp's parser must then read the same request from its bytes."""
     head = read_plain_head(data)
     if head is None:
         return None

@@ -1,4 +1,4 @@
-"""A connection's first bytes, as its protocol receives them."""
+"""The time of a connection's first bytes, as its protocol sees it."""
 
 import asyncio
 
@@ -12,12 +12,12 @@ from tests.proxy.kit.raw_client import connected
 
 
 async def unasked(http: web.BaseRequest) -> web.StreamResponse:
-    """Fail: no complete request ever arrives."""
+    """Fail: no complete request arrives."""
     raise AssertionError(http)
 
 
 class Early(PublicHandler):
-    """A handler that gets a part of a head as soon as it is connected, before it waits for a request."""
+    """A handler that gets a part of a head during `connection_made`, before it waits for a request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -1,6 +1,5 @@
-"""Responses in chunks: their bytes for each version of HTTP, the client that does not read, and the client that has
-left.
-"""
+"""Responses in chunks: their bytes for each version of HTTP, a client that does not read, and a client that has
+disconnected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

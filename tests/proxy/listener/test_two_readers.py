@@ -1,6 +1,5 @@
-"""However requests and their bytes are cut, a client gets the same responses whether plain heads are parsed here or all
-by aiohttp, and the handler gets the same requests.
-"""
+"""However requests and their bytes are split, a client gets the same responses whether plain heads are read here or
+all heads by aiohttp, and the handler gets the same requests."""
 
 import asyncio
 import re
@@ -31,7 +30,7 @@ LAST = request("GET", "/last", headers={"Connection": "close"})
 
 
 class Noting:
-    """A handler that records its requests and responds in each way that handlers have."""
+    """A handler that notes its requests, and responds in each way that handlers have."""
 
     def __init__(self) -> None:
         self.asked: list[object] = []
@@ -70,7 +69,7 @@ FIELDS: tuple[dict[str, str], ...] = (
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[bytes]:
-    """Draw chunks of requests. The last request ends its connection."""
+    """Yield sequences of requests, of which the last one ends its connection."""
     data, ends = b"", [0]
     for _ in range(draw(st.integers(1, 4))):
         form = draw(st.sampled_from(["plain", "plain", "plain", "chunked", "1.0", "corpus", "head"]))
@@ -118,20 +117,20 @@ class Wire(asyncio.Transport):
         self.close()
 
     def pause_reading(self) -> None:
-        """Do nothing: the test delivers the bytes."""
+        """Do nothing: the test delivers the data."""
 
     def resume_reading(self) -> None:
-        """Do nothing: the test delivers the bytes."""
+        """Do nothing: the test delivers the data."""
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Do nothing: all bytes are written at once."""
+        """Do nothing: every write is complete at once."""
 
     def get_write_buffer_size(self) -> int:
         return 0
 
 
 async def converse(pieces: list[bytes]) -> tuple[bytes, list[object], bool]:
-    """Return the bytes that the client got, the handler's requests, and whether the connection was closed."""
+    """Return the client's bytes, the handler's requests, and whether the connection was closed."""
     noting = Noting()
     server = PublicServer(noting, 100_000, surface_envelope)
     protocol = server()

@@ -1,4 +1,5 @@
-"""The payload log's hook holds what is asked and shown of the requests that the log wants, and survives its faults."""
+"""The payload log's hook holds the request and the response of the requests that the log wants, and survives its
+faults."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Where what outlives requests is kept, by the operator's settings."""
+"""The storage of data that outlives requests, by the operator's settings."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The plugins of the table in force, and of a worker process."""
+"""The plugins of the current configuration, and of a worker process."""
 
 from pathlib import Path
 

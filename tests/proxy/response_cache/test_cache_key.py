@@ -1,4 +1,4 @@
-"""Which requests are equal, and which are never kept."""
+"""Which requests are equal, and which are never stored."""
 
 from dataclasses import replace
 

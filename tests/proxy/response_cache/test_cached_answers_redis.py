@@ -1,4 +1,4 @@
-"""The answer cache of several gateways at one real Redis: shared, sealed, and never waited for."""
+"""The response cache of several gateways at one real Redis: shared, sealed, and never waited for."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Pair:
 
 @asynccontextmanager
 async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> AsyncIterator[Pair]:
-    """Two gateways for as long as the block; `secret` is the second one's."""
+    """Run two gateways for the duration of the block; `secret` is the second one's."""
     async with AsyncExitStack() as stack:
         vendor = await stack.enter_async_context(FakeVendor(json_answer(200, chat("kept"))))
         made: list[WholeGateway] = []
@@ -63,7 +63,7 @@ async def ask(app: WholeGateway, *, stream: bool = False, say: str = "hi") -> An
 
 
 def entries(redis: RealRedis) -> list[str]:
-    """The hashes of kept answers at Redis."""
+    """Return the hashes of the responses stored in Redis."""
     return [name for name in redis.command("KEYS", "dragoman:answers:*") if name.endswith(":turns")]
 
 

@@ -1,4 +1,4 @@
-"""The answer cache over sockets: who is answered out of it, with what, and what it counts."""
+"""The response cache over sockets: which requests it answers, with which response, and how it counts them."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ CHANGING = re.compile(rb'"(id|created)":("[^"]*"|\d+)')
 
 @dataclass
 class Wall:
-    """Unix seconds, as the test sets them."""
+    """A clock of Unix seconds, as the test sets them."""
 
     seconds: float = 1_795_000_000.0
 
@@ -73,7 +73,7 @@ def body(path: str = PATH, **fields: JsonValue) -> JsonObject:
 
 
 def usual(received: Received) -> Script:
-    """A vendor that answers every request, each with another text."""
+    """Answer every request with another text."""
     asked = json.loads(received.body)
     text = f"answer {id(received)}"
     if asked.get("stream"):
@@ -86,7 +86,7 @@ def told(answer: Answer) -> tuple[str | None, str | None, str | None]:
 
 
 def shown(answer: Answer) -> bytes:
-    """The body, without what each answer has of its own."""
+    """Return the body, without the parts that differ in each response."""
     return CHANGING.sub(b"", answer.body)
 
 

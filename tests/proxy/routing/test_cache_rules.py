@@ -1,4 +1,4 @@
-"""Which rules a name's answer cache has."""
+"""The rules of a name's response cache."""
 
 from config.sections.cache_section import CacheSection
 from proxy.routing.deployment_load import IDLE

@@ -1,4 +1,4 @@
-"""Names of discovered models: listed where and only where `plan` would let a team ask for them."""
+"""Names of discovered models: listed exactly if `plan` would let a team request them."""
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
@@ -49,7 +49,7 @@ def test_a_discovered_name_is_listed_just_where_it_may_be_asked_for_and_is_that_
                 assert leads
                 assert [target.deployment for target in found[candidate]] == pinned
             else:
-                # A deployment may be asked for by names that the list does not show, as the table's own may.
+                # A deployment may be requested by names that the list does not show, like a configured deployment.
                 assert not leads or candidate != name
 
 

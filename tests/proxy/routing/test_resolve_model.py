@@ -1,4 +1,5 @@
-"""Names to targets: which rule finds what, who may ask for it, and what a wrong name is told."""
+"""Names resolved to targets: which rule finds which target, which team may request it, and the message for a wrong
+name."""
 
 import pytest
 

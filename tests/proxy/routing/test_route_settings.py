@@ -1,4 +1,4 @@
-"""Settings of routes: which hold for a name that stands for another."""
+"""Settings of routes: which apply to a name that stands for another."""
 
 from dataclasses import fields, replace
 

@@ -1,4 +1,4 @@
-"""The conversation of a request in its plan: which names place it, what is placed, and what becomes of it."""
+"""The conversation of a request in its plan: which names use it, which requests it places, and its outcome."""
 
 import gc
 import tracemalloc
@@ -220,7 +220,7 @@ def test_a_session_s_load_is_the_process_s() -> None:
 
 @pytest.mark.thorough
 def test_new_conversations_without_end_take_no_more_memory() -> None:
-    """Of as many as are remembered, twice as many more add next to nothing."""
+    """Twice as many conversations as are remembered add next to nothing."""
     table = snapshot(TABLE)
     sizes: list[int] = []
     tracemalloc.start()

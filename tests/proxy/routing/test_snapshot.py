@@ -1,4 +1,4 @@
-"""A table compiled: whole or not at all, and unchangeable."""
+"""A compiled configuration: complete or refused, and immutable."""
 
 import gc
 import math
@@ -266,7 +266,7 @@ def test_keys_for_the_same_names_are_one_team_and_the_name_of_an_own_route_grant
 
 
 def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
-    # By label: a target that is made of `w/*` may have been made again since the plan of one of them was cached.
+    # Compared by label: a target made of `w/*` may have been made again since the plan of one of them was cached.
     for team in (key_of(HELD, "two").team, HELD.teams["t"]):
         reached = plan(HELD, team, "all", "openai", IDLE).targets
         assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
@@ -325,6 +325,6 @@ def test_ten_thousand_teams_with_limits_take_less_than_a_kilobyte_more_each() ->
         finally:
             tracemalloc.stop()
 
-    size("")  # what is made once is no team's
+    size("")  # objects that are made once belong to no team
     limits = "{requests_per_minute: N, tokens_per_minute: 20N, concurrent: N}"
     assert size(f", limits: {limits}, budget: {{usd: N, per: month}}") - size("") < 1024

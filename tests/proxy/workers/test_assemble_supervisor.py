@@ -128,7 +128,7 @@ async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
         gateway.table.write_text(TABLE.replace("mock/echo", "nobody/echo"), encoding="utf-8")
         refused = await exchange(admin, request("POST", "/-/reload"))
         assert refused.status == 400
-        while "reload refused" not in gateway.messages():  # noqa: ASYNC110 - a file tells no one
+        while "reload refused" not in gateway.messages():  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
         gateway.table.write_text(TABLE.replace("mock/echo", "mock/new"), encoding="utf-8")
         taken = await exchange(admin, request("POST", "/-/reload"))

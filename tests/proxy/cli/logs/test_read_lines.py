@@ -127,4 +127,4 @@ def test_a_look_at_a_quiet_file_is_followed_by_a_pause(monkeypatch: pytest.Monke
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     read_lines.pause()
-    assert slept == [read_lines.LOOK_EVERY]
+    assert slept == [read_lines.POLL_SECONDS]

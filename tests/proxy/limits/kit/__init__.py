@@ -1,1 +1,1 @@
-"""Shared by the tests of limits: a coordinator with a clock of its own, and simulated processes."""
+"""Shared helpers of the tests of limits: coordinators with a clock of their own, and simulated processes."""

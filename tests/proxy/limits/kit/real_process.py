@@ -1,8 +1,8 @@
-"""One of several real processes that share a limit in a real Redis: it sends requests at random times, and prints the
-times of the admitted ones.
+"""One of several real processes that share a limit in a real Redis: it sends requests at random times, and writes
+which passed and when.
 
-`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS BURST` prints `ready`, begins at
-the time that it reads from standard input, and prints one JSON object.
+`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS BURST` reports when it is ready,
+begins at the moment that it receives, and prints one JSON object.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.limits.kit.simulation import BERLIN
 
 PATIENCE = 5.0
-"""The timeout of an exchange in seconds."""
+"""The time limit of an exchange, in seconds."""
 
 
 async def main(url: str, name: str, processes: int, rate: Rate, offered: float, seconds: float) -> None:
-    """Offer `offered` requests a second."""
+    """Offer the given number of requests per second."""
     redis_leases.EXCHANGE_TIMEOUT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)

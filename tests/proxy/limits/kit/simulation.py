@@ -1,6 +1,5 @@
 """Several processes that share limits, simulated in virtual time. Their registries are the real ones. The coordinator
-is a model with a round trip, a clock of its own, and outages.
-"""
+is a model with a round trip, a clock of its own, and times at which it is lost."""
 
 import asyncio
 import random
@@ -19,7 +18,7 @@ from proxy.shared_state.membership import MEMBERSHIP_KEY
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WALL = 1_795_000_000.0
-"""A time in November 2026 at which virtual time begins."""
+"""The moment in November 2026 at which virtual time begins."""
 
 EVEN = (1.0,) * 8
 UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
@@ -27,9 +26,9 @@ UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
 
 @dataclass(slots=True, eq=False)
 class World:
-    """The coordinator. `step` is the offset of its clock in seconds. `late` is the share of trips that take from 50 to
-    500 ms, as in a process without CPU time. `calls` counts the exchanges of more than the membership.
-    """
+    """The coordinator. `step` is how far its clock was set, in seconds. `late` is the share of round trips that take
+    from 50 to 500 ms, like the round trips of a process without CPU time. `calls` counts exchanges of more than the
+    membership."""
 
     counter: LeaseCounter = field(default_factory=LeaseCounter)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
@@ -51,9 +50,9 @@ class World:
 
 @dataclass(slots=True, eq=False)
 class SimulatedSource:
-    """One process's connection to the coordinator. If it is `cut`, no request arrives; if it is `deaf`, no response
-    comes back. The process stands still for `still` seconds after a response; requests wait until it `goes`.
-    """
+    """One process's connection to the coordinator. If `cut`, no request arrives; if `deaf`, no response comes back.
+    `still` is the number of seconds for which the process stands still after a response; requests wait until `goes`
+    is set."""
 
     world: World
     process: str
@@ -89,9 +88,8 @@ class SimulatedSource:
 
 @dataclass(slots=True, eq=False)
 class SimulatedProcess:
-    """One process with its registries, its admitted requests with their times, and their waits. `shares` is its stored
-    division of the limits. With `other_gateways`, other gateways may share them.
-    """
+    """One process with its registry, the requests that it admitted and when, and how long that took. `shares` are
+    stored on its disk. If `other_gateways`, other gateways may share the limits."""
 
     world: World
     name: str
@@ -141,14 +139,14 @@ class SimulatedProcess:
         return False
 
     async def traffic(self, per_second: float, until: float, tokens: Sequence[int] = (1,)) -> None:
-        """Send requests at random times, without waiting for the previous ones."""
+        """Send requests at random times without waiting for the previous one."""
         loop = asyncio.get_running_loop()
         chance = random.Random(self.name)
         async with asyncio.TaskGroup() as group:
             while True:
                 pause = chance.expovariate(per_second)
                 await asyncio.sleep(min(pause, until - loop.time()))
-                if loop.time() >= until - 1e-6:  # no timer is more exact
+                if loop.time() >= until - 1e-6:  # timers are not more exact
                     return
                 group.create_task(self._one(chance.choice(tokens)))
 
@@ -157,7 +155,7 @@ class SimulatedProcess:
             self.held.pop().settle(tokens, 0)
 
     async def kill(self) -> None:
-        """End the process as SIGKILL does: it notifies no other process, and waiting requests get no response."""
+        """End the process like SIGKILL: it reports nothing, and its waiting requests get no result."""
         self.killed = True
         self.source.goes.set()
         self.task.cancel()
@@ -173,7 +171,7 @@ def fleet(world: World, limits: Limits, count: int = 8) -> list[SimulatedProcess
 async def run_traffic(
     processes: Sequence[SimulatedProcess], offered: float, seconds: float, weights: Sequence[float] = EVEN
 ) -> None:
-    """Offer `offered` requests a second to all, divided by weights."""
+    """Offer `offered` requests per second to all processes, divided by weights."""
     until = asyncio.get_running_loop().time() + seconds
     total = sum(weights[: len(processes)])
     await asyncio.gather(
@@ -191,7 +189,7 @@ def all_admitted(processes: Sequence[SimulatedProcess]) -> list[tuple[float, int
 
 
 def excess(admitted: Sequence[tuple[float, int]], burst: float, per_second: float) -> float:
-    """Return the largest excess of any time window over `burst + per_second * t`, in units."""
+    """Return the greatest number of units by which any window exceeds `burst + per_second * t`."""
     worst = lowest = 0.0
     total = 0
     for number, (at, units) in enumerate(admitted):
@@ -203,7 +201,7 @@ def excess(admitted: Sequence[tuple[float, int]], burst: float, per_second: floa
 
 
 def within(admitted: Sequence[tuple[float, int]], begin: float, end: float) -> int:
-    """Return the units admitted between two times."""
+    """Return the units admitted between two moments."""
     times = [at for at, _ in admitted]
     return sum(units for _, units in admitted[bisect_right(times, begin) : bisect_right(times, end)])
 

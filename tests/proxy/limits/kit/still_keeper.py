@@ -1,4 +1,4 @@
-"""A lease keeper that exchanges nothing: a test sets its state and sees the calls that it got."""
+"""A keeper of leases that exchanges nothing: a test sets its state, and sees the calls that it received."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from proxy.shared_state.lease_keeper import Lease
 
 @dataclass(slots=True)
 class StillKeeper:
-    """The lease keeper as a lease sees it. `noted` lists its calls."""
+    """The keeper that exchanges leases, as far as a lease can see it. `noted` are the calls that it received."""
 
     alone: bool = False
     lost_at: float = -math.inf

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.cli.imports.foreign_section import NO_COUNTERPART
 from proxy.cli.imports.litellm.database_files import Exports
-from proxy.cli.imports.litellm.reasons import READ, reason_in
+from proxy.cli.imports.litellm.reasons import KNOWN_VERSION, reason_in
 from proxy.cli.imports.litellm.row_remarks import METADATA, ROWS
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, imported
 from tests.proxy.cli.imports.litellm.kit import written
@@ -117,7 +117,7 @@ def test_each_field_of_a_key_and_team_is_read_or_in_a_remark(section: str, key: 
 
 
 def test_the_list_is_of_the_version_that_reasons_are_for() -> None:
-    assert SCHEMA["version"] == READ
+    assert SCHEMA["version"] == KNOWN_VERSION
     assert ROWS
     assert METADATA
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.imports.endpoints import MOST_TARGETS
+from proxy.cli.imports.endpoints import MAX_TARGETS
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE
@@ -171,14 +171,14 @@ def test_lists_do_not_multiply(tmp_path: Path) -> None:
     made = table(
         tmp_path, many, f"litellm_settings: {{fallbacks: [{{m0: [{names}]}}], default_fallbacks: [{names}]}}\n"
     )
-    assert max(len(route.members) for route in made.table.snapshot.routes.values()) <= MOST_TARGETS
+    assert max(len(route.members) for route in made.table.snapshot.routes.values()) <= MAX_TARGETS
     assert "litellm_settings.fallbacks.0.m0" in made.lost
 
 
 def test_a_group_of_many_models_is_cut_and_told(tmp_path: Path) -> None:
     made = table(tmp_path, "".join(entry("m", f"openai/x{i}") for i in range(100)))
-    assert len(made.table.snapshot.routes["m"].members) == MOST_TARGETS
-    assert set(made.lost) == {f"model_list.{MOST_TARGETS}"}
+    assert len(made.table.snapshot.routes["m"].members) == MAX_TARGETS
+    assert set(made.lost) == {f"model_list.{MAX_TARGETS}"}
 
 
 VECTORS = (
