@@ -211,7 +211,8 @@ class RequestRecord:
     `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do not have.
     `receipt` is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hedge` is the
     outcome of a late request whose name has second attempts. `hooks` are those of the team until the request has ended,
-    `hook_lines` are lines that they add to the head of the response."""
+    `hook_lines` are lines that they add to the head of the response. `private` is set by a hook that stores part of the
+    response for the client's next request: a cached response would lack that."""
 
     request_id: str
     started: float
@@ -266,6 +267,7 @@ class RequestRecord:
     hedge: HedgeOutcome | None = None
     hooks: tuple[ResponseHook, ...] = field(default=(), repr=False, compare=False)
     hook_lines: str = ""
+    private: bool = False
 
     @property
     def affinity(self) -> AffinityOutcome | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from proxy.conversations.stored_entries import StoredEntries
+from proxy.request_record import NO_TEAM, RequestRecord
 
 WRITE_WAIT: Final = 0.05
 """Seconds for which an answer waits until other processes can know what it stored: its client's next request may come
@@ -101,3 +102,9 @@ class OwnerMemory:
             if data:
                 self.kept.put(owner, key, data, now)
         return entries
+
+
+def owner_of(record: RequestRecord) -> str:
+    """Return the owner of the stored responses and reasoning that a request may use: its team, or the client's address
+    if there are no teams."""
+    return f"client {record.client}" if record.team == NO_TEAM else f"team {record.team}"

@@ -8,7 +8,7 @@ that the client got, without its output. Others may write to a shared memory: wh
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Final
 
@@ -18,7 +18,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.errors import previous_response_not_found
 from proxy.surfaces.request.heavy_body import INLINE_PARSE_BYTES, is_heavy
 from proxy.surfaces.request.parse_json import InvalidJson, decode
-from proxy.surfaces.surface import StoredResponse
+from proxy.surfaces.surface import RequestContext, StoredResponse
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Bytes of one stored response with its input; a longer one is not stored."""
@@ -58,6 +58,10 @@ class StoredData:
     def heavy(self) -> bool:
         """Whether reading it may block the event loop for more than a few ms."""
         return self.size > INLINE_PARSE_BYTES or any(map(is_heavy, (*self.chain.values(), *self.held.values())))
+
+    def completed(self, context: RequestContext) -> RequestContext:
+        """Return a context with the responses and items. Raises GatewayError if one of the chain makes no sense."""
+        return replace(context, chain=read_chain(self), items=read_items(self), recalled=True)
 
 
 NOTHING_STORED = StoredData()

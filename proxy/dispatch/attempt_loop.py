@@ -20,7 +20,7 @@ from proxy.dispatch.next_deployment import Candidates, P, Prepare, Prepared
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 from proxy.teams.retry_budget import RetryBucket, RetryBudgets
 from proxy.telemetry.metrics import Metrics

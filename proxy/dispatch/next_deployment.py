@@ -20,7 +20,7 @@ from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 _EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})

@@ -13,7 +13,7 @@ from providers.failure import Refusal
 from providers.request_fields import NEVER_DROPPED, is_advisory, is_neutral
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 UNKNOWN = "unknown"

@@ -8,26 +8,23 @@ from typing import Final
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
-from proxy.conversations.response_entries import StoredData, read_chain, read_items
-from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import GatewayError
+from proxy.errors import GatewayError, responses_not_stored
 from proxy.gateway.answer_request import Exchange, kept_alive, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt, is_short_work, request_size
-from proxy.gateway.restore_reasoning import ReasoningKeeper, ReasoningMemory
 from proxy.hedging.hedged_requests import why_not_hedged
-from proxy.hooks.request_hook import RequestHook, with_hooks
+from proxy.hooks.request_hook import ContextSource, RecalledContext, RequestHook, with_admitted, with_hooks
 from proxy.limits.limit import end_user
 from proxy.overload.admission_limits import Admission
 from proxy.relay.client_stream import ClientStream
-from proxy.response_cache.lookup import ResponseCache
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
+from proxy.surfaces.registry import STORING
 from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.surfaces.surface import NotRecalledError, ReferredIds, RequestContext
 from proxy.teams.client_keys import permit_extras
@@ -38,24 +35,12 @@ TOO_LONG: Final = "context_length_exceeded"
 
 
 class TextGeneration:
-    """Answers calls that generate text. `turns` is the memory of what models thought, `responses` that of stored
-    responses, `cache` that of answers to names with a cache: none that is stored or keeps thinking is in it."""
+    """Answers calls that generate text."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        admission: Admission,
-        limits: TeamLimiter,
-        turns: ReasoningMemory,
-        responses: StoredResponses,
-        cache: ResponseCache,
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, admission: Admission, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
         self._limits = limits
-        self._turns = turns
-        self._responses = responses
-        self._cache = cache
 
     def answer(self, call: ClientCall, operation: Operation) -> Awaitable[web.StreamResponse]:
         """Return what answers a call, whole or as a stream. Raises GatewayError, here or in it, while nothing has been
@@ -137,9 +122,11 @@ class TextGeneration:
             if heavy and not (call.prompt_tokens and is_short_work(request)):
                 return self._answer_heavy(call, planned, request, measure, waiting)
             later = self._limits.admit(call.key, planned, call.record, measure)
-        if later is not None or self._turns.concerns(planned, request):
+        if planned.features:
+            call.add_hooks_of(planned, request)
+        if later is not None or call.hooks:
             return self._answer_later(call, planned, request, later, waiting, heavy=heavy)
-        return self._answer_planned(call, planned, request, None, waiting, heavy=heavy)
+        return self._answer_planned(call, planned, request, waiting, heavy=heavy)
 
     async def _answer_heavy(
         self,
@@ -153,6 +140,7 @@ class TextGeneration:
         record = call.record
         size = await self._dispatcher.off_loop.threads.run(record.owner, measure)
         later = self._limits.admit(call.key, planned, record, lambda: size)
+        call.add_hooks_of(planned, request)
         return await self._answer_later(call, planned, request, later, waiting, heavy=True)
 
     async def _answer_later(
@@ -165,41 +153,32 @@ class TextGeneration:
         *,
         heavy: bool,
     ) -> web.StreamResponse:
-        """Answer a request that waits for a limit, or for what a model thought before."""
+        """Answer a request that waits for a limit, or that hooks may change."""
         if later is not None:
             await wait_for_limits(call, planned, request.timeout, later)
-        keeper = None
-        if self._turns.concerns(planned, request):
-            run = partial(self._dispatcher.off_loop.threads.run, call.record.owner) if heavy else None
-            request, keeper = await self._turns.recall(planned, request, call.stored_for, run)
-        return await self._answer_planned(call, planned, request, keeper, waiting, heavy=heavy)
+        request = await with_admitted(call.record, request, call.hooks, heavy=heavy)
+        return await self._answer_planned(call, planned, request, waiting, heavy=heavy)
 
     def _answer_planned(
         self,
         call: ClientCall,
         planned: Plan,
         request: UnifiedRequest,
-        keeper: ReasoningKeeper | None,
         waiting: ClientStream | None,
         *,
         heavy: bool,
     ) -> Awaitable[web.StreamResponse]:
         """Answer an admitted request."""
-        surface = call.match.surface
-        threads, store = self._dispatcher.off_loop.threads, None
-        if surface.name in STORING:
-            store = AnswerStore(self._responses, call.stored_for, threads, heavy)
+        storing = call.match.surface.name in STORING
         if len(planned.targets) > 1 or planned.fallbacks:
             planned = honouring_first(planned, request, call.team)
-        if planned.hedge is not None and why_not_hedged(request, storing=store is not None) is not None:
+        if planned.hedge is not None and why_not_hedged(request, storing=storing) is not None:
             planned = replace(planned, hedge=None)
         job = make_job(call, planned, request, heavy=heavy)
         answers: TextAnswers = self._dispatcher
         for hook in call.hooks:
             answers = hook.answers(answers)
-        if planned.cache is not None and keeper is None and store is None:
-            answers = self._cache.before(answers, surface.name, call.http.headers)
-        exchange = Exchange(answers, call, job, threads, keeper, store, waiting)
+        exchange = Exchange(answers, call, job, self._dispatcher.off_loop.threads, storing, waiting)
         if request.shortens:
             return self._answer_shortening(call, exchange)
         return exchange.streamed() if request.stream else exchange.whole()
@@ -222,11 +201,14 @@ class TextGeneration:
         surface = call.surface
         heavy, call.size = is_heavy(body), len(body)
         parse = partial(surface.parse, operation, body, call.default_model())
-        context = RequestContext(call.http.headers, stores=not self._responses.off, recalled=False)
+        source = call.context_source()
+        context = RequestContext(call.http.headers, stores=source is not None and source.stores, recalled=False)
         try:
             request = await self._run_parse(call, partial(parse, context), heavy=heavy)
         except NotRecalledError as error:
-            continued = await self._continued(call, error.referred)
+            if source is None:
+                raise responses_not_stored() from None
+            continued = await _continued(call, source, error.referred)
             heavy = heavy or continued.heavy
             request = await self._run_parse(call, partial(_parse_in_context, parse, context, continued), heavy=heavy)
         return call.for_path(request), heavy
@@ -252,14 +234,6 @@ class TextGeneration:
         left, shared = job.deadlines.remaining, call.shared
         return replace(job, request=shorter, deadlines=Deadlines(left, shared.alarms, shared.deadlines), total=left)
 
-    async def _continued(self, call: ClientCall, referred: ReferredIds) -> StoredData:
-        """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
-        continued = await self._responses.recall(call.stored_for, referred)
-        call.hold_more(continued.size)
-        call.size += continued.size
-        call.continued = continued.session
-        return continued
-
 
 def keep_alive_of(planned: Plan, streams: bool) -> float | None:
     """Return the longest silence in seconds towards the client of a planned request, until a deployment responds;
@@ -280,6 +254,15 @@ def _parsed_and_measured(parse: Callable[[], UnifiedRequest], call: ClientCall) 
 
 
 def _parse_in_context(
-    parse: Callable[[RequestContext], UnifiedRequest], context: RequestContext, continued: StoredData
+    parse: Callable[[RequestContext], UnifiedRequest], context: RequestContext, continued: RecalledContext
 ) -> UnifiedRequest:
-    return parse(replace(context, chain=read_chain(continued), items=read_items(continued), recalled=True))
+    return parse(continued.completed(context))
+
+
+async def _continued(call: ClientCall, source: ContextSource, referred: ReferredIds) -> RecalledContext:
+    """Return the stored responses that a body continues. Raises GatewayError if they are not there."""
+    continued = await source.recall(call.record, referred)
+    call.hold_more(continued.size)
+    call.size += continued.size
+    call.continued = continued.session
+    return continued

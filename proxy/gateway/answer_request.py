@@ -18,7 +18,6 @@ from providers.emulation.join_extras import size_of_extras
 from providers.emulation.plan_calls import CallPlan
 from providers.failure import UpstreamError
 from providers.unified_request import UnifiedRequest
-from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
@@ -37,8 +36,7 @@ from proxy.gateway.client_call import (
     answer_lines,
     refusal_headers,
 )
-from proxy.gateway.restore_reasoning import ReasoningKeeper
-from proxy.hooks.request_hook import show
+from proxy.hooks.request_hook import show, with_written
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
@@ -48,7 +46,7 @@ from proxy.relay.long_parts import weight_of_logprobs
 from proxy.relay.relay_to_client import Relay
 from proxy.relay.unique_stream import with_unique_ids
 from proxy.request_record import fresh_id
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, EndingRenderer, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.request_outcomes import (
@@ -78,16 +76,15 @@ LAST_WRITE = 5.0
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores responses that later requests name, `waiting` sends a stream, or
-    keep-alives before a non-streaming response. Long responses are written in `threads`."""
+    """One planned request of one client. `storing` is set if its API stores responses, which repeat fields of the
+    request; `waiting` sends a stream, or keep-alives before a non-streaming response. Long responses are written in
+    `threads`."""
 
     answers: TextAnswers
     call: ClientCall
     job: PlannedRequest[UnifiedRequest]
     threads: RequestThreads
-    keeper: ReasoningKeeper | None = None
-    store: AnswerStore | None = None
+    storing: bool = False
     waiting: ClientStream | None = None
     _renderer: Renderer | None = None
 
@@ -104,22 +101,21 @@ class Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
         completion = with_unique_calls(self.job.request, completion)
-        long = is_long(completion) or (self.job.heavy and self.store is not None)  # which repeats the request's fields
-        if self.keeper is not None:
-            pack = partial(self.keeper.packed, prepared.target, completion.choices)
-            self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())
+        long = is_long(completion) or (self.job.heavy and self.storing)
         if long:
             record.heavy.append(completion)
         record.usage = completion.usage
         for hook in self.call.hooks:
-            hook.answered(record, completion)
+            observing = hook.answered(record, completion, prepared.target, long=long)
+            if observing is not None:
+                await observing
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
         write = partial(renderer.completion, completion)
         body = await self.threads.run(record.owner, write) if long else write()
-        if self.store is not None:
-            body = await self.store.keep(renderer, record, body)
+        if self.call.hooks:
+            body = await with_written(record, renderer, body, self.call.hooks, heavy=self.job.heavy)
         if self.waiting is not None and (begun := self.waiting.response) is not None:
             return await end_whole(self.call, begun, body)
         if len(body) <= BUFFERED_BYTES:
@@ -177,12 +173,10 @@ class Exchange:
         return response or waiting.response or web.Response(status=499)
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
-        """Return the stream with unique ids of calls, observed by the turn keeper and by hooks."""
+        """Return the stream with unique ids of calls, as the hooks leave it."""
         stream = with_unique_ids(stream, prepared, self.job.request)
-        if self.keeper is not None:
-            stream = self.keeper.watched(prepared.target, stream)
         for hook in self.call.hooks:
-            stream = hook.streamed(self.job.record, stream)
+            stream = hook.streamed(self.job.record, stream, prepared.target)
         return stream
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
@@ -191,10 +185,10 @@ class Exchange:
         if relay.size > LONG:
             record.heavy += (relay, renderer)
         many = relay.size > LONG or record.chunks > MANY_CHUNKS
-        long = self.store is not None and (self.job.heavy or many)
+        long = self.storing and (self.job.heavy or many)
         last = await self.threads.run(record.owner, end) if long else end()
-        if self.store is not None:
-            last = await self.store.keep(renderer, record, last)
+        if self.call.hooks:
+            last = await with_written(record, renderer, last, self.call.hooks, heavy=self.job.heavy)
         if len(held) > BUFFERED_BYTES:
             await response.write(held)
             held = b""
@@ -220,7 +214,7 @@ class Exchange:
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
-        unique = fresh_id() if self.store is None else token_hex(16)
+        unique = token_hex(16) if self.storing else fresh_id()
         surface = self.call.match.surface
         fields = self.call.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target), fields)

@@ -10,7 +10,8 @@ from aiohttp import web
 from providers.unified_request import Task, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
-from proxy.hooks.request_hook import Hooks, show
+from proxy.hooks.request_hook import ContextSource, Hooks, show
+from proxy.hooks.team_hooks import TeamHooks
 from proxy.listener.buffered_response import BASE_HEADERS, JSON, STREAM_HEADERS, BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -22,7 +23,8 @@ from proxy.relay.client_stream import BLANK, ClientStream
 from proxy.request_outcomes import GuardMarks
 from proxy.request_record import VENDOR_ID, RequestRecord
 from proxy.routing.deployment_load import Load
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan
 from proxy.routing.session_load import SessionLoad
 from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch, error_headers
@@ -46,13 +48,15 @@ _JSON: Final = header_lines({**BASE_HEADERS, "Content-Type": JSON, "x-accel-buff
 
 @dataclass(slots=True, eq=False)
 class ClientCalls:
-    """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
-    what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `guard` calls observers while requests run; `wheel` calls the streams of clients that wait in silence."""
+    """The state that the requests of all clients share. `hooks` are the hooks of requests that begin from now on;
+    `deadlines` are the deadlines of the requests in flight, to end them, and `alarms` ring them; `draining` makes each
+    response close its connection; `now` is the event loop's clock in seconds; `guard` calls observers while requests
+    run; `wheel` calls the streams of clients that wait in silence."""
 
     metrics: Metrics
     now: Callable[[], float]
     guard: ObserverGuard
+    hooks: TeamHooks = field(default_factory=TeamHooks)
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
     alarms: Timers = field(default_factory=alarms)
@@ -149,10 +153,13 @@ class ClientCall:
         for hook in self.hooks:
             hook.ended(self.record, reason)
 
-    @property
-    def stored_for(self) -> str:
-        """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
-        return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
+    def add_hooks_of(self, plan: Plan, request: UnifiedRequest) -> None:
+        """Add the hooks that the request has by the features of its plan."""
+        self.hooks = (*self.hooks, *self.shared.hooks.of_plan(plan, request, self.record, self.http.headers))
+
+    def context_source(self) -> ContextSource | None:
+        """Return the source of the stored responses that bodies refer to; `None` if no hook has one."""
+        return next((source for hook in self.hooks if (source := hook.context()) is not None), None)
 
     def default_model(self, task: Task | None = None) -> str | None:
         """Return the model of a request whose body names none: the path's, or else the configuration's. Raises

@@ -25,7 +25,8 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import estimate_prompt
 from proxy.hooks.request_hook import with_hooks
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import Team
 from proxy.surfaces.anthropic.parse_body import parse_count
 from proxy.surfaces.request.heavy_body import is_heavy

@@ -20,7 +20,6 @@ from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
-from proxy.conversations.stored_responses import STORING
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
@@ -30,13 +29,12 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedged
 from proxy.limits.limit import end_user
-from proxy.response_cache.cache_key import why_not
-from proxy.response_cache.lookup import HEADER, is_determined
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import Plan, plan, settings_of
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan, settings_of
 from proxy.routing.session_load import PlacedSession, Placement, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
-from proxy.surfaces.registry import SURFACES, PathMatch
+from proxy.surfaces.registry import STORING, SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.limit_outline import RequestLimits, request_limits
@@ -141,19 +139,6 @@ class Explanation:
         if trials and all(trial.behind for trial in trials):
             return f"{name} would drop {', '.join(trials[0].behind)}"
         return None
-
-    @property
-    def cached(self) -> str:
-        """Whether the answer cache of the name is for this request, as a clause; empty where the name has none."""
-        calls = self.chosen
-        if self.plan is None or self.plan.cache is None or not isinstance(calls, CallPlan):
-            return ""
-        why = "its surface stores answers" if self.surface in STORING else why_not(calls.request)
-        if why is not None:
-            return f"this request's is not, because {why}"
-        if is_determined(calls.request):
-            return "this request's is"
-        return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"
 
 
 @dataclass(slots=True)

@@ -8,9 +8,6 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
-from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.stored_entries import StoredEntries
-from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
 from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
@@ -30,8 +27,6 @@ from proxy.gateway.count_tokens import TokenCounting
 from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
-from proxy.gateway.response_endpoints import ResponseEndpoints
-from proxy.gateway.restore_reasoning import TURN_BYTES, TURN_SECONDS, ReasoningMemory
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.ledger.usage_report import UsageAnswer
@@ -46,7 +41,6 @@ from proxy.overload.start_queue import StartQueue
 from proxy.receipt.server_timing import NAMELESS, wants_last
 from proxy.request_outcomes import Receipt
 from proxy.request_record import RequestRecord, fresh_id, request_id
-from proxy.response_cache.lookup import ResponseCache
 from proxy.routing.resolve_model import allowed
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot, Team
 from proxy.surfaces.anthropic.models import models_page
@@ -68,8 +62,8 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
-    record once; `turns` is the memory of what models thought, `responses` that of stored responses, `cache` that of
-    answers, `catalogue` makes the models lists.
+    record once; `generation` answers requests for text, `counting` counts their tokens, `catalogue` makes the models
+    lists.
 
     `on_begin` receives each record once its team is known; `usage` answers for a query string and a team what the team
     has used; `idle` is set while nothing is in flight.
@@ -95,24 +89,20 @@ class Gateway:
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()
         self.catalogue = Catalogue(current.since)
-        self.turns = ReasoningMemory(OwnerMemory(self._now, StoredEntries(TURN_BYTES, TURN_SECONDS)))
-        self.responses = StoredResponses(OwnerMemory(self._now, StoredEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self.guard = dispatcher.guard
         self._calls = ClientCalls(metrics, self._now, dispatcher.guard)
-        self.cache = ResponseCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
-        self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
+        self.generation = TextGeneration(dispatcher, admission, limits)
         tasks = TaskAnswers(dispatcher, limits)
-        passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)
-        self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
+        passed, self.counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)
+        self._actions: dict[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             ReadAction.USAGE: self._show_usage,
-            **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
             **{task: partial(tasks.answer, task, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
             Task.TRANSCRIPTIONS: partial(passed.answer_form, Task.TRANSCRIPTIONS),
             Task.SPEECH: partial(passed.answer_json, Task.SPEECH),
             Task.IMAGES: partial(passed.answer_json, Task.IMAGES),
-            CountAction.TOKENS: counting.answer,
+            CountAction.TOKENS: self.counting.answer,
         }
         self._last_traceback = float("-inf")
         self._receipt: Receipt | None = None
@@ -120,12 +110,24 @@ class Gateway:
         self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
-        self.hooks = TeamHooks()
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
         self.idle = asyncio.Event()
         self.idle.set()
+
+    @property
+    def hooks(self) -> TeamHooks:
+        """The hooks of requests that begin from now on."""
+        return self._calls.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: TeamHooks) -> None:
+        self._calls.hooks = hooks
+
+    def serve(self, actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]]) -> None:
+        """Answer these actions too."""
+        self._actions.update(actions)
 
     @property
     def draining(self) -> bool:
@@ -224,7 +226,7 @@ class Gateway:
         record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
-        hooks = record.hooks = self.hooks[team.name]
+        hooks = record.hooks = self._calls.hooks[team.name, match.surface.name]
         for hook in hooks:
             hook.begun(http, record)
         self.guard.call("watchdog", record.request_id, self.on_begin, record)
@@ -234,7 +236,7 @@ class Gateway:
         if record.receipt is not None:
             record.receipt = self._receipt_of(snapshot, team, head.receipt)
         if isinstance(action, Operation):
-            return self._generation.answer(call, action)
+            return self.generation.answer(call, action)
         return self._actions[action](call)
 
     def _receipt_of(self, snapshot: Snapshot, team: Team, asked: str | None) -> Receipt:

@@ -13,7 +13,8 @@ from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.discovered_names import each_discovered
 from proxy.routing.in_service import is_served
-from proxy.routing.resolve_model import Plan, each_visible, whole_plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import each_visible, whole_plan
 from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
 

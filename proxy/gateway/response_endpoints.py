@@ -15,6 +15,7 @@ from aiohttp import web
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
+from proxy.conversations.owner_memory import owner_of
 from proxy.conversations.response_entries import StoredData, answer_in, items_of, read_chain
 from proxy.conversations.stored_responses import StoredResponses
 from proxy.dispatch.single_attempt import Dispatcher
@@ -68,7 +69,7 @@ class ResponseEndpoints:
         if query.get("stream", "").lower() in _TRUE:
             raise _unsupported("stream", "A stored response is not streamed again; retrieve it without 'stream'.")
         name = call.match.tail or ""
-        data = await self._responses.get(call.stored_for, name)
+        data = await self._responses.get(owner_of(call.record), name)
         call.hold_more(len(data))
         body = await self._run(call, partial(answer_in, name, data), heavy=is_heavy(data))
         if body is None:
@@ -77,11 +78,11 @@ class ResponseEndpoints:
 
     async def _delete(self, call: ClientCall) -> web.StreamResponse:
         name = call.match.tail or ""
-        await self._responses.delete(call.stored_for, name)
+        await self._responses.delete(owner_of(call.record), name)
         return await call.respond(orjson.dumps({"id": name, "object": "response", "deleted": True}), {})
 
     async def _input_items(self, call: ClientCall) -> web.StreamResponse:
-        query, owner, name = call.http.query, call.stored_for, call.match.tail or ""
+        query, owner, name = call.http.query, owner_of(call.record), call.match.tail or ""
         if "before" in query:
             raise _unsupported("before", "A list has no 'before'; use 'after' and 'order'.")
         await self._responses.get(owner, name)

@@ -14,7 +14,7 @@ from providers.tasks.task_draft import TaskRequest, profile_of
 from providers.unified_request import Task
 from proxy.dispatch.attempt_loop import ClientRequest
 from proxy.errors import FieldProblem, invalid_request
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.surfaces.surface import AnswerFacts
 from proxy.surfaces.tasks.embeddings import parse_embeddings, render_embeddings
 from proxy.surfaces.tasks.rerank import parse_rerank, render_rerank

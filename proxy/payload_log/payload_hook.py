@@ -43,4 +43,4 @@ class PayloadHook(RequestHook):
 def attach_payload_log(hooks: TeamHooks, guard: ObserverGuard, sink: PayloadSink) -> None:
     """Give `sink` the bodies of all teams' requests that begin from now on."""
     hook = PayloadHook(sink, guard)
-    hooks.attach("payload_log", lambda team: hook)
+    hooks.attach("payload_log", lambda team, surface: hook)

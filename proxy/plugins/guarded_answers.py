@@ -123,7 +123,7 @@ def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
 def attach_guards(hooks: TeamHooks, desk: TeamGuards | None) -> None:
     """Let requests that begin from now on pass the guards of `desk`; `None`: no guards."""
 
-    def hook_of(team: str) -> GuardHook | None:
+    def hook_of(team: str, surface: str) -> GuardHook | None:
         chain = None if desk is None else desk.of(team)
         return None if chain is None else GuardHook(chain)
 

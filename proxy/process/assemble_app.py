@@ -43,7 +43,7 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.payload_log import opened_payload_log
-from proxy.process.choose_storage import keep_by_settings, use_settings
+from proxy.process.choose_storage import GatewayFeatures, attach_features, keep_by_settings, use_settings
 from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
@@ -118,6 +118,7 @@ class PublicGateway:
     shown: TableFamilies
     tracing: TracingService
     plugins: PluginsInUse
+    features: GatewayFeatures
 
     @property
     def secured(self) -> Secured:
@@ -173,12 +174,10 @@ async def public_gateway(
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
-        metrics = Metrics()
+        metrics, own, loop = Metrics(), logging.getLogger("dragoman"), asyncio.get_running_loop()
         metrics.config(table.snapshot.digest)
-        own = logging.getLogger("dragoman")
-        lines = LineWriter(outputs.log, own.warning, recovered=own.info)
+        lines, transport = LineWriter(outputs.log, own.warning, recovered=own.info), HttpTransport()
         stack.callback(lines.close)
-        transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
         stack.push_async_callback(http.aclose)
         live, checks = CurrentSnapshot(table.snapshot, since), AnswerChecks()
@@ -201,6 +200,7 @@ async def public_gateway(
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.hooks = outputs.heartbeat.begin, limits.reports.answer, hooks
+        features = attach_features(gateway, dispatcher, live.now)
         attached = gateway, observer, metrics, table
         tracing, plugins = await _tracing(outputs.siblings, *attached), await _plugging(off_loop, *attached)
         stack.push_async_callback(_deliver_last, tracing, plugins)
@@ -216,11 +216,11 @@ async def public_gateway(
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        kept = keep_by_settings(gateway, guard, shared, server, metrics)
+        use_settings(gateway, guard, server)
         late = [*late_services(transport.dialer, table.snapshot), *limits.services]
-        services = [lag.run, memory.run, checks.run, *kept, *late]
+        services = [lag.run, memory.run, checks.run, *keep_by_settings(features, shared, server, metrics), *late]
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
+        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins, features)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 

@@ -20,7 +20,7 @@ from providers.hosted_tools.hosted_tool import is_hosted
 from providers.request_fields import SEARCH
 from providers.target import Target
 from providers.unified_request import NO_STREAM_OPTIONS, ChatPrompt, UnifiedRequest
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Team
 
 _DIGEST: Final = 24

@@ -15,10 +15,15 @@ from providers.frozen_record import record
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import FieldProblem, invalid_request
+from proxy.hooks.request_hook import RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.request_record import RequestRecord
 from proxy.response_cache.cache_key import why_not
 from proxy.response_cache.cached_request import CachedCall, CachedRequest, Planned
 from proxy.response_cache.store import ResponseStore
+from proxy.routing.request_plan import Plan
 from proxy.routing.route_settings import CacheRules
+from proxy.surfaces.registry import STORING
 from proxy.upstream.vendor_stream import Stream
 
 HEADER: Final = "x-dragoman-cache"
@@ -55,6 +60,22 @@ def renews(headers: Mapping[str, str]) -> bool:
     """Return whether a request that is for the cache wants a new answer all the same."""
     control = headers.get("cache-control")
     return control is not None and any(each.strip().lower() == "no-cache" for each in control[:256].split(","))
+
+
+class CacheHook(RequestHook):
+    """The part of the response cache in one request of a name with a cache, with the headers of its client."""
+
+    __slots__ = ("_cache", "_headers", "_record")
+
+    def __init__(self, cache: "ResponseCache", record: RequestRecord, headers: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._record = record
+        self._headers = headers
+
+    def answers(self, answers: TextAnswers) -> TextAnswers:
+        """Return the object that looks in the cache first, unless the response is private to its client."""
+        record = self._record
+        return answers if record.private else self._cache.before(answers, record.surface, self._headers)
 
 
 class ResponseCache(ResponseStore):
@@ -105,3 +126,22 @@ class CachedResponses:
 def is_determined(request: UnifiedRequest) -> bool:
     """Return whether a client asks for the same answer every time, by a temperature of 0 of its own."""
     return request.params.get("temperature") == 0 and "temperature" not in request.injected
+
+
+def attach_cache(hooks: TeamHooks, cache: ResponseCache) -> None:
+    """Use `cache` for requests of names with a cache."""
+
+    def hook_of(plan: Plan, request: UnifiedRequest, record: RequestRecord, headers: Mapping[str, str]) -> CacheHook:
+        return CacheHook(cache, record, headers)
+
+    hooks.attach_to_plans("response_cache", hook_of)
+
+
+def explained_use(request: UnifiedRequest, surface: str) -> str:
+    """Return whether the cache of a name is used for a request of a surface, as a clause for the operator."""
+    why = "its surface stores answers" if surface in STORING else why_not(request)
+    if why is not None:
+        return f"this request's is not, because {why}"
+    if is_determined(request):
+        return "this request's is"
+    return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"

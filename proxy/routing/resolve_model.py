@@ -1,23 +1,21 @@
 """Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from itertools import chain
 from typing import TypeAlias
 
 from config.allowed_names import covers
-from providers.failure import FailureKind
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
-from proxy.hedging.hedge_rules import HedgeRules
-from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
+from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.expand_wildcard import expand
 from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
-from proxy.routing.route_settings import CacheRules, RouteSettings
+from proxy.routing.request_plan import Plan, Step
+from proxy.routing.route_settings import RouteSettings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team
 
@@ -34,48 +32,6 @@ MAX_COMPARED = 250
 
 MAX_KEPT = 1024
 """Names of which is kept what they lead to."""
-
-
-@record
-class Step:
-    """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
-
-    rule: str
-    name: str
-
-
-@record
-class Plan:
-    """The targets of a request, best first, and `fallbacks` after failures of a kind.
-
-    `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
-    route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
-    behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
-    operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
-    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: no second attempts).
-    """
-
-    asked: str
-    label: str
-    targets: tuple[Target, ...]
-    by_route: bool
-    steps: tuple[Step, ...]
-    fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
-    dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
-    same_space: bool = False
-    cache: CacheRules | None = None
-    affinity: AffinityRules = BUILT_IN
-    hedge: HedgeRules | None = None
-    out_of_service: tuple[Target, ...] = ()
-
-    @property
-    def every_target(self) -> Iterator[Target]:
-        """The targets and all fallbacks, in which one may occur again."""
-        return chain(self.targets, chain.from_iterable(self.fallbacks.values()))
-
-    def served_name(self, target: Target) -> str:
-        """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""
-        return f"{target.vendor}/{target.model}" if self.by_route else self.asked
 
 
 @record

@@ -19,7 +19,7 @@ from proxy.limits.limit import (
 )
 from proxy.limits.limit_views import EACH_USER
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.teams.limit_errors import no_price, user_required
 from proxy.teams.team_limiter import RequestSize, lacks_price

@@ -30,7 +30,7 @@ from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters
 from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
 from proxy.teams.held_limits import ONE, Amounts, BoundScopes, Held, cost_of
 from proxy.teams.limit_errors import budget_unread, limit_exceeded, no_price, refusing_limit, user_required

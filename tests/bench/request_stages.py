@@ -29,7 +29,8 @@ from proxy.gateway.client_call import answer_headers
 from proxy.listener.buffered_response import header_lines, response_head
 from proxy.request_record import RequestRecord, request_id
 from proxy.routing.deployment_load import IDLE, Load
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import Key, Snapshot
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.request.heavy_body import is_heavy

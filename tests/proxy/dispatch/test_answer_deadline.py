@@ -13,7 +13,7 @@ from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Rig, hangs, outcomes, says
 from tests.proxy.kit.mark_streams import Body, often
 from tests.support.looped import looped

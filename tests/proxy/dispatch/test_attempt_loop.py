@@ -18,7 +18,7 @@ from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE, Team
 from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses

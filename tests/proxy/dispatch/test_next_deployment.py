@@ -15,7 +15,7 @@ from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.mark_vendor import Scripted
 from tests.proxy.kit.tables import snapshot

@@ -16,7 +16,7 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.dispatch_rig import (
     OK,

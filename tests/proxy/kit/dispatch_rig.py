@@ -20,7 +20,7 @@ from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, UpstreamResponse

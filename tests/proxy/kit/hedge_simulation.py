@@ -15,7 +15,7 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, Take, UpstreamResponse, read_each

@@ -4,11 +4,10 @@ import pytest
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.routing.deployment_load import IDLE, Load
+from proxy.routing.request_plan import Plan, Step
 from proxy.routing.resolve_model import (
     MAX_COMPARED,
     MAX_KEPT,
-    Plan,
-    Step,
     allowed,
     covered,
     knows,

@@ -7,7 +7,8 @@ from proxy.errors import GatewayError
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan
 from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from tests.proxy.kit.tables import digest_of, snapshot
 

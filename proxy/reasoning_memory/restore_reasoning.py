@@ -10,20 +10,16 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 from providers.adaptation.unique_calls import may_call
-from providers.completion import Choice, StreamEvent
+from providers.completion import Choice, Completion, StreamEvent
 from providers.json_types import JsonObject
+from providers.models.reasoning_back import signs_texts, wants_reasoning_back
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
-from proxy.conversations.owner_memory import OwnerMemory
-from proxy.conversations.signed_texts import (
-    GatheredSignatures,
-    SignedText,
-    key_of_text,
-    marks_of,
-    signed_text,
-    signs_texts,
-)
-from proxy.gateway.reasoning_of_turns import (
+from proxy.conversations.owner_memory import OwnerMemory, owner_of
+from proxy.hooks.request_hook import RequestHook
+from proxy.hooks.team_hooks import TeamHooks
+from proxy.off_loop.request_threads import RequestThreads
+from proxy.reasoning_memory.reasoning_of_turns import (
     GatheredTurns,
     MissingTurn,
     TurnThinking,
@@ -34,10 +30,11 @@ from proxy.gateway.reasoning_of_turns import (
     thinking_of_text,
     thinking_to_keep,
     unpack_turn,
-    wants_thinking_back,
     with_thinking,
 )
-from proxy.routing.resolve_model import Plan
+from proxy.reasoning_memory.signed_texts import GatheredSignatures, SignedText, key_of_text, marks_of, signed_text
+from proxy.request_record import RequestRecord
+from proxy.routing.request_plan import Plan
 from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import Stream
 
@@ -92,7 +89,7 @@ class ReasoningMemory:
         """Return whether a request is a chat for which a deployment may want thinking back."""
         if self.off or request.operation is not Operation.CHAT:
             return False
-        return any(wants_thinking_back(target) and not _has_it(request, target) for target in _targets(planned))
+        return any(wants_reasoning_back(target) and not _has_it(request, target) for target in _targets(planned))
 
     async def recall(
         self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
@@ -165,7 +162,7 @@ class ReasoningKeeper:
         """Return the stream, whose choices are kept as they end, before the client learns of it."""
         if signs_texts(target):
             stream = SignedStream(stream, self)
-        return WatchedStream(stream, target, self) if self._called and wants_thinking_back(target) else stream
+        return WatchedStream(stream, target, self) if self._called and wants_reasoning_back(target) else stream
 
 
 @dataclass(slots=True, eq=False)
@@ -197,6 +194,58 @@ class SignedStream(WrappedStream):
             if signed is not None:
                 self._keeper.keep_text(signed)
             yield event
+
+
+class ReasoningHook(RequestHook):
+    """The part of the memory in one request: restores its reasoning, and stores the reasoning of its response."""
+
+    __slots__ = ("_keeper", "_memory", "_plan", "_threads")
+
+    def __init__(self, memory: ReasoningMemory, threads: RequestThreads, plan: Plan) -> None:
+        self._memory = memory
+        self._threads = threads
+        self._plan = plan
+        self._keeper: ReasoningKeeper | None = None
+
+    def admitted(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> Awaitable[UnifiedRequest]:
+        """Restore the reasoning that the client left out, as far as it is known."""
+        return self._restored(record, request, heavy=heavy)
+
+    async def _restored(self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool) -> UnifiedRequest:
+        run = partial(self._threads.run, record.owner) if heavy else None
+        request, self._keeper = await self._memory.recall(self._plan, request, owner_of(record), run)
+        record.private = record.private or self._keeper is not None
+        return request
+
+    def answered(
+        self, record: RequestRecord, completion: Completion, target: Target, *, long: bool
+    ) -> Awaitable[None] | None:
+        """Store the reasoning of a response, a long one in a thread."""
+        keeper = self._keeper
+        if keeper is None:
+            return None
+        if long:
+            return self._stored(keeper, record.owner, partial(keeper.packed, target, completion.choices))
+        keeper.keep(target, completion.choices)
+        return None
+
+    async def _stored(self, keeper: ReasoningKeeper, owner: str, pack: Callable[[], dict[str, bytes]]) -> None:
+        keeper.put(await self._threads.run(owner, pack))
+
+    def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
+        """Store the reasoning of a stream as its choices end."""
+        return stream if self._keeper is None else self._keeper.watched(target, stream)
+
+
+def attach_reasoning(hooks: TeamHooks, memory: ReasoningMemory, threads: RequestThreads) -> None:
+    """Restore and store reasoning by `memory` for requests whose plan has a deployment that wants it back."""
+
+    def hook_of(
+        plan: Plan, request: UnifiedRequest, record: RequestRecord, headers: Mapping[str, str]
+    ) -> ReasoningHook | None:
+        return ReasoningHook(memory, threads, plan) if memory.concerns(plan, request) else None
+
+    hooks.attach_to_plans("reasoning", hook_of)
 
 
 async def _at_once(work: Callable[[], T]) -> T:

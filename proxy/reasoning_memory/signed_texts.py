@@ -9,14 +9,12 @@ Source: "Thought signatures" page of the Gemini API, November 2026.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from providers.completion import NO_EXTRAS, Chunk, Extras, StreamEvent
 from providers.json_types import JsonObject, JsonValue
-from providers.target import Target
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, without_signature
 
 MOST_TEXT: Final = 128 * 1024
@@ -30,16 +28,6 @@ MOST_LOOKED_UP: Final = 64
 
 _LONG_TEXT: Final = 64 * 1024
 
-_GEMINI: Final = "gemini"
-_OPENROUTER: Final = "openrouter"
-"""The profile of a vendor that has Gemini's models among others."""
-
-_OLDER: Final = re.compile(r"gemini-[12](?![0-9])|gemma|learnlm")
-"""Models that sign their calls at most, so that nothing is looked up for their texts."""
-
-_HOOK: Final = "signed_calls"
-"""The hook of profiles that return signatures in Google's field of OpenAI's API."""
-
 
 @dataclass(frozen=True, slots=True)
 class SignedText:
@@ -48,14 +36,6 @@ class SignedText:
     text: str
     signature: str | None
     details: tuple[JsonObject, ...] = ()
-
-
-def signs_texts(target: Target) -> bool:
-    """Return whether the deployment may sign the text of a response."""
-    profile, model = target.profile, target.model_names[0].lower()
-    if _OLDER.search(model) or (profile.name == _OPENROUTER and _GEMINI not in model):
-        return False
-    return profile.name == _OPENROUTER or profile.dialect == _GEMINI or _HOOK in profile.hooks
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:

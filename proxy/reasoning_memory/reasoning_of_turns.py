@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -19,8 +18,9 @@ from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCallDel
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.join_extras import texts_of_details
 from providers.json_types import JsonObject, JsonValue, nests_deeper
+from providers.models.reasoning_back import wants_signatures, wants_text
 from providers.target import Target
-from proxy.conversations.signed_texts import SignedText, marks_of, signs_texts, unsigned_texts, with_signature
+from proxy.reasoning_memory.signed_texts import SignedText, marks_of, unsigned_texts, with_signature
 
 MOST_BYTES: Final = 512 * 1024
 """The most that is kept of one turn: 128,000 tokens, which is as much as any model thinks. Of a longer one nothing."""
@@ -38,16 +38,6 @@ _LONGEST_ID: Final = 256
 """Characters of an id that are looked at for what makes it unique."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
-
-# Their thinking has signatures, which they check.
-_SIGNING: Final = frozenset(
-    {"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic", "bedrock_invoke", "gemini"}
-)
-_SIGNING_PROFILES: Final = frozenset({"openrouter"})
-
-_WANTS_TEXT: Final = re.compile(r"deepseek|kimi", re.IGNORECASE)
-"""Models that refuse a turn with calls and without `reasoning_content` while they think (DeepSeek V4, Kimi k2-thinking,
-k2.5 and newer): "The `reasoning_content` in the thinking mode must be passed back to the API." """
 
 _OWN = ("reasoning_details", "thinking_blocks", "reasoning_signature")
 _OWN_TEXT = ("reasoning_content", "reasoning")
@@ -72,30 +62,6 @@ class MissingTurn:
     position: int
     key: str
     said: str
-
-
-def wants_signatures(target: Target) -> bool:
-    """Return whether the deployment signs or encrypts its model's reasoning, and needs it back in that form."""
-    if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
-        return True
-    api = target.profile.for_model(*target.model_names).responses
-    return api is not None and api.when not in ("never", "hosted")
-
-
-def wants_text(target: Target) -> bool:
-    """Return whether the deployment's model refuses a turn with calls and without the text of its thinking."""
-    if not _WANTS_TEXT.search(target.model_names[0]):
-        return False
-    return bool(target.profile.for_model(*target.model_names).reasoning_members)
-
-
-@lru_cache(maxsize=1024)
-def wants_thinking_back(target: Target) -> bool:
-    """Return whether any thinking is kept of the deployment's answers, and put back into requests to it.
-
-    Cached, because it is asked for each chat.
-    """
-    return wants_signatures(target) or wants_text(target) or signs_texts(target)
 
 
 def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:

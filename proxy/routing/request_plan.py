@@ -1,0 +1,67 @@
+"""The plan of a request: the targets of its name, and the facts that follow from them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from itertools import chain
+from typing import Literal, TypeAlias
+
+from providers.failure import FailureKind
+from providers.frozen_record import record
+from providers.models.reasoning_back import wants_reasoning_back
+from providers.target import Target
+from proxy.hedging.hedge_rules import HedgeRules
+from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
+from proxy.routing.route_settings import CacheRules
+
+
+@record
+class Step:
+    """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
+
+    rule: str
+    name: str
+
+
+PlanFeature: TypeAlias = Literal["reasoning", "response_cache"]
+"""Optional features that have a part in the requests of some plans alone, in the order of their hooks."""
+
+
+@record
+class Plan:
+    """The targets of a request, best first, and `fallbacks` after failures of a kind.
+
+    `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
+    route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
+    behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
+    operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
+    (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: no second attempts).
+    `features` are the optional features whose hooks its requests for text have.
+    """
+
+    asked: str
+    label: str
+    targets: tuple[Target, ...]
+    by_route: bool
+    steps: tuple[Step, ...]
+    fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
+    dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
+    same_space: bool = False
+    cache: CacheRules | None = None
+    affinity: AffinityRules = BUILT_IN
+    hedge: HedgeRules | None = None
+    out_of_service: tuple[Target, ...] = ()
+    features: tuple[PlanFeature, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        reasons = any([wants_reasoning_back(target) for target in self.every_target])
+        features: tuple[PlanFeature, ...] = ("reasoning",) if reasons else ()
+        object.__setattr__(self, "features", features if self.cache is None else (*features, "response_cache"))
+
+    @property
+    def every_target(self) -> Iterator[Target]:
+        """The targets and all fallbacks, in which one may occur again."""
+        return chain(self.targets, chain.from_iterable(self.fallbacks.values()))
+
+    def served_name(self, target: Target) -> str:
+        """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""
+        return f"{target.vendor}/{target.model}" if self.by_route else self.asked
