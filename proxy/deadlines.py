@@ -105,7 +105,7 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        due, first = self._due(), self._last + FIRST_CHECK
+        due, first = self._total_at, self._last + FIRST_CHECK  # the other limits are set in the block
         self._alarm = self._alarms.set(due if due < first else first, self._check)
         if self._among is not None:
             self._among.add(self)

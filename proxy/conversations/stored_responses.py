@@ -1,4 +1,5 @@
-"""Stores responses for later turns, and finds what a request continues: its chain of responses, and items by id."""
+"""Stores responses for later turns, and finds the responses that a request continues: its chain of responses, and items
+by id."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -34,8 +35,8 @@ from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, Storin
 
 RESPONSE_BYTES: Final = 64 * 1024 * 1024
 RESPONSE_SECONDS: Final = 86400.0
-"""What all responses may take in one process, and how long each is kept after it was stored or last used, unless the
-table says otherwise."""
+"""Bytes that all responses may take in one process, and seconds for which each is stored after it was made or last
+used, unless the configuration has other values."""
 
 MOST_CONTINUED: Final = 2 * MOST_BYTES
 """Bytes of stored responses that one request may continue."""
@@ -43,16 +44,16 @@ MOST_CONTINUED: Final = 2 * MOST_BYTES
 
 @dataclass(slots=True, eq=False)
 class StoredResponses:
-    """The stored responses of this process, and of others where it shares them. While it is `off` none are stored.
-    `warn` is called at the first response that others who get its client's next request cannot know."""
+    """The stored responses of this process, and of others if it shares them. While it is `off` no response is stored.
+    `warn` is called at the first response that another process which gets its client's next request cannot know."""
 
     entries: OwnerMemory
     off: bool = False
     warn: Callable[[], None] | None = None
 
     async def recall(self, owner: str, referred: ReferredIds) -> StoredData:
-        """Return what a request continues. Raises GatewayError where the response that it names, or one of those before
-        that, is not there."""
+        """Return the responses that a request continues. Raises GatewayError if the response that it names, or one
+        before that, is not there."""
         if self.off:
             if referred.previous is not None:
                 raise responses_not_stored()
@@ -65,7 +66,7 @@ class StoredResponses:
         return found
 
     async def get(self, owner: str, response_id: str) -> bytes:
-        """Return a stored response as it is kept. Raises GatewayError where there is none."""
+        """Return the data of a stored response. Raises GatewayError if it is not there."""
         data = (await self._find(owner, [response_id])).get(response_id)
         if data is None:
             raise response_not_found(response_id)
@@ -86,14 +87,14 @@ class StoredResponses:
         return True
 
     async def delete(self, owner: str, response_id: str) -> None:
-        """Forget a response. Raises GatewayError where there is none, or where others may still have it."""
+        """Forget a response. Raises GatewayError if it is not there, or if others may still have it."""
         if response_id not in await self._find(owner, [response_id]):
             raise response_not_found(response_id)
         if not await self.entries.delete(owner, response_key(response_id)):
             raise stored_responses_unreachable()
 
     async def _chain(self, owner: str, previous: str) -> dict[str, bytes]:
-        """Return a response and those before it, oldest first."""
+        """Return a response and the ones before it, oldest first."""
         last = (await self._find(owner, [previous])).get(previous)
         ancestors = None if last is None else ancestors_in(last)
         if last is None or ancestors is None:
@@ -121,8 +122,8 @@ class StoredResponses:
         return holders, await self._find(owner, dict.fromkeys(holders.values()))
 
     async def _find(self, owner: str, response_ids: Collection[str]) -> dict[str, bytes]:
-        """Return the responses that are there, by id. Raises GatewayError where others may have one, and cannot be
-        asked."""
+        """Return the responses that are there, by id. Raises GatewayError if others may have one, and cannot be
+        reached."""
         if self.off:
             return {}
         found = await self.entries.find_undeleted(owner, [response_key(name) for name in response_ids])

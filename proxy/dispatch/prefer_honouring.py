@@ -1,7 +1,7 @@
-"""Puts the targets that honour all fields of a request before those that would drop some. Encodes nothing.
+"""Puts the targets that honour all fields of a request before the targets that would drop some. Encodes nothing.
 
-Decided by the capability tables alone: a field whose value a target refuses while its table takes the field is seen
-only when the request is prepared for that target.
+The capabilities of the targets alone decide: a value that a target refuses of a field that it has is found only when
+the request is prepared for that target.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ UNKNOWN = "unknown"
 def honouring_first(planned: Plan, request: UnifiedRequest, team: Team) -> Plan:
     """Return the plan with the targets that `on_unsupported: drop` would make drop a field behind all others.
 
-    Among either the order stays, so that a policy or the table decides it. A target that refuses the request keeps its
-    place, and is skipped there.
+    Within both groups the order stays, so that a policy or the configuration decides it. A target that refuses the
+    request keeps its position, and is skipped there.
     """
     if len(planned.targets) < 2 and not planned.fallbacks:
         return planned
@@ -46,7 +46,7 @@ def _behind(targets: Sequence[Target], dropping: Mapping[Target, tuple[str, ...]
 
 
 def _dropped(request: UnifiedRequest, wanted: Mapping[str, str], target: Target, team: Team) -> tuple[str, ...]:
-    """Return the fields that a target would drop for a team, of those `wanted` with their features."""
+    """Return the fields that a target would drop for a team, of the fields in `wanted`, with their features."""
     if (team.on_unsupported or target.on_unsupported) == "error":
         return ()
     try:

@@ -31,7 +31,7 @@ from proxy.hedging.hedged_requests import why_never, why_not_first, why_not_hedg
 from proxy.limits.limit import end_user
 from proxy.routing.deployment_load import Idle
 from proxy.routing.request_plan import Plan
-from proxy.routing.resolve_model import plan, settings_of
+from proxy.routing.resolve_model import plan_for, settings_of
 from proxy.routing.session_load import PlacedSession, Placement, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import STORING, SURFACES, PathMatch
@@ -79,15 +79,15 @@ class Trial:
 class Explanation:
     """The course of one request.
 
-    `fallbacks` are the targets used after a failure of a kind for which the table has its own list. `drawn` says that
-    the order of the targets varies between requests; this is one possible order. `error` is status and body of the
-    answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
-    is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
-    name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
-    `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself. `placed` is how
-    the conversation of the request orders the targets (`None`: the name has no affinity), `with_headers` whether the
-    client's headers are known. If the name has second attempts, `unhedged` is why this request has none, as a clause
-    (`None`: it may have one).
+    `fallbacks` are the targets used after a failure of a kind for which the configuration has its own list. `drawn` is
+    set if the order of the targets varies between requests; this is one possible order. `error` is status and body of
+    the response if nothing would be sent, `logged` the code in the log if that differs. `plan` is `None` if the request
+    is refused before it is planned, `limits` if nothing limits it; a budget may also route it to another name,
+    depending on the amount spent then. `plugins` are the configuration's plugins that the request would pass; they are
+    not called here. `fallbacks_of` is the route at which the fallbacks are written, empty if that is the name itself.
+    `placed` is how the conversation of the request orders the targets (`None`: the name has no affinity),
+    `with_headers` whether the client's headers are known. If the name has second attempts, `unhedged` is why this
+    request has no second attempt, as a clause (`None`: it may have one).
     """
 
     path: str
@@ -108,7 +108,7 @@ class Explanation:
 
     @property
     def chosen(self) -> Calls | None:
-        """The calls of the first target that can honour the request; None where nothing would be sent."""
+        """The calls of the first target that can honour the request; `None` if nothing would be sent."""
         if self.error is not None:
             return None
         ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
@@ -240,7 +240,7 @@ def _planned_text(
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
     own = SessionLoad(load, team.tenant, len(body), asked.headers, request)
-    planned = plan(snapshot, team, request.model, surface.name, own)
+    planned = plan_for(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
     outcome = partial(_outcome, request, team, own.sent(planned.affinity))
     unhedged = why_not_hedged(request, storing=surface.name in STORING)
@@ -250,7 +250,7 @@ def _planned_text(
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     api = TASK_APIS[task]
     request = api.parse(body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    planned = plan_for(snapshot, team, request.model, match.surface.name, load)
     api.check(planned)
     permit_extras(team, request)
 
@@ -265,7 +265,7 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     request = read_passed(task, body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan(snapshot, team, request.model, match.surface.name, load)
+    planned = plan_for(snapshot, team, request.model, match.surface.name, load)
     permit_extras(team, request)
 
     def outcome(target: Target) -> Outcome:
@@ -280,7 +280,7 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
     dropping = planned.dropping
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
-    # Where all of them would drop something, none of them comes after another for it.
+    # If all of them would drop something, no target comes after another for it.
     behind = dropping if first else {}
     return tuple(Trial(target, _served(outcome(target), target), behind.get(target, ())) for target in targets)
 
@@ -322,7 +322,7 @@ def why_dropped(calls: Calls) -> Mapping[str, str]:
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:
-    """Raise what the gateway answers if nothing would be sent: the first target that it asks is not served, or no
+    """Raise the gateway's error if nothing would be sent: the first target that it calls is not served, or no
     target can honour the request."""
     refusals: list[Refusal] = []
     for each in trials:
@@ -342,8 +342,8 @@ def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
 
 
 def default_path(surface: str, body: bytes) -> str:
-    """Return the surface's first path for a body of this prompt; that of text completions where it has none, and its
-    first path where the surface has one kind of body alone."""
+    """Return the surface's first path for a body of this prompt; the path of text completions if it has no prompt, and
+    the first path if the surface has one kind of body alone."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

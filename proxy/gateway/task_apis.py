@@ -1,4 +1,4 @@
-"""The tasks that are translated, each with its parser, its calls and its renderer; what serves and explains them."""
+"""The tasks that are translated, each with its parser, its calls and its renderer, for serving and for a dry run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskRequest, profile_of
 from providers.unified_request import Task
-from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.exchange import ClientRequest
 from proxy.errors import FieldProblem, invalid_request
 from proxy.routing.request_plan import Plan
 from proxy.surfaces.surface import AnswerFacts
@@ -33,11 +33,11 @@ class ClientTask(ClientRequest, TaskRequest, Protocol):
 
 
 class TaskAnswer(Protocol):
-    """The answer to a task."""
+    """The response to a task."""
 
     @property
     def usage(self) -> Usage | None:
-        """What the vendor counted, None where that is not known."""
+        """The vendor's usage; `None` if it is unknown."""
 
 
 Q = TypeVar("Q", bound=ClientTask)
@@ -50,9 +50,9 @@ def anywhere(planned: Plan) -> None:
 
 def in_one_space(planned: Plan) -> None:
     """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
-    up, in silence, what the client stores.
+    up, in silence, the vectors that the client stores.
 
-    Models of vendors without embeddings make none. Equal names at two vendors prove nothing: Azure's are those of
+    Models of vendors without embeddings do not count. Equal names at two vendors prove nothing: Azure's are names of
     deployments, and engines differ in pooling and precision."""
     if planned.same_space:
         return
@@ -69,10 +69,10 @@ def in_one_space(planned: Plan) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskApi(Generic[Q, A]):
-    """One task. `parse` gets a body and the model of those that name none; `inputs` is the field whose size a vendor
-    may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers an answer has,
-    which rendering takes time for. `repeats` is how many characters of a request the model reads again, beside its
-    body."""
+    """One task. `parse` takes a body and the default for a body that names no model; `inputs` is the field whose size a
+    vendor may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers a
+    response has, which rendering takes time for. `repeats` is how many characters of a request the model reads again,
+    beside its body."""
 
     inputs: str
     parse: Callable[[bytes, str | None], Q]
@@ -107,5 +107,5 @@ RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
     "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places, _query
 )
 
-# Any: each task has types of its own, which whoever takes one out of the table does not tell apart.
+# Any: each task has types of its own, which a look-up does not distinguish.
 TASK_APIS: Mapping[Task, TaskApi[Any, Any]] = {Task.EMBEDDINGS: EMBEDDINGS, Task.RERANK: RERANK}

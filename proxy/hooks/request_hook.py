@@ -8,7 +8,7 @@ from aiohttp import web
 from providers.completion import Completion
 from providers.target import Target
 from providers.unified_request import Task, UnifiedRequest
-from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.dispatch.exchange import ClientRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import ReferredIds, Renderer, RequestContext
@@ -26,7 +26,7 @@ class AskedRequest(ClientRequest, Protocol):
 Q = TypeVar("Q", bound=AskedRequest)
 
 BodyCheck = Callable[[str, bytes, RequestRecord], Awaitable[bytes]]
-"""Returns the body that is sent in the place of one with this content type. Raises UpstreamError and GatewayError."""
+"""Returns the body that is sent instead of one with this content type. Raises UpstreamError and GatewayError."""
 
 MOST_CHECKED: Final = 8 * 2**20
 """Bytes of a body that is checked, and held back until then."""
@@ -84,21 +84,22 @@ class RequestHook:
         """Refuse a form if these fields, which were cut when it was read, must be read whole. Raises GatewayError."""
 
     def context(self) -> ContextSource | None:
-        """Return the source of the stored responses and items that bodies refer to; `None` if the hook has none."""
+        """Return the source of the stored responses and items that bodies refer to; `None` if the hook has no
+        source."""
         return None
 
     def parsed(self, record: RequestRecord, request: UnifiedRequest) -> None:
         """Observe a request for text before anything but its form may refuse it."""
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q] | None:
-        """Return the request that is answered in the place of a parsed one; `None` if that is answered unchanged."""
+        """Return the request that replaces a parsed one; `None` if it stays unchanged."""
         return None
 
     def admitted(
         self, record: RequestRecord, request: UnifiedRequest, *, heavy: bool
     ) -> Awaitable[UnifiedRequest] | None:
-        """Return the request for text that is sent in the place of one that the limits of its team have admitted;
-        `None` if that is sent unchanged."""
+        """Return the request for text that replaces one that the limits of its team have admitted; `None` if it stays
+        unchanged."""
         return None
 
     def body_check(self, task: Task) -> BodyCheck | None:
@@ -107,7 +108,7 @@ class RequestHook:
         return None
 
     def answers(self, answers: TextAnswers) -> TextAnswers:
-        """Return the object that answers a request for text in the place of `answers`."""
+        """Return the object that responds to a request for text instead of `answers`."""
         return answers
 
     def answered(
@@ -118,11 +119,11 @@ class RequestHook:
         return None
 
     def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
-        """Return the stream that is relayed in the place of one whose content `target` has begun to send."""
+        """Return the stream that is relayed instead of one whose content `target` has begun to send."""
         return stream
 
     def rendered(self, record: RequestRecord, renderer: Renderer) -> Renderer:
-        """Return the renderer of a stream that is used in the place of the surface's."""
+        """Return the renderer of a stream that is used instead of the surface's."""
         return renderer
 
     def ended(self, record: RequestRecord, reason: str) -> None:
@@ -131,8 +132,8 @@ class RequestHook:
     def written(
         self, record: RequestRecord, renderer: Renderer, body: bytes, *, heavy: bool
     ) -> Awaitable[bytes] | None:
-        """Return the bytes that are sent in the place of the body of a non-streaming response, or of the end of a
-        stream; `None` if these are sent unchanged. `heavy` is set if the request is large."""
+        """Return the bytes that are sent instead of the body of a non-streaming response, or of the end of a stream;
+        `None` if these are sent unchanged. `heavy` is set if the request is large."""
         return None
 
     def shown(self, record: RequestRecord, body: bytes) -> None:
@@ -158,7 +159,9 @@ async def with_hooks(record: RequestRecord, request: Q, hooks: Iterable[RequestH
     return request
 
 
-async def with_admitted(record: RequestRecord, request: UnifiedRequest, hooks: Hooks, *, heavy: bool) -> UnifiedRequest:
+async def with_admitted(
+    record: RequestRecord, request: UnifiedRequest, hooks: Iterable[RequestHook], *, heavy: bool
+) -> UnifiedRequest:
     """Return an admitted request as hooks leave it. Raises GatewayError if one refuses it."""
     for hook in hooks:
         changing = hook.admitted(record, request, heavy=heavy)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 from providers.unified_request import UnifiedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.hooks.request_hook import Hooks, RequestHook
-from proxy.request_record import RequestRecord
-from proxy.routing.request_plan import Plan, PlanFeature
+from proxy.routing.request_plan import PlanFeature
 
 Feature = Literal["tracing", "plugins", "prompt_texts", "payload_log", "stored_responses"]
 """The features with hooks for all requests, in the order in which these hooks are called."""
@@ -16,8 +16,8 @@ HookOf = Callable[[str, str], RequestHook | None]
 """Returns the hook of a team, by its name, for requests of a surface, by its name; `None` if the feature has no part in
 them."""
 
-PlanHookOf: TypeAlias = Callable[[Plan, UnifiedRequest, RequestRecord, Mapping[str, str]], RequestHook | None]
-"""Returns the hook of one request for text with the headers of its client; `None` if the feature has no part in it."""
+PlanHookOf: TypeAlias = Callable[[Exchange[UnifiedRequest], Mapping[str, str]], RequestHook | None]
+"""Returns the hook of one exchange of text with the headers of its client; `None` if the feature has no part in it."""
 
 _ORDER: Final[tuple[Feature, ...]] = get_args(Feature)
 
@@ -45,10 +45,10 @@ class TeamHooks(dict[tuple[str, str], Hooks]):
         """Use a feature's hook for each request that is planned from now on, if its plan has the feature."""
         self._of_plans[feature] = hook_of
 
-    def of_plan(self, plan: Plan, request: UnifiedRequest, record: RequestRecord, headers: Mapping[str, str]) -> Hooks:
-        """Return the hooks of one request by the features of its plan. They are called behind the hooks of its team."""
-        attached = [self._of_plans[name] for name in plan.features if name in self._of_plans]
-        made = [hook_of(plan, request, record, headers) for hook_of in attached]
+    def of_plan(self, exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> Hooks:
+        """Return the hooks of one exchange by the features of its plan, which are called after its team's hooks."""
+        attached = [self._of_plans[name] for name in exchange.plan.features if name in self._of_plans]
+        made = [hook_of(exchange, headers) for hook_of in attached]
         return tuple([hook for hook in made if hook is not None])
 
     def __missing__(self, names: tuple[str, str]) -> Hooks:

@@ -17,7 +17,7 @@ from providers.frozen_record import record
 from providers.pricing import Price
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import GatewayError
 from proxy.request_outcomes import CacheUse
@@ -53,8 +53,6 @@ FREE: Final = Price(0.0, 0.0)
 _LOGPROB: Final = 48
 """Bytes that a token's log probability takes at least."""
 
-Planned = PlannedRequest[UnifiedRequest]
-
 
 @record(eq=False)
 class CachedCall:
@@ -73,18 +71,18 @@ class CachedRequest:
 
     __slots__ = (
         *("_answers", "_cache", "_flight", "_guard", "_key", "_owner"),
-        *("_planned", "_renews", "_rules", "_secret", "_stale", "_surface"),
+        *("_exchange", "_renews", "_rules", "_secret", "_stale", "_surface"),
     )
 
-    def __init__(self, call: CachedCall, planned: Planned, rules: CacheRules) -> None:
+    def __init__(self, call: CachedCall, exchange: Exchange[UnifiedRequest], rules: CacheRules) -> None:
         self._cache = call.cache
         self._answers = call.answers
         self._guard = call.guard
-        self._planned = planned
+        self._exchange = exchange
         self._rules = rules
         self._renews = call.renews
         self._secret = call.cache.secret(rules)
-        self._owner = f"team {planned.team.tenant}" if rules.scope == "team" else "table"
+        self._owner = f"team {exchange.team.tenant}" if rules.scope == "team" else "table"
         self._surface = call.surface
         self._key = ""
         self._flight: CoalescedRequest[FoundResponse] | None = None
@@ -96,7 +94,7 @@ class CachedRequest:
             found = await self._found(None)
             if found is None:
                 try:
-                    prepared, completion = await self._answers.whole(self._planned)
+                    prepared, completion = await self._answers.whole(self._exchange)
                 except (UpstreamError, GatewayError) as error:
                     found = self._instead(error)
                 else:
@@ -106,7 +104,7 @@ class CachedRequest:
             if self._guard is None:
                 return prepared, completion
             try:
-                return await self._guard.passed(self._planned, prepared, completion)
+                return await self._guard.passed(self._exchange, prepared, completion)
             except GatewayError:
                 self._forget()
                 raise
@@ -120,7 +118,7 @@ class CachedRequest:
             self._keep(prepared, packed, ())
             return prepared, completion
         try:
-            shown = await self._guard.passed(self._planned, prepared, completion)
+            shown = await self._guard.passed(self._exchange, prepared, completion)
         except GatewayError:
             self._land(prepared, self._joined(prepared, packed, ()))
             raise
@@ -135,7 +133,7 @@ class CachedRequest:
             found = await self._found(STREAM_PATIENCE)
             if found is None:
                 try:
-                    opened = await stack.enter_async_context(self._answers.streamed(self._planned))
+                    opened = await stack.enter_async_context(await self._answers.streamed(self._exchange))
                 except (UpstreamError, GatewayError) as error:
                     found = self._instead(error)
                 else:
@@ -168,9 +166,9 @@ class CachedRequest:
         return found
 
     async def _searched(self, patience: float | None) -> FoundResponse | None:
-        cache, planned = self._cache, self._planned
-        make = partial(request_key, self._secret, FORM, self._surface, planned.plan, planned.team, planned.request)
-        key = self._key = await cache.threads.run(planned.record.owner, make) if planned.heavy else make()
+        cache, exchange = self._cache, self._exchange
+        make = partial(request_key, self._secret, FORM, self._surface, exchange.plan, exchange.team, exchange.request)
+        key = self._key = await cache.threads.run(exchange.record.owner, make) if exchange.heavy else make()
         if self._renews:
             return None
         here = cache.kept.take(self._owner, (key,), cache.now()).get(key)
@@ -192,8 +190,8 @@ class CachedRequest:
                 found = await flight.follow(patience)
             finally:
                 waited = cache.now() - started
-                planned.record.waited += waited
-                planned.record.waits().cached += waited
+                exchange.record.waited += waited
+                exchange.record.waits().cached += waited
             if found is not None or flight.alone or not flight.over:
                 return found
         return None
@@ -211,7 +209,7 @@ class CachedRequest:
         try:
             entry = (await memory.find(owner, (key,))).get(key)
         finally:
-            self._planned.record.waits().cached += cache.now() - started
+            self._exchange.record.waits().cached += cache.now() - started
         if entry is None:
             if here is not None and self._stale is not None:
                 cache.kept.put(owner, key, here, cache.now())
@@ -258,28 +256,28 @@ class CachedRequest:
 
     def _target_of(self, answer: CachedResponse) -> Target | None:
         """Return the deployment that gave an answer, if the request could go to it."""
-        for target in self._planned.plan.every_target:
+        for target in self._exchange.plan.every_target:
             if target.name == answer.deployment:
                 return target
         return None
 
     def _shown(self, found: FoundResponse) -> CallPlan:
         """Record that an answer came out of the cache, and return what its request was prepared as."""
-        told, answer = self._planned.record, found.answer
+        told, answer = self._exchange.record, found.answer
         self._count(found.use)
         told.called, told.emulated, told.dropped = answer.deployment, answer.emulated, answer.dropped
         told.max_tokens, told.billed, told.price = answer.max_tokens, NOTHING, FREE
-        return CallPlan(found.target, self._planned.request, (), answer.emulated, answer.dropped)
+        return CallPlan(found.target, self._exchange.request, (), answer.emulated, answer.dropped)
 
     def _count(self, use: CacheUse) -> None:
-        told = self._planned.record
+        told = self._exchange.record
         told.cache = use
         self._cache.metrics.cache_used(use.result, told.model)
 
     def _packed(self, completion: Completion) -> bytes | None:
         """Return a good answer as bytes; None for one that is not kept."""
         choices, most = completion.choices, self._rules.max_bytes
-        good = len(choices) == self._planned.request.choices
+        good = len(choices) == self._exchange.request.choices
         if not good or any(choice.finish_reason not in GOOD_ENDS for choice in choices):
             return None
         return None if least_size(completion) > most else pack_completion(completion)
@@ -294,14 +292,14 @@ class CachedRequest:
             cache = self._cache
             entry = seal(self._secret, self._key, cache.wall(), data)
             cache.memory(self._rules).put(self._owner, {self._key: entry})
-            cache.metrics.cache_used("stored", self._planned.record.model)
+            cache.metrics.cache_used("stored", self._exchange.record.model)
         self._land(prepared, data)
 
     def _joined(self, prepared: CallPlan, whole: bytes | None, events: Sequence[bytes]) -> bytes | None:
         """Return an answer with its head; None for one that is not kept."""
         if whole is None:
             return None
-        told = self._planned.record
+        told = self._exchange.record
         head = pack_head(prepared.target.name, tuple(told.emulated), tuple(told.dropped), told.max_tokens)
         data = join(head, whole or None, events)
         return None if len(data) > self._rules.max_bytes else data

@@ -13,15 +13,15 @@ from providers.completion import Completion
 from providers.emulation.plan_calls import CallPlan
 from providers.frozen_record import record
 from providers.unified_request import UnifiedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.text_answers import GuardingAnswers, TextAnswers
 from proxy.errors import FieldProblem, invalid_request
 from proxy.hooks.request_hook import RequestHook
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.request_record import RequestRecord
 from proxy.response_cache.cache_key import why_not
-from proxy.response_cache.cached_request import CachedCall, CachedRequest, Planned
+from proxy.response_cache.cached_request import CachedCall, CachedRequest
 from proxy.response_cache.store import ResponseStore
-from proxy.routing.request_plan import Plan
 from proxy.routing.route_settings import CacheRules
 from proxy.surfaces.registry import STORING
 from proxy.upstream.vendor_stream import Stream
@@ -100,27 +100,29 @@ class CachedResponses:
     call: CachedCall
     wish: CacheDirectives
 
-    def whole(self, planned: Planned) -> Awaitable[tuple[CallPlan, Completion]]:
+    def whole(self, exchange: Exchange[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """See TextAnswers."""
-        rules = self._rules(planned)
+        rules = self._rules(exchange)
         if rules is None:
-            return (self.call.guard or self.call.answers).whole(planned)
-        return CachedRequest(self.call, planned, rules).whole()
+            return (self.call.guard or self.call.answers).whole(exchange)
+        return CachedRequest(self.call, exchange, rules).whole()
 
-    def streamed(self, planned: Planned) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
+    async def streamed(
+        self, exchange: Exchange[UnifiedRequest]
+    ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
         """See TextAnswers."""
-        rules = self._rules(planned)
+        rules = self._rules(exchange)
         guard = self.call.guard
         if rules is None:
-            return (guard or self.call.answers).streamed(planned)
-        opened = CachedRequest(self.call, planned, rules).streamed()
-        return opened if guard is None else guard.passing(planned, opened)
+            return await (guard or self.call.answers).streamed(exchange)
+        opened = CachedRequest(self.call, exchange, rules).streamed()
+        return opened if guard is None else guard.passing(exchange, opened)
 
-    def _rules(self, planned: Planned) -> CacheRules | None:
+    def _rules(self, exchange: Exchange[UnifiedRequest]) -> CacheRules | None:
         """Return the rules by which a request is answered; None for one that is not for the cache."""
-        if self.wish is CacheDirectives.NONE and not is_determined(planned.request):
+        if self.wish is CacheDirectives.NONE and not is_determined(exchange.request):
             return None
-        return None if why_not(planned.request) else planned.plan.cache
+        return None if why_not(exchange.request) else exchange.plan.cache
 
 
 def is_determined(request: UnifiedRequest) -> bool:
@@ -131,8 +133,8 @@ def is_determined(request: UnifiedRequest) -> bool:
 def attach_cache(hooks: TeamHooks, cache: ResponseCache) -> None:
     """Use `cache` for requests of names with a cache."""
 
-    def hook_of(plan: Plan, request: UnifiedRequest, record: RequestRecord, headers: Mapping[str, str]) -> CacheHook:
-        return CacheHook(cache, record, headers)
+    def hook_of(exchange: Exchange[UnifiedRequest], headers: Mapping[str, str]) -> CacheHook:
+        return CacheHook(cache, exchange.record, headers)
 
     hooks.attach_to_plans("response_cache", hook_of)
 

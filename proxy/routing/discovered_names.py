@@ -10,7 +10,7 @@ from proxy.routing.snapshot import Snapshot, Team
 def each_discovered(
     snapshot: Snapshot, team: Team, vendor: str, model: str
 ) -> Iterator[tuple[str, tuple[Target, ...]]]:
-    """Yield the names by which the team may ask for a model of `vendor/*`, as `plan` decides and as `each_visible` has
+    """Yield the names by which the team may use a model of `vendor/*`, as `plan_for` decides and as `each_visible` has
     them, with the targets as the entry itself has them. None where the name leads elsewhere: to a route, to an entry of
     its own, or to a deployment."""
     whole = _leads(snapshot, team, f"{vendor}/{model}")

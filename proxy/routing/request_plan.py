@@ -35,7 +35,11 @@ class Plan:
     behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
     operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
     (None = none), `affinity` those of its conversations, `hedge` those of second attempts (`None`: no second attempts).
-    `features` are the optional features whose hooks its requests for text have.
+
+    These follow from its targets: `features` are the optional features whose hooks its requests for text have, `total`
+    is the longest total timeout in seconds. `keep_alive` and `keep_alive_json` are the longest silence in seconds
+    towards the client of a stream and of a non-streaming request until a deployment responds, the shortest of all its
+    deployments' since any of them may be called; `None` if there is no limit.
     """
 
     asked: str
@@ -51,11 +55,22 @@ class Plan:
     hedge: HedgeRules | None = None
     out_of_service: tuple[Target, ...] = ()
     features: tuple[PlanFeature, ...] = field(init=False)
+    total: float = field(init=False)
+    keep_alive: float | None = field(init=False)
+    keep_alive_json: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        reasons = any([wants_reasoning_back(target) for target in self.every_target])
-        features: tuple[PlanFeature, ...] = ("reasoning",) if reasons else ()
-        object.__setattr__(self, "features", features if self.cache is None else (*features, "response_cache"))
+        every = [*self.every_target] if self.fallbacks else self.targets
+        features: tuple[PlanFeature, ...] = () if self.cache is None else ("response_cache",)
+        if any([wants_reasoning_back(target) for target in every]):
+            features = ("reasoning", *features)
+        silences = [(each, target.timeouts) for target in every if (each := target.timeouts.keep_alive) is not None]
+        of_json = [each for each, timeouts in silences if timeouts.keep_alive_json]
+        fact = object.__setattr__
+        fact(self, "features", features)
+        fact(self, "total", max([target.timeouts.total for target in self.targets], default=0.0))
+        fact(self, "keep_alive", min([each for each, _ in silences], default=None))
+        fact(self, "keep_alive_json", min(of_json, default=None))
 
     @property
     def every_target(self) -> Iterator[Target]:

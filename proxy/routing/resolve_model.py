@@ -55,12 +55,13 @@ KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _NameMeaning]
 """By team, asked name and surface: the plan of a name, or what it leads to where the load decides the order."""
 
 
-def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
+def plan_for(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` as the team may use it, to deployments that are in service.
 
     Raises GatewayError: as `whole_plan`, and 503 if none of the deployments is in service.
     """
-    whole = whole_plan(snapshot, team, name, surface, load)
+    kept = snapshot.kept.get((team, name, surface))
+    whole = kept if isinstance(kept, Plan) else whole_plan(snapshot, team, name, surface, load)
     return plan_in_service(whole) if snapshot.out_of_service else whole
 
 

@@ -148,7 +148,7 @@ class Snapshot:
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
     `default_vendors`, `default_models` and `reasoning_fields` are by surface name, `task_models` by surface name and
     task. `discover` are the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what
-    `resolve_model.plan` has found out about names, which holds as long as the table.
+    `resolve_model.plan_for` has found out about names, which holds as long as the table.
 
     `places` says that some name places conversations, so that requests are looked at for theirs.
 

@@ -70,7 +70,9 @@ class RetryBudgets:
 
     def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
         """Count a request, and return the budget that it belongs to."""
-        budget = self.of(tenant, name, now)
+        budget = self._known.get((tenant, name))
+        if budget is None:
+            budget = self.of(tenant, name, now)
         budget.requests += 1
         return budget
 

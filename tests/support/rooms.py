@@ -89,7 +89,9 @@ PROXY: Final[Rooms] = {
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "hedging", "routing", "teams"),
     "hooks": ("surfaces", "upstream", "routing", "dispatch"),
     "conversations": ("off_loop", "surfaces", "surfaces/request", "hooks"),
-    "reasoning_memory": ("off_loop", "surfaces/response", "upstream", "routing", "conversations", "hooks"),
+    "reasoning_memory": (
+        *("off_loop", "surfaces/response", "upstream", "routing", "dispatch", "conversations", "hooks"),
+    ),
     "tracing": ("surfaces", "receipt", "telemetry", "upstream", "routing", "hooks"),
     "payload_log": ("off_loop", "surfaces", "telemetry", "tracing", "hooks"),
     "response_cache": (

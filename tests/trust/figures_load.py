@@ -101,7 +101,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         *("R12", "Memory of an idle relayed stream", "at most 40 KB, and 220 MB with 4,000 of them", "N"),
         load_memory.r12,
         Sabotage(
-            "proxy/gateway/client_call.py",
+            "proxy/gateway/client_exchange.py",
             "        response.begin(self.http)\n",
             '        response.begin(self.http)\n        response.__dict__["x"] = b"x" * 2**16\n',
         ),

@@ -31,7 +31,7 @@ from proxy.gateway.dry_run import (
     upstream_headers,
 )
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
 from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
@@ -71,7 +71,7 @@ def ask(snapshot: Snapshot, body: JsonObject, path: str = CHAT, team: str | None
 
 def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest) -> CallPlan:
     """The calls that a request would get."""
-    planned = plan(snapshot, ANYONE, name, "openai", IDLE)
+    planned = plan_for(snapshot, ANYONE, name, "openai", IDLE)
 
     def prepared(target: Target) -> CallPlan:
         return prepared_for(request, target, ANYONE)

@@ -1,11 +1,14 @@
 """A team's hooks are those of the features in the configuration, in one order, and made once."""
 
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from proxy.deadlines import Deadlines
+from proxy.dispatch.exchange import Exchange
 from proxy.hooks.request_hook import RequestHook
 from proxy.hooks.team_hooks import TeamHooks
 from proxy.request_record import RequestRecord
 from proxy.routing.request_plan import Plan
 from proxy.routing.route_settings import CacheRules
+from proxy.routing.snapshot import ANYONE
 from tests.providers.dialects.openai.kit import target
 
 CACHE = CacheRules(60.0, 0.0, "team", shared=False, max_bytes=1000)
@@ -45,17 +48,18 @@ def test_a_hook_may_be_for_one_api_alone() -> None:
     assert (hooks["search", "responses"], hooks["search", "openai"]) == ((hook,), ())
 
 
-def test_a_request_has_the_hooks_of_its_plan_s_features() -> None:
+async def test_a_request_has_the_hooks_of_its_plan_s_features() -> None:
     hooks, reasoning, cache = TeamHooks(), RequestHook(), RequestHook()
-    hooks.attach_to_plans("response_cache", lambda plan, request, record, headers: cache)
+    hooks.attach_to_plans("response_cache", lambda exchange, headers: cache)
     record = RequestRecord("r1", 0.0, "openai", "/v1/completions")
     request = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("hi",)), {})
 
     def of(vendor: str, rules: CacheRules | None) -> tuple[RequestHook, ...]:
-        return hooks.of_plan(Plan("m", "m", (target(vendor),), False, (), cache=rules), request, record, {})
+        plan = Plan("m", "m", (target(vendor),), False, (), cache=rules)
+        return hooks.of_plan(Exchange(plan, ANYONE, request, record, Deadlines(1.0), 1.0), {})
 
     assert (of("openai", None), of("openai", CACHE), of("anthropic", CACHE)) == ((), (cache,), (cache,))
-    hooks.attach_to_plans("reasoning", lambda plan, request, record, headers: reasoning)
+    hooks.attach_to_plans("reasoning", lambda exchange, headers: reasoning)
     assert (of("anthropic", CACHE), of("anthropic", None)) == ((reasoning, cache), (reasoning,))
-    hooks.attach_to_plans("reasoning", lambda plan, request, record, headers: None)
+    hooks.attach_to_plans("reasoning", lambda exchange, headers: None)
     assert of("anthropic", None) == ()

@@ -8,7 +8,7 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 from proxy.routing.deployment_load import Load
 from proxy.routing.request_plan import Plan
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.session_load import PlacedSession, SessionLoad
 from proxy.routing.snapshot import ANYONE, Snapshot, Team
 from tests.proxy.kit.deployment_loads import Told
@@ -42,7 +42,7 @@ def planned(
 ) -> tuple[Plan, PlacedSession]:
     """Return the plan of a request of a session, and how it was placed."""
     own = session_load(session, load, team)
-    made = plan(table, team, name, "openai", own)
+    made = plan_for(table, team, name, "openai", own)
     assert own.placed is not None
     return made, own.placed
 
