@@ -1,1 +1,1 @@
-"""The routing table that the operator writes: reading, sections, checks, defaults."""
+"""The configuration that the operator writes: reading, sections, checks, defaults."""

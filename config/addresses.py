@@ -7,22 +7,22 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 Reach = Literal["loopback", "private", "public", "unknown", "forbidden"]
-"""The network a host lies in. A DNS name is `unknown` until it is resolved; a `forbidden` host is never called."""
+"""The network that a host lies in. A DNS name is `unknown` until it is resolved. A `forbidden` host is never called."""
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAME: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?")
-# Resolvers read a host that ends in a number as an IPv4 address in disguise (`127.1`, `0x7f000001`, `2130706433`).
+# Resolvers read a host that ends in a number as an IPv4 address (`127.1`, `0x7f000001`, `2130706433`).
 _NUMBER: Final = re.compile(r"([0-9]+|0[xX][0-9A-Fa-f]*)")
-_NEVER: Final = tuple(
+_NEVER_CALLED: Final = tuple(
     map(
         ipaddress.ip_network,
         (
             "0.0.0.0/8",  # RFC 1122: this host; Linux connects 0.0.0.0 to itself
             "255.255.255.255",
             "100.100.100.200",  # metadata: Alibaba Cloud, within the range of carrier-grade NAT
-            "168.63.129.16",  # Azure's wire server, a public address that is answered by the host
+            "168.63.129.16",  # Azure's wire server, a public address at which the virtual machine's host responds
             "192.0.0.192",  # metadata: Oracle Cloud, classic
             "fd00:ec2::/32",  # metadata and pod identities: AWS
             "fd00:42::42",  # metadata: Scaleway
@@ -31,11 +31,12 @@ _NEVER: Final = tuple(
         ),
     )
 )
-"""Single addresses and networks that are never called: cloud metadata services answer with the machine's credentials.
+"""Single addresses and networks that are never called, since cloud metadata services return the machine's credentials.
 Sources: the providers' pages on instance metadata, November 2026."""
 
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-"""All that IANA allocates for the internet; `is_global` is true outside it too."""
+"""The IPv6 addresses that IANA allocates for the internet. `is_global` is also true for addresses outside this
+network."""
 
 _RESERVED: Final = tuple(
     map(
@@ -47,14 +48,14 @@ _RESERVED: Final = tuple(
         ),
     )
 )
-"""Networks that are not global, though some versions of Python say so."""
+"""Networks that are not global, though `is_global` is true for them in some versions of Python."""
 
 _NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-"""RFC 6052 and, for prefixes that the network chooses, RFC 8215. An IPv6-only network reaches IPv4 hosts by these, so
-they are classified by the IPv4 address they embed."""
+"""The prefixes of RFC 6052 and, for prefixes that the network chooses, of RFC 8215. An IPv6-only network reaches IPv4
+hosts by them, so such an address is classified by the IPv4 address that it embeds."""
 
 _TEREDO: Final = ipaddress.IPv6Network("2001::/32")
-"""Tunnels, RFC 4380: the address embeds that of a relay, and that of a client with its bits inverted."""
+"""Tunnels, RFC 4380: the address embeds a relay's address, and a client's address with its bits inverted."""
 
 _EMBEDDING: Final[tuple[tuple[ipaddress.IPv6Network, tuple[int, ...]], ...]] = tuple(
     (ipaddress.IPv6Network(network), lengths)
@@ -66,12 +67,13 @@ _EMBEDDING: Final[tuple[tuple[ipaddress.IPv6Network, tuple[int, ...]], ...]] = t
         ("2002::/16", (16,)),  # 6to4, RFC 3056
     )
 )
-"""Networks whose addresses embed an IPv4 address, and the lengths in bits of the prefixes before it."""
+"""Networks whose addresses embed an IPv4 address, each with the possible lengths in bits of the prefix before it."""
 
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
-"""The third 32 bits of a tunnel address that ends in an IPv4 address (RFC 5214)."""
+"""The third 32 bits of a tunnel address whose last 32 bits are an IPv4 address (RFC 5214)."""
 
-_WORST_LAST: Final[tuple[Reach, ...]] = ("public", "private", "forbidden")
+_REACHES_BY_RISK: Final[tuple[Reach, ...]] = ("public", "private", "forbidden")
+"""In ascending order of risk. An address that embeds others has the riskiest reach of all of them."""
 
 
 def reach(host: str) -> Reach:
@@ -90,21 +92,21 @@ def _address_reach(address: _Address) -> Reach:
         return _own_reach(address, address.is_global)
     if address.ipv4_mapped is not None:
         return _address_reach(address.ipv4_mapped)
-    inner = _embedded(address)
+    inner = _embedded_addresses(address)
     translated = any(address in network for network in _NAT64)
     tunnelled = any(address in network for network, _ in _EMBEDDING)
     own = _own_reach(address, translated or (not tunnelled and address.is_global and address in _GLOBAL_UNICAST))
-    # An embedded loopback address is the relay's, not this machine's.
-    return max((own, *map(_beyond, inner)), key=_WORST_LAST.index) if inner else own
+    return max((own, *map(_reach_through_tunnel, inner)), key=_REACHES_BY_RISK.index) if inner else own
 
 
 def _own_reach(address: _Address, public: bool) -> Reach:
-    """Classify an address, ignoring an embedded one; `public` says whether one of no special kind is public."""
+    """Classify an address, ignoring an embedded one. `public` is the result for an address of no special kind: true for
+    `public`, false for `private`."""
     if address.is_loopback:
         return "loopback"
     if address.is_unspecified or address.is_multicast or address.is_link_local:
         return "forbidden"
-    if _within(address, _NEVER):
+    if _within(address, _NEVER_CALLED):
         return "forbidden"
     return "public" if public and not _within(address, _RESERVED) else "private"
 
@@ -113,12 +115,14 @@ def _within(address: _Address, networks: Iterable[_Network]) -> bool:
     return any(address in network for network in networks if network.version == address.version)
 
 
-def _beyond(address: ipaddress.IPv4Address) -> Reach:
-    where = _address_reach(address)
-    return "forbidden" if where == "loopback" else where
+def _reach_through_tunnel(address: ipaddress.IPv4Address) -> Reach:
+    """Classify an embedded address. A loopback address is `forbidden`: it is the relay's, not this machine's."""
+    found = _address_reach(address)
+    return "forbidden" if found == "loopback" else found
 
 
-def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+def _embedded_addresses(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """Return the IPv4 addresses that an IPv6 address embeds, one for each possible length of the prefix."""
     if address.is_loopback or address.is_unspecified:
         return ()
     if address in _TEREDO:
@@ -126,17 +130,17 @@ def _embedded(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ..
         return ipaddress.IPv4Address(bits >> 64 & 0xFFFFFFFF), ipaddress.IPv4Address(~bits & 0xFFFFFFFF)
     for network, lengths in _EMBEDDING:
         if address in network:
-            found = tuple(read for length in lengths if (read := _read(int(address), length)) is not None)
-            # A network's own prefix may have any of these lengths; the wrong ones read a.0.0.0 or 0.b.c.d.
+            found = tuple(read for length in lengths if (read := _embedded_after(int(address), length)) is not None)
+            # The network's prefix may have any of these lengths. A wrong length gives a.0.0.0 or 0.b.c.d.
             return tuple(each for each in found if int(each) >> 24 and int(each) & 0xFFFFFF) or found
     if int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
         return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
     return ()
 
 
-def _read(bits: int, length: int) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address after a prefix of `length` bits; None where bits that RFC 6052 wants zero are not. From
-    48 bits on it skips bits 64 to 71, and the rest of the address is zero."""
+def _embedded_after(bits: int, length: int) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address after a prefix of `length` bits; `None` if a bit is set that RFC 6052 requires to be
+    zero. From 48 bits on, the IPv4 address skips bits 64 to 71, and the rest of the IPv6 address is zero."""
     if length in (16, 96):
         return ipaddress.IPv4Address(bits >> (96 - length) & 0xFFFFFFFF)
     if bits >> 56 & 0xFF or bits & ((1 << (88 - length)) - 1):
@@ -146,12 +150,12 @@ def _read(bits: int, length: int) -> ipaddress.IPv4Address | None:
 
 
 def listens_on_loopback(host: str) -> bool:
-    """Return whether a listener on this host can be reached from this machine only."""
+    """Return whether only this machine can reach a listener on this host."""
     return reach(host) == "loopback"
 
 
 def url_fault(url: str) -> str | None:
-    """Return why the text is not an address to send requests to; None if it is one."""
+    """Return why requests cannot be sent to this text as an address; `None` if they can."""
     if not url.isascii() or not url.isprintable() or " " in url:
         return "must be an http or https address without spaces or control characters"
     try:
@@ -192,29 +196,29 @@ def _host_fault(parts: SplitResult, port: int | None) -> str | None:
 
 
 def address_fault(url: str, *, allow_private: bool) -> str | None:
-    """Return why requests may not go to this well-formed URL; None if they may.
+    """Return why requests may not go to this well-formed URL; `None` if they may.
 
-    A DNS name is checked again when it is resolved. Until then plain http to it needs `allow_private`.
+    A DNS name is checked again when it is resolved. Until then, plain http to a DNS name needs `allow_private`.
     """
     parts = urlsplit(url)
-    where = reach(parts.hostname or "")
-    if where == "forbidden":
+    network = reach(parts.hostname or "")
+    if network == "forbidden":
         return _NO_HOST
-    if where in ("loopback", "private") and not allow_private:
-        return f"is a {where} address; if it is meant, add `allow_private: true` beside it"
-    if parts.scheme == "http" and where == "public":
+    if network in ("loopback", "private") and not allow_private:
+        return f"is a {network} address; to allow it, add `allow_private: true` beside it"
+    if parts.scheme == "http" and network == "public":
         return "https required: plain http would send prompts and keys in the clear"
-    if parts.scheme == "http" and where == "unknown" and not allow_private:
+    if parts.scheme == "http" and network == "unknown" and not allow_private:
         return "https required; for a server in your own network add `allow_private: true` beside it"
     return None
 
 
-_DATABASE: Final = re.compile(r"(/[0-9]{0,5})?")
+_DATABASE_PATH: Final = re.compile(r"(/[0-9]{0,5})?")
 
 
 def redis_fault(url: str) -> str | None:
-    """Return why the text is not a Redis address; None if it is one. It may hold a password but no options: options of
-    the client library would override the gateway's limits."""
+    """Return why the text is not a Redis address; `None` if it is one. The address may hold a password but no options:
+    options of the client library would override the gateway's limits."""
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         return "must be an address of Redis without spaces, backslashes or control characters"
     try:
@@ -229,20 +233,20 @@ def redis_fault(url: str) -> str | None:
 
 def _redis_fault(parts: SplitResult, port: int | None) -> str | None:
     if parts.scheme == "unix":
-        return None if not parts.hostname and len(parts.path) > 1 else "must be unix:// and the socket's whole path"
+        return None if not parts.hostname and len(parts.path) > 1 else "must be unix:// and the socket's absolute path"
     if parts.scheme not in ("redis", "rediss") or not parts.hostname:
         return "must begin with redis://, rediss:// (TLS) or unix://, such as redis://cache.internal:6379/0"
-    if not _DATABASE.fullmatch(parts.path):
-        return "may hold nothing after the host but the number of a database"
+    if not _DATABASE_PATH.fullmatch(parts.path):
+        return "may hold nothing after the host except the number of a database"
     return _host_fault(parts, port)
 
 
-_LONGEST_PATH: Final = 1024
+_MOST_PATH_CHARACTERS: Final = 1024
 
 
 def ledger_fault(url: str) -> str | None:
-    """Return why the text is not the address of a ledger; None if it is one. That of PostgreSQL may hold a password and
-    options of its client library, such as sslmode."""
+    """Return why the text is not the address of a ledger; `None` if it is one. A PostgreSQL address may hold a password
+    and options of its client library, such as sslmode."""
     if url.startswith("sqlite:"):
         return _file_fault(url.removeprefix("sqlite:"))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -268,8 +272,8 @@ def _postgres_fault(parts: SplitResult, port: int | None) -> str | None:
 def _file_fault(path: str) -> str | None:
     if path.startswith("//"):
         return "is written sqlite:FILE, with the file's path directly after the colon"
-    if not path or len(path) > _LONGEST_PATH or not path.isprintable() or path.endswith("/"):
+    if not path or len(path) > _MOST_PATH_CHARACTERS or not path.isprintable() or path.endswith("/"):
         return "must name a file after sqlite:, in printable characters"
     if path.startswith(":"):
-        return "must name a file after sqlite:; a ledger in memory would keep nothing"
+        return "must name a file after sqlite:; a ledger in memory would be lost with the process"
     return None

@@ -2,5 +2,5 @@
 
 
 def covers(pattern: str, name: str) -> bool:
-    """Return whether a pattern of an allow list covers a name: `*`, `vendor/*`, or the name itself."""
+    """Return whether a pattern of an allow list matches a name."""
     return pattern in ("*", name) or (pattern.endswith("/*") and name.startswith(pattern[:-1]))

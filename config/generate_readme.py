@@ -16,9 +16,9 @@ README: Final = Path(__file__).parent / "README.md"
 BEGIN: Final = "<!-- keys: written by `python -m config.generate_readme` -->"
 END: Final = "<!-- end of keys -->"
 
-# Heading of each definition of the schema; a name in <> is the operator's.
+# The heading of each definition of the schema. The operator chooses the names in <>.
 _SECTIONS: Final = {
-    "": "The table",
+    "": "The configuration",
     "Server": "`server`",
     "Tls": "`server.tls`",
     "Cors": "`server.cors`",
@@ -66,16 +66,17 @@ _SECTIONS: Final = {
     "OnLimitQueue": "`teams.<team>.on_limit`",
     "Plugin": "`plugins.<plugin>`",
 }
-_OF_DEPLOYMENTS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
-_WITH_MORE: Final = {
-    "Vendor": _OF_DEPLOYMENTS,
-    "Model": _OF_DEPLOYMENTS,
-    "Deployment": _OF_DEPLOYMENTS,
+_DEPLOYMENT_KEYS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
+_SHARED_KEYS: Final = {
+    "Vendor": _DEPLOYMENT_KEYS,
+    "Model": _DEPLOYMENT_KEYS,
+    "Deployment": _DEPLOYMENT_KEYS,
     "LongContext": (frozenset(RatesSection.model_fields), "`price`, `long_context` and `service_tiers` excluded"),
     "Tier": (frozenset(RatesSection.model_fields), "`price`, `service_tiers` excluded"),
     "TeamLimits": (frozenset(LimitsSection.model_fields), "`limits` above"),
 }
-"""Sections that have every key of another one, which is told once: those keys, and where they are."""
+"""Sections that have every key of another section, which are documented once: these keys, and where they are
+documented."""
 
 
 def reference(schema: JsonSchemaValue) -> str:
@@ -84,18 +85,18 @@ def reference(schema: JsonSchemaValue) -> str:
 
 
 def updated(readme: str) -> str:
-    """Return the README with new tables between its marks; raises ValueError if a mark is missing."""
+    """Return the README with new tables between its marks. Raises ValueError if a mark is missing."""
     before, found_begin, rest = readme.partition(BEGIN)
     _, found_end, after = rest.partition(END)
     if not (found_begin and found_end):
-        raise ValueError("the README has lost a mark of the tables of keys")
+        raise ValueError("the README lacks a mark of the tables of keys")
     return f"{before}{BEGIN}\n{reference(json_schema())}\n{END}{after}"
 
 
 def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
     section = schema["$defs"][name] if name else schema
     mapping = next((option for option in section.get("anyOf", ()) if "additionalProperties" in option), section)
-    shared, where = _WITH_MORE.get(name, (frozenset(), ""))
+    shared, where = _SHARED_KEYS.get(name, (frozenset(), ""))
     required = mapping.get("required", ())
     rows = [_row(key, value, key in required) for key, value in mapping["properties"].items() if key not in shared]
     note = f"\nAnd every key of {where}.\n" if shared else ""

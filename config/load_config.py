@@ -1,6 +1,6 @@
-"""Load a routing table from files or text: parse, merge includes, expand references, check, read certificates.
+"""Load a configuration from files or text: parse, merge includes, expand references, check, read certificates.
 
-Every step runs on what the steps before it could keep, so that one load reports every problem.
+Every step continues with the valid results of the steps before it, so that one load reports every problem.
 """
 
 import hashlib
@@ -22,26 +22,26 @@ from config.checks.doubtful_settings import doubtful_settings
 from config.problem import ConfigError, Locate, Path, Position, Problem, dotted
 from config.reading.complete_teams import TeamCompleter
 from config.reading.lone_budgets import LoneBudgets
-from config.reading.merge_includes import INCLUDE, Includer, as_table
+from config.reading.merge_includes import INCLUDE, Includer, as_configuration
 from config.reading.read_certificates import Bundle, Pair, read_certificates
 from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
 from config.reading.tree_values import Expander
 from config.reading.yaml_tree import MapNode, Node, ScalarNode, parse, value_position
-from config.sections.ledger_section import LedgerPlace
-from config.sections.log_section import PayloadLogPlace
+from config.sections.ledger_section import LedgerLocation
+from config.sections.log_section import PayloadLogSettings
 from config.table.table_schema import GatewayConfig
 
-EMBEDDED_TABLE: Final = "config/demo_table.yaml"
-"""The file name in positions of the embedded table."""
+EMBEDDED_CONFIG: Final = "config/demo_table.yaml"
+"""The file name in positions of the embedded configuration."""
 
 _KEYS: Final = (*GatewayConfig.model_fields, INCLUDE)
-_EMPTY: Final = "the table is empty; it needs `version: 1`, vendors and models"
+_EMPTY: Final = "the configuration is empty; it needs `version: 1`, vendors and models"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The files a load read, among them included tables, secrets and certificates: the hash of each, in reading order,
-    and the patterns of the includes."""
+    """The files that a load read, among them included files, secrets and certificates: the hash of each, in reading
+    order, and the patterns of the includes."""
 
     hashes: Mapping[pathlib.Path, str]
     patterns: tuple[str, ...] = ()
@@ -49,14 +49,15 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid table and what it was loaded from.
+    """A valid configuration and the files that it was loaded from.
 
-    `files` are all files read, among them included tables, secrets and certificates. `digest` changes with any content.
-    `locate` returns the position of a value, or of the section it would stand in if it is not written. `warnings` count
-    as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
-    is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
-    paths of values that came from references, which no message repeats. `ledger` is where requests are written down,
-    `payloads` where what they asked and were answered is. `as_written` gives problems the paths of the file.
+    `files` are all files read, among them included files, secrets and certificates. `digest` changes with any content.
+    `locate` returns the position of a value or, if the value is not written, of the section that would hold it.
+    `warnings` count as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in
+    the configuration. `pair` is the listener's certificate and key. `copies` lets another process load the same
+    configuration. `referenced` holds the paths of values that came from references; no message repeats these values.
+    `ledger` is the location of the ledger, `payloads` the settings of the payload log. `as_written` converts the paths
+    of problems to the paths of the file.
     """
 
     config: GatewayConfig
@@ -69,8 +70,8 @@ class Loaded:
     sources: Sources = field(repr=False)
     copies: Copies = field(repr=False)
     referenced: frozenset[Path] = frozenset()
-    ledger: LedgerPlace | None = None
-    payloads: PayloadLogPlace | None = None
+    ledger: LedgerLocation | None = None
+    payloads: PayloadLogSettings | None = None
     as_written: Callable[[Iterable[Problem]], tuple[Problem, ...]] = field(default=tuple, repr=False)
 
     def problem(self, path: Path, message: str) -> Problem:
@@ -78,60 +79,66 @@ class Loaded:
         (written,) = self.as_written((Problem.at(self.locate(path), path, message),))
         return written
 
-    def unplaced(self) -> "Loaded":
-        """Return the table as it is kept while it is served: without the positions of its values, of which `locate`
-        knows no more. They are half of what a table of ten thousand teams takes, 5 KB a team."""
-        return replace(self, locate=_unplaced, as_written=tuple)
+    def without_positions(self) -> "Loaded":
+        """Return this object without the positions of its values, as it is stored while it is served; its `locate`
+        raises RuntimeError. The positions take half of the memory of a configuration with ten thousand teams, 5 KB a
+        team."""
+        return replace(self, locate=_no_position, as_written=tuple)
 
 
-def _unplaced(path: Path) -> Position:
-    raise RuntimeError(f"positions are not kept while a table is served, that of {dotted(path)} neither")
+def _no_position(path: Path) -> Position:
+    raise RuntimeError(f"the position of {dotted(path)} is not stored while the configuration is served")
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The result of a load. With `problems` the `table` holds only the valid parts, or is None if there are none."""
+    """The result of a load. If there are problems, `table` holds only the valid parts, or is `None` if nothing is
+    valid."""
 
     table: Loaded | None
     problems: tuple[Problem, ...]
     sources: Sources
 
     def sound(self) -> Loaded:
-        """Return the table; raises ConfigError with every problem."""
+        """Return the configuration. Raises ConfigError with every problem."""
         if self.problems or self.table is None:
             raise ConfigError(self.problems)
         return self.table
 
 
 def examine_file(path: pathlib.Path, env: Mapping[str, str], store: Store = DISK) -> Examined:
-    """Load the table in a YAML file, and return it with every problem."""
+    """Load the configuration in a YAML file. Return it with every problem."""
     files = SourceFiles(store)
     try:
-        text = files.read_table(path)
+        text = files.read_yaml(path)
     except UnreadableError as error:
         return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),), Sources(files.hashes))
     return _examine(text, str(path), env, files)
 
 
 def examine_embedded(env: Mapping[str, str]) -> Examined:
-    """Load the embedded table: the mock vendor on loopback."""
+    """Load the embedded configuration: the mock vendor on loopback."""
     text = resources.files("config").joinpath("demo_table.yaml").read_text(encoding="utf-8")
-    return _examine(text, EMBEDDED_TABLE, env, SourceFiles())
+    return _examine(text, EMBEDDED_CONFIG, env, SourceFiles())
 
 
 def load_file(path: pathlib.Path, env: Mapping[str, str]) -> Loaded:
-    """Load the table in a YAML file; raises ConfigError with every problem."""
+    """Load the configuration in a YAML file. Raises ConfigError with every problem."""
     return examine_file(path, env).sound()
 
 
 def load_text(text: str, name: str, env: Mapping[str, str]) -> Loaded:
-    """Load the table in a text; `name` is the file name of its positions, to which paths in it are relative."""
+    """Load the configuration in a text. `name` is the file name in its positions; paths in the text are relative to
+    it."""
     return _examine(text, name, env, SourceFiles()).sound()
 
 
 def fingerprint(sources: Sources) -> Mapping[pathlib.Path, str]:
-    """Return the present hashes of a table's files, new matches of its includes among them. They differ from
-    `sources.hashes` if anything changed, and if one file is included under two names."""
+    """Return the current hashes of a configuration's files, including new files that match its includes.
+
+    The result differs from `sources.hashes` if any content has changed. It also differs if one file is included under
+    two names.
+    """
     present = {path for pattern in sources.patterns for path in DISK.matching(pattern)}
     return current_hashes({*sources.hashes, *present})
 
@@ -141,10 +148,10 @@ def _problem(name: str, message: str) -> Problem:
 
 
 def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
-    main = next(iter(files.paths), None)  # none has been read for a table that is no file
-    parsed = as_table(parse(text, name), name, _KEYS)
+    main = next(iter(files.paths), None)  # no file has been read if the configuration is a text
+    parsed = as_configuration(parse(text, name), name, _KEYS)
     if not isinstance(parsed.root, MapNode):
-        return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]), Sources(files.hashes))
+        return Examined(None, tuple(parsed.problems or [_no_mapping(parsed.root, name)]), Sources(files.hashes))
     expander = Expander(env, files)
     includer = Includer(expander, _KEYS)
     completer = TeamCompleter(expander)
@@ -153,12 +160,12 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     values = expander.mapping(root)
     problems = [*parsed.problems, *includer.problems, *completer.problems, *expander.problems]
     checked = check_sections(values, root)
-    problems.extend(_elsewhere(checked.problems, problems))
+    problems.extend(_without_repetitions(checked.problems, problems))
     warnings = list(expander.warnings)
     if checked.config is not None and includer.complete:
         context = CheckContext(checked.config, root, expander.referenced, frozenset(each.path for each in problems))
         for check in (check_between_sections, check_team_keys, check_limits, check_answer_cache, check_plugins):
-            problems.extend(_elsewhere(check(context), problems))
+            problems.extend(_without_repetitions(check(context), problems))
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
@@ -187,13 +194,13 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     return Examined(table, budgets.as_written(problems), sources)
 
 
-def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerPlace | None:
+def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerLocation | None:
     section = config.server.ledger
     by_default = main is not None and bool(config.teams)
     return section.place(main or pathlib.Path(name)) if section.url is not None or by_default else None
 
 
-def _payloads(config: GatewayConfig, table: pathlib.Path) -> PayloadLogPlace | None:
+def _payloads(config: GatewayConfig, table: pathlib.Path) -> PayloadLogSettings | None:
     section = config.server.payload_log
     return None if section is None else section.place(table)
 
@@ -206,13 +213,14 @@ def _ca_files(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
             yield (*path, "credentials", "oidc", "ca_file"), level.credentials.oidc.ca_file
 
 
-def _no_table(root: Node | None, name: str) -> Problem:
+def _no_mapping(root: Node | None, name: str) -> Problem:
     if root is None or (isinstance(root, ScalarNode) and root.kind == "null"):
         return _problem(name, _EMPTY)
     return Problem.at(root.at, (), "expected a mapping with `version: 1`, vendors and models")
 
 
-def _elsewhere(found: tuple[Problem, ...], earlier: list[Problem]) -> list[Problem]:
-    """Return the problems at positions without an earlier one: a later step only repeats the first there."""
+def _without_repetitions(found: tuple[Problem, ...], earlier: list[Problem]) -> list[Problem]:
+    """Return the problems at positions without an earlier problem. At such a position a later step only repeats the
+    first."""
     taken = {(each.file, each.line, each.column) for each in earlier}
     return [each for each in found if (each.file, each.line, each.column) not in taken]

@@ -1,4 +1,4 @@
-"""Problems of a table: positions, messages and nearest names."""
+"""Problems of a configuration: positions, messages and similar names."""
 
 import difflib
 import re
@@ -9,39 +9,39 @@ from typing import Final, NamedTuple
 Path = tuple[str | int, ...]
 """The path of a value: keys and list indices from the root, as in `("vendors", "openai", "api_key")`."""
 
-_LONGEST_NAME = 120
+_MOST_NAME_CHARACTERS = 120
 
 _SECRET: Final = re.compile(
     r"(?<![A-Za-z0-9])(sk[-_]|nvapi-|AIza|eyJ)[A-Za-z0-9_-]+|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{20,}"
 )
 """Text that looks like a credential: a vendor's prefix, or a run of 20 or more letters and digits."""
 
-_SHOWN_OF_SECRET: Final = 3
-"""Characters: enough for the operator to know which key it is, no more than a prefix."""
+_SHOWN_SECRET_CHARACTERS: Final = 3
+"""Enough for the operator to recognise the key, and no more than a prefix."""
 
 
 class Position(NamedTuple):
-    """A position in a file. Lines and columns count from 1, columns in characters; line 0 if `file` is the
-    whole position."""
+    """A position in a file. Lines and columns count from 1, columns in characters. `line` is 0 if the position has no
+    line; then `file` is all of it."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        place = one_line(self.file)
-        return f"{place}:{self.line}:{self.column}" if self.line else place
+        file_name = one_line(self.file)
+        return f"{file_name}:{self.line}:{self.column}" if self.line else file_name
 
 
 COMMAND_LINE: Final = Position("the command line", 0, 0)
-"""The position of an option that overrides the table; it has no line."""
+"""The position of a command line option that overrides the configuration; it has no line."""
 
 Locate = Callable[[Path], Position]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake of the operator; holds no secret and no text of the file beyond key names."""
+    """One mistake of the operator. It holds no secret, and no text of the file except names of keys."""
 
     file: str
     line: int
@@ -55,12 +55,12 @@ class Problem:
 
     def __str__(self) -> str:
         position = Position(self.file, self.line, self.column)
-        place = f"{position.file}," if position == COMMAND_LINE else str(position)
-        return f"{place} {self.path}: {self.message}" if self.path else f"{place} {self.message}"
+        shown_position = f"{position.file}," if position == COMMAND_LINE else str(position)
+        return f"{shown_position} {self.path}: {self.message}" if self.path else f"{shown_position} {self.message}"
 
 
 class ConfigError(Exception):
-    """A table that cannot be used, with every problem in file order. Safe to print and to log."""
+    """A configuration that cannot be used, with every problem in file order. Safe to print and to log."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -68,7 +68,8 @@ class ConfigError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """Return `models.a/b.weight` for `("models", "a/b", "weight")`; of a key glued to its value, the key alone."""
+    """Return `models.a/b.weight` for `("models", "a/b", "weight")`. A key that is glued to its value is shown without
+    the value."""
     return ".".join(
         shown(str(step) if (glued := glued_key(path[: index + 1])) is None else glued)
         for index, step in enumerate(path)
@@ -76,8 +77,8 @@ def dotted(path: Path) -> str:
 
 
 def glued_key(path: Path) -> str | None:
-    """Return what precedes the colon in the path's last key, if YAML read `key:value` as one key because no space
-    follows the colon; else None. Only names of models and routes hold colons of their own."""
+    """Return the part before the colon of the path's last key if YAML read `key:value` as one key, since no space
+    follows the colon; else `None`. Only names of models and routes may hold colons."""
     of_team = path[2:-1] if path[:1] == ("teams",) else ()
     may_hold_colons = path[:-1] in (("models",), ("routes",)) or of_team in (("routes",), ("limits", "models"))
     key, colon, _ = str(path[-1]).partition(":")
@@ -85,9 +86,9 @@ def glued_key(path: Path) -> str | None:
 
 
 def shown(name: str) -> str:
-    """Return a name as messages show it: cut to fit a line, and masked where it looks like a secret."""
-    text = one_line(_SECRET.sub(lambda found: f"{found[0][:_SHOWN_OF_SECRET]}…", name))
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    """Return a name as messages show it: cut to fit a line, and masked if it looks like a secret."""
+    text = one_line(_SECRET.sub(lambda found: f"{found[0][:_SHOWN_SECRET_CHARACTERS]}…", name))
+    return text if len(text) <= _MOST_NAME_CHARACTERS else text[: _MOST_NAME_CHARACTERS - 1] + "…"
 
 
 def one_line(text: str) -> str:
@@ -96,7 +97,8 @@ def one_line(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], below: str = "") -> str:
-    """Return a clause with the three nearest known names, ignoring case, each followed by `/` and `below` if given."""
+    """Return a clause with the three most similar known names, ignoring case. Each is followed by `/` and `below` if
+    `below` is given. Return empty text if no name is similar."""
     written: dict[str, list[str]] = {}
     for each in known:
         written.setdefault(each.casefold(), []).append(each)

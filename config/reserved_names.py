@@ -4,13 +4,14 @@ from collections.abc import Set
 from typing import Final
 
 RESERVED_TEAMS: Final[Set[str]] = frozenset({"anonymous", "other", "unknown"})
-"""Requests to a table without teams, past the limit of label values, and without a known key."""
+"""The names for requests without teams in the configuration, for requests beyond the limit of label values, and for
+requests without a known key."""
 
 RESERVED_ROUTES: Final[Set[str]] = frozenset({"none", "other"})
-"""Requests that no deployment answered, or that name nothing in the table."""
+"""The names for requests that reached no deployment, and for requests whose name is not in the configuration."""
 
 
 def taken(kind: str, reserved: Set[str]) -> str:
-    """Return the message for a reserved name; `kind` is `team` or `route`."""
+    """Return the message for a reserved name. `kind` is `team` or `route`."""
     names = ", ".join(sorted(reserved))
-    return f"this name is taken: metrics and the log use {names} for requests without a {kind}; choose another"
+    return f"this name is reserved: metrics and the log use {names} for requests without a {kind}; choose another"

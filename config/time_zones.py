@@ -1,6 +1,6 @@
 """Time zones by their names in the IANA database, from the system or the package `tzdata`.
 
-Source: `zoneinfo` of Python 3.11 to 3.14: a key that is a folder or no path raises OSError or ValueError.
+Source: `zoneinfo` of Python 3.11 to 3.14. A key that is a folder or no path raises OSError or ValueError.
 """
 
 import datetime
@@ -10,11 +10,11 @@ from typing import Final
 from config.problem import did_you_mean
 
 UTC_NAME: Final = "UTC"
-_LONGEST: Final = 64
+_MOST_NAME_CHARACTERS: Final = 64
 
 
 def zone_named(name: str) -> datetime.tzinfo:
-    """Return the zone of this name; UTC needs no database. Raises ZoneInfoNotFoundError."""
+    """Return the zone with this name. UTC needs no database. Raises ZoneInfoNotFoundError."""
     if name == UTC_NAME:
         return datetime.UTC
     try:
@@ -24,8 +24,8 @@ def zone_named(name: str) -> datetime.tzinfo:
 
 
 def zone_fault(name: str) -> str | None:
-    """Return why the text names no zone, with the nearest names; None if it names one."""
-    if len(name) > _LONGEST or not name.isprintable():
+    """Return why the text names no zone, with similar names; `None` if it names a zone."""
+    if len(name) > _MOST_NAME_CHARACTERS or not name.isprintable():
         return "must be the name of a time zone, such as Europe/Berlin"
     try:
         zone_named(name)

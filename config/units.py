@@ -5,7 +5,8 @@ from typing import Final
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as a table writes it: whole days as `1d` and hours as `1h`, else seconds as `600s`."""
+    """Return a duration as the configuration writes it: whole days as `1d`, whole hours as `1h`, else seconds as
+    `600s`."""
     for unit, length in (("d", 86400), ("h", 3600)):
         if seconds and seconds % length == 0:
             return f"{seconds / length:g}{unit}"
@@ -13,7 +14,8 @@ def duration(seconds: float) -> str:
 
 
 def size(number: int) -> str:
-    """Return bytes as a table writes them, in the largest unit of which they are a whole number: `32MiB`."""
+    """Return a number of bytes as the configuration writes it, in the largest unit of which it is a whole number:
+    `32MiB`."""
     for unit, length in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if number and number % length == 0:
             return f"{number // length}{unit}"
@@ -30,4 +32,4 @@ AS_WRITTEN: Final[Mapping[str, Callable[[float], str]]] = {
     "size": lambda number: size(int(number)),
     "share": share,
 }
-"""How a number is written, by the title of its type in the schema."""
+"""The function that writes a number, by the title of its type in the schema."""

@@ -1,4 +1,4 @@
-"""Parse and match the Host and Origin headers of browsers, and normalise the patterns the table lists for them."""
+"""Parse and match the Host and Origin headers of browsers, and normalise the configured patterns for them."""
 
 import ipaddress
 import re
@@ -18,7 +18,8 @@ _DEFAULT_PORT: Final = {"http": "80", "https": "443"}
 
 
 def host_of(authority: str) -> str | None:
-    """Return the host of a Host header: lower case, no port, brackets or trailing dot; None if it is malformed."""
+    """Return the host of a Host header in lower case, without port, brackets or trailing dot; `None` if it is
+    malformed."""
     found = _AUTHORITY.fullmatch(authority.lower())
     if found is None:
         return None
@@ -27,7 +28,7 @@ def host_of(authority: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPatterns:
-    """The table's host patterns: whole names and addresses, and `.domain` for each `*.domain`."""
+    """The configured host patterns: whole names and addresses, and `.domain` for each `*.domain`."""
 
     names: frozenset[str]
     suffixes: tuple[str, ...]
@@ -39,14 +40,14 @@ class HostPatterns:
         return cls(names, tuple(each[1:] for each in listed if each.startswith("*")))
 
     def match(self, host: str) -> bool:
-        """Return whether a host, as `host_of` returns it, is listed."""
+        """Return whether a host, as `host_of` returns it, matches a pattern."""
         return host in self.names or host.endswith(self.suffixes)
 
 
 @dataclass(frozen=True, slots=True)
 class OriginPatterns:
-    """The table's origin patterns: whole origins, `scheme://host` for any port, and `scheme://` for any host of a
-    scheme other than http and https. `any` is set by `*`."""
+    """The configured origin patterns: whole origins, `scheme://host` for any port, and `scheme://` for any host of a
+    scheme other than http and https. `any` is true if `*` is configured."""
 
     any: bool
     whole: frozenset[str]
@@ -61,7 +62,7 @@ class OriginPatterns:
         return cls(ANY_ORIGIN in listed, listed, any_port, any_host)
 
     def match(self, origin: str) -> bool:
-        """Return whether the value of an Origin header is listed by name; `*` lists none by name."""
+        """Return whether the value of an Origin header matches a pattern other than `*`."""
         if origin == ANY_ORIGIN:
             return False
         if origin in self.whole:
@@ -72,7 +73,7 @@ class OriginPatterns:
 
 
 def normal_host(value: str) -> str:
-    """Normalise a host pattern of the table; raises ValueError with the message for the operator."""
+    """Normalise a configured host pattern. Raises ValueError with the message for the operator."""
     lowered = value.lower().removesuffix(".")
     bare = lowered[1:-1] if lowered.startswith("[") and lowered.endswith("]") else lowered
     try:
@@ -88,7 +89,7 @@ def normal_host(value: str) -> str:
 
 
 def normal_origin(value: str) -> str:
-    """Normalise an origin pattern of the table; raises ValueError with the message for the operator."""
+    """Normalise a configured origin pattern. Raises ValueError with the message for the operator."""
     if value == ANY_ORIGIN:
         return value
     if value.lower() == "null":

@@ -1,8 +1,8 @@
-"""Capabilities: for each field of a request, whether a deployment honours it, the gateway emulates it, it is left out,
+"""Capabilities: for each field of a request, whether a deployment supports it, the gateway emulates it, it is left out,
 or it is refused.
 
-Encoders refuse by a table of these cells, `shape` divides a request by it, `dragoman vendors` prints it, and the
-conformance tests visit every cell.
+Encoders refuse by these cells, `shape` divides a request by them, `dragoman vendors` prints them, and the conformance
+tests visit every cell.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -24,7 +24,7 @@ from providers.unified_request import ContextBehavior, Guided, Operation, Params
 
 
 class Support(StrEnum):
-    """What happens to a field."""
+    """How a field is treated."""
 
     NATIVE = "native"
     EMULATED = "emulated"
@@ -34,25 +34,25 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What happens to one feature. `how` is the means by which it is emulated or the reason why it is left out or
-    refused, for people."""
+    """How one feature is treated. `how` is for people: the means by which the feature is emulated, or the reason why it
+    is left out or refused."""
 
     support: Support
     how: str = ""
 
     @property
     def native(self) -> bool:
-        """Whether the vendor honours the feature."""
+        """Whether the vendor supports the feature."""
         return self.support is Support.NATIVE
 
     @property
     def emulated(self) -> bool:
-        """Whether the gateway has a part in the feature."""
+        """Whether the gateway emulates the feature, at least in part."""
         return self.support is Support.EMULATED
 
     @property
     def left_out(self) -> bool:
-        """Whether a request goes without the feature, which is then named in the answer's headers."""
+        """Whether a request is sent without the feature, which is then named in the response's headers."""
         return self.support is Support.LEFT_OUT
 
     @property
@@ -63,17 +63,17 @@ class Cell:
 
 NATIVE = Cell(Support.NATIVE)
 REFUSED = Cell(Support.REFUSED)
-LEFT_OUT = Cell(Support.LEFT_OUT, "it promises nothing about the answer")
+LEFT_OUT = Cell(Support.LEFT_OUT, "it promises nothing about the response")
 """An advisory field that the vendor does not have."""
 
 
 def emulated(how: str) -> Cell:
-    """Return the cell of a feature that the gateway emulates by a means."""
+    """Return the cell of a feature that the gateway emulates by the means `how`."""
     return Cell(Support.EMULATED, how)
 
 
 def refused(why: str) -> Cell:
-    """Return the cell of a feature that is refused for a reason."""
+    """Return the cell of a feature that is refused for the reason `why`."""
     return Cell(Support.REFUSED, why)
 
 
@@ -81,8 +81,8 @@ def refused(why: str) -> Cell:
 class Feature:
     """A field, or a use of a field that vendors treat differently from its other uses.
 
-    `name` is the field's, or `field.use`; `field` is the name in errors; `operations` are those whose clients can send
-    it; `field_class` is that of the field.
+    `name` is the field's name, or `field.use`. `field` is the name in errors. `operations` are the operations whose
+    clients can send it. `field_class` is the class of the field.
     """
 
     name: str
@@ -107,11 +107,11 @@ NO_PROMISE = "none"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capabilities:
-    """What happens to every feature on the endpoint that a request goes to.
+    """The treatment of every feature by the endpoint that receives a request.
 
-    `most_stops` is how many stop strings it takes (None = any number), `blank_stops` whether one of them may be blank.
-    `verifies` says that its engine may ignore a constraint without an error, so that the gateway checks the answer.
-    `strict_tools` says by what rules it promises the arguments of tools that are strict: a name of
+    `most_stops` is the most stop strings that the endpoint accepts (`None`: any number), and `blank_stops` whether a
+    stop may be blank. If `verifies`, the engine may ignore a constraint without an error, so the gateway checks the
+    response. `strict_tools` names the rules by which the vendor enforces the arguments of strict tools: a name of
     `constraints.schema_rules.TOOL_RULES`, or NO_PROMISE. `counts` holds the values of
     `context_length_exceeded_behavior` for which the prompt must be counted first. `watched` are the params that the
     gateway may have to emulate; a request without them takes the fast path.
@@ -126,15 +126,15 @@ class Capabilities:
     watched: frozenset[str] = frozenset()
 
     def own_stops(self, stops: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the stops that the vendor looks for itself."""
+        """Return the stops that the vendor detects itself."""
         own = stops if self.blank_stops else tuple(stop for stop in stops if stop.strip())
         return own[: self.most_stops]
 
     def leaves_to_gateway(self, params: Params) -> bool:
-        """Return whether the gateway has a part in a request with these params."""
+        """Return whether the gateway must emulate a part of a request with these params."""
         if self.watched.isdisjoint(params):
             return False
-        # Most requests with stops have one, which nearly every vendor takes.
+        # Most requests with stops have one stop, which nearly every vendor accepts.
         stops, used = params.get("stop", ()), self.watched.intersection(params)
         return used != {"stop"} or bool(params.get(STOP_STRING)) or self.own_stops(stops) != stops
 
@@ -146,27 +146,27 @@ class Capabilities:
 
 
 ALWAYS: Mapping[str, Cell] = {each.name: NATIVE for each in REQUEST_FIELDS if each.by_gateway}
-"""Features that the gateway sees to itself, or passes on, whatever the vendor."""
+"""Features that the gateway implements itself, or passes on, for every vendor."""
 
 FAN_OUT = emulated("one call each")
 RANKED = emulated("candidates ranked by their mean log probability")
 UNSCORED = refused("it has no log probabilities to choose by")
-UNSCORED_PROMPT = refused("it does not tell the log probabilities of a prompt")
-PREFIXED = emulated("the prompt is put before the text")
+UNSCORED_PROMPT = refused("it does not return the log probabilities of a prompt")
+PREFIXED = emulated("the prompt is added before the text")
 SCANNED = emulated("found in the text, which ends there")
-APPENDED = emulated("the stop that matched is put behind the text")
+APPENDED = emulated("the stop that matched is appended to the text")
 WRAPPED = emulated("one message of the user")
 IN_MESSAGE = emulated("parts of the message")
-RESENT = emulated("asked again with as many tokens as fit")
+RESENT = emulated("called again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
-ONE_CALL = emulated("the first call of an answer is kept")
+ONE_CALL = emulated("only the first call of a response is returned")
 NOT_OFFERED = emulated("the tools are not offered")
-BY_FORMAT = emulated("the answer is held to the arguments of a call, and shown as the call")
+BY_FORMAT = emulated("the response is constrained to the arguments of a call, and returned as the call")
 
 
 def with_forced_calls(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return the cells of a vendor, with calls forced by the format of its response if it has formats and cannot be
-    made to call. It needs no tools for that if the request is a chat without them."""
+    """Return the cells of a vendor. If the vendor has response formats and cannot be forced to call a tool, calls are
+    forced by the format of its response. The vendor needs no tools for this if its endpoint is a chat."""
     forced = {name: BY_FORMAT for name in _FORCED if cells[name].refused}
     chats = not cells["tools"].refused or cells["messages"].native or cells["prompt"] == WRAPPED
     return {**cells, **forced} if chats and not cells["response_format.json_schema"].refused else {**cells}
@@ -181,8 +181,7 @@ def missing(name: str) -> Cell:
 
 
 def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return a cell for every feature: as `decided`, else native where the field is `known`, else left out or
-    refused."""
+    """Return a cell for every feature: as `decided`, else native if the field is `known`, else left out or refused."""
     cells = {name: NATIVE if name in known else missing(name) for name in FEATURES}
     return {**cells, **ALWAYS, **decided}
 
@@ -190,19 +189,19 @@ def compiled(known: Collection[str], decided: Mapping[str, Cell]) -> dict[str, C
 ONE_CHAT: Mapping[str, Cell] = {
     "prompt": WRAPPED,
     "prompt.batch": FAN_OUT,
-    "prompt.tokens": refused("it is asked by chat, so prompts must be text"),
-    "prompt.token_batch": refused("it is asked by chat, so prompts must be text"),
+    "prompt.tokens": refused("it is called by chat, so prompts must be text"),
+    "prompt.token_batch": refused("it is called by chat, so prompts must be text"),
     "messages": NATIVE,
     "images": IN_MESSAGE,
     "n": FAN_OUT,
     "echo.logprobs": UNSCORED_PROMPT,
     "unknown": refused("the vendor refuses fields it does not know"),
 }
-"""The cells of a vendor whose every call is one conversation with one answer."""
+"""The cells of a vendor whose every call is one conversation with one response."""
 
 
 def counted_first(cells: Mapping[str, Cell]) -> frozenset[str]:
-    """Return the values of `context_length_exceeded_behavior` that are honoured only by counting the prompt."""
+    """Return the values of `context_length_exceeded_behavior` that are only supported by counting the prompt."""
     behaviors = get_args(ContextBehavior)
     return frozenset(name for name in behaviors if cells[f"context_length_exceeded_behavior.{name}"] == COUNTED)
 
@@ -225,27 +224,27 @@ def feature_of(name: str, value: object) -> str:
 
 
 def _format_kind(value: Mapping[str, object]) -> str:
-    """Return the feature's use: a JSON mode with a schema is `json_schema`, and so is a type that is not known here."""
+    """Return the use of `response_format`. A JSON mode with a schema is `json_schema`, and so is an unknown type."""
     kind = value.get("type")
     known = f"response_format.{kind}" in FEATURES
     return "json_schema" if isinstance(value.get("schema"), dict) or not known else str(kind)
 
 
 _NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
-"""Fields that more than the table's cell decides on, or that are dropped under another name."""
+"""Fields that are not decided by their cell alone, or that are dropped under another name."""
 
 
-def refused_beside(name: str, request: UnifiedRequest, table: Capabilities) -> Collection[str]:
-    """Return a refused field of a request and the others that the table refuses as well, so that all can be left out at
-    once: each attempt without some costs as much as the whole request."""
+def refused_beside(name: str, request: UnifiedRequest, capabilities: Capabilities) -> Collection[str]:
+    """Return a refused field of a request together with the others that the cells refuse as well. All of them can then
+    be left out at once: each further attempt costs as much as the whole request."""
     unknown = request.unknown or {}
-    if name in unknown and table["unknown"].refused:
+    if name in unknown and capabilities["unknown"].refused:
         return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
     alike = {
         each: None
         for each, value in request.params.items()
         if each not in _NOT_BY_CELL | request.injected
         and not is_neutral(each, value)
-        and table[feature_of(each, value)].refused
+        and capabilities[feature_of(each, value)].refused
     }
     return alike if name in alike else {name: None}

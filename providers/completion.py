@@ -1,6 +1,6 @@
-"""The common completion shape: what every dialect decodes into and every surface renders from.
+"""The common form of a completion, into which every dialect decodes and from which every surface renders.
 
-Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tokens, `completion_tokens` includes
+Usage has OpenAI's meaning in every dialect: `prompt_tokens` includes cached tokens, `completion_tokens` includes
 reasoning.
 """
 
@@ -12,20 +12,21 @@ from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
-"""The finish reasons that vendors' are mapped to. One that fits none of them keeps the vendor's own name."""
+"""The common finish reasons, to which the vendors' reasons are mapped. A reason that fits none of them stays the
+vendor's."""
 
 FLOOR_LOGPROB = -9999.0
-"""OpenAI's value for "very unlikely", in place of -inf, which JSON cannot carry."""
+"""OpenAI's value for "very unlikely". It replaces -inf, which JSON cannot represent."""
 
 
 @record
 class Usage:
-    """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
+    """Token counts of one response. The details are integers under OpenAI's names; only the reported ones are present.
 
-    `estimated` says that at least one number is the gateway's estimate, because the vendor reported none. `extra` holds
-    the vendor's own members, such as what the answer cost, under its names. `tier` is the service tier that the vendor
-    billed, `None` for the standard one (see `billed_tier`). `calls` are the usages that a sum is made of;
-    sums of the same counts are equal.
+    `estimated` is true if at least one number is the gateway's estimate, since the vendor did not report it. `extra`
+    holds the vendor's own fields, such as the cost of the response, under its names. `tier` is the service tier that
+    the vendor billed; `None` stands for the standard tier (see `billed_tier`). `calls` are the usages of which this one
+    is the sum. They are not compared: sums with the same counts are equal.
     """
 
     prompt_tokens: int
@@ -39,27 +40,27 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and completion together."""
+        """The tokens of prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
 
 
-MOST_COUNTED: Final = 2**31 - 1
-"""The largest count that is believed: Google's counts are int32 (`GenerateContentResponse.UsageMetadata` of
+LARGEST_COUNT: Final = 2**31 - 1
+"""The largest count that is accepted. Google's counts are int32 (`GenerateContentResponse.UsageMetadata` of
 `generative_service.proto`, November 2026), and no prompt is nearly as long."""
 
 
 def count_of(value: JsonValue) -> int | None:
-    """Return a count of tokens or the like; None for anything else, a negative number and a senseless one included.
-    Some vendors write whole numbers as doubles."""
+    """Return a count, such as a number of tokens. Return `None` for any other value, including negative numbers and
+    numbers above LARGEST_COUNT. Some vendors write whole numbers as doubles."""
     if type(value) is float and value.is_integer():
         value = int(value)
-    return value if type(value) is int and 0 <= value <= MOST_COUNTED else None
+    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else None
 
 
 SEARCH_REQUESTS: Final = "web_search_requests"
-"""The completion detail with the number of searches of the web that the vendor made (Anthropic's name)."""
+"""The completion detail with the number of web searches that the vendor made (Anthropic's name)."""
 
-_SEARCHES_IN: Final = (
+_SEARCH_FIELDS: Final = (
     ("num_search_queries", ""),
     ("server_tool_use_details", "web_search_requests"),
     ("server_tool_use", "web_search_requests"),
@@ -68,16 +69,16 @@ _SEARCHES_IN: Final = (
 
 
 def reported_searches(raw: JsonObject) -> int:
-    """Return the number of searches of the web in the counts of a vendor of OpenAI's family; 0 if it reports none.
+    """Return the number of web searches in the counts of a vendor of OpenAI's family; 0 if it reports none.
 
     Sources, November 2026: perplexityai 0.46.1 `num_search_queries`; openrouter 1.3.84 `server_tool_use_details` and
     "Web search" of its documentation, `server_tool_use`; xai-sdk 1.21.0 `server_side_tool_usage_details`.
     """
-    for name, within in _SEARCHES_IN:
-        held = raw.get(name)
-        if within:
-            held = held.get(within) if isinstance(held, dict) else None
-        if count := count_of(held):
+    for name, inner_name in _SEARCH_FIELDS:
+        value = raw.get(name)
+        if inner_name:
+            value = value.get(inner_name) if isinstance(value, dict) else None
+        if count := count_of(value):
             return count
     return 0
 
@@ -86,8 +87,8 @@ _STANDARD_TIERS: Final = frozenset({"", "default", "standard", "standard_only", 
 
 
 def billed_tier(*reported: JsonValue) -> str | None:
-    """Return the first service tier among what a vendor reports that has a price of its own, in lower case; `None` for
-    the standard tier and without a report.
+    """Return the first reported service tier that has its own price, in lower case; `None` for the standard tier and if
+    no tier is reported.
 
     Sources, November 2026: openai 3.54 `service_tier`; anthropic 2 `Usage.service_tier` and `speed`; botocore 1.44.5
     `ServiceTier`; google-genai 3.4.0 `TrafficType`, whose words begin with `ON_DEMAND`.
@@ -100,7 +101,7 @@ def billed_tier(*reported: JsonValue) -> str | None:
     return None
 
 
-_HELD_IN: Final[Mapping[str, str]] = {
+_PARENT_DETAIL: Final[Mapping[str, str]] = {
     "ephemeral_5m_input_tokens": "cache_write_tokens",
     "ephemeral_1h_input_tokens": "cache_write_tokens",
 }
@@ -115,14 +116,17 @@ def reported_usage(
     extra: Mapping[str, JsonValue] | None = None,
     tier: str | None = None,
 ) -> Usage | None:
-    """Return the usage of counts that `count_of` has read: None without both of them, and without the details that are
-    larger than what they are parts of. The one way from a vendor's counts to a Usage."""
+    """Return the usage for counts that `count_of` has read; `None` if either count is missing. Details that are larger
+    than their whole are left out. Every vendor's counts become a Usage here."""
     if prompt is None or completion is None:
         return None
     if not prompt_details and not completion_details:
         return Usage(prompt, completion, extra=extra, tier=tier)
-    of_prompt, of_answer = _parts(prompt_details, prompt), _parts(completion_details, completion)
-    return Usage(prompt, completion, of_prompt, of_answer, extra=extra, tier=tier)
+    of_prompt, of_completion = (
+        _plausible_details(prompt_details, prompt),
+        _plausible_details(completion_details, completion),
+    )
+    return Usage(prompt, completion, of_prompt, of_completion, extra=extra, tier=tier)
 
 
 def partial_usage(
@@ -131,32 +135,32 @@ def partial_usage(
     prompt_details: Mapping[str, int] | None = None,
     completion_details: Mapping[str, int] | None = None,
 ) -> Usage | None:
-    """Return the usage of a stream that ended before its counts were complete: `estimated`, since the completion may
-    have grown after the last count. `None` without a prompt's count."""
+    """Return the usage of a stream that ended before its counts were complete. It is `estimated`, since the completion
+    may have grown after the last count. Return `None` without a count of the prompt."""
     return as_estimate(reported_usage(prompt, completion or 0, prompt_details, completion_details))
 
 
 def as_estimate(usage: Usage | None) -> Usage | None:
-    """Return a usage marked as `estimated`."""
+    """Return the usage marked as `estimated`."""
     return None if usage is None else replace(usage, estimated=True)
 
 
-def _parts(details: Mapping[str, int] | None, whole: int) -> Mapping[str, int] | None:
+def _plausible_details(details: Mapping[str, int] | None, whole: int) -> Mapping[str, int] | None:
     if not details:
         return None
-    held = "ephemeral_1h_input_tokens" in details or "ephemeral_5m_input_tokens" in details
-    if not held and max(details.values()) <= whole:
+    has_parts = "ephemeral_1h_input_tokens" in details or "ephemeral_5m_input_tokens" in details
+    if not has_parts and max(details.values()) <= whole:
         return details
-    kept = {name: count for name, count in details.items() if count <= whole or not name.endswith("_tokens")}
-    for name, holder in _HELD_IN.items():
-        if kept.get(name, 0) > kept.get(holder, 0):
-            del kept[name]
-    return kept or None
+    plausible = {name: count for name, count in details.items() if count <= whole or not name.endswith("_tokens")}
+    for name, parent in _PARENT_DETAIL.items():
+        if plausible.get(name, 0) > plausible.get(parent, 0):
+            del plausible[name]
+    return plausible or None
 
 
 @record
 class TokenLogprob:
-    """One token with its log probability; `bytes` are its UTF-8 bytes, None where the vendor does not report them."""
+    """One token with its log probability. `bytes` are its UTF-8 bytes; `None` if the vendor does not report them."""
 
     token: str
     logprob: float
@@ -166,7 +170,7 @@ class TokenLogprob:
 
 @record
 class ContentLogprobs:
-    """Chat's form: a list of tokens; `refusal` is filled instead of `content` when the text is a refusal."""
+    """Chat's form: a list of tokens. If the text is a refusal, `refusal` is filled instead of `content`."""
 
     content: tuple[TokenLogprob, ...]
     refusal: tuple[TokenLogprob, ...] = ()
@@ -174,10 +178,8 @@ class ContentLogprobs:
 
 @record
 class LegacyLogprobs:
-    """The completion API's four parallel arrays; entries of an echoed prompt's first token are None.
-
-    `text_offset` is None where the vendor reported no usable offsets.
-    """
+    """The four parallel arrays of the completion API. The entries of an echoed prompt's first token are `None`.
+    `text_offset` is `None` if the vendor reported no usable offsets."""
 
     tokens: tuple[str, ...]
     token_logprobs: tuple[float | None, ...]
@@ -189,14 +191,14 @@ Logprobs = ContentLogprobs | LegacyLogprobs
 
 
 CallKind = Literal["function", "custom"]
-"""Kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
+"""The kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
 
 
 @record
 class ToolCall:
-    """A whole tool call; `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
+    """A complete tool call. `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
 
-    `extra` holds further members of the call, such as `extra_content` with Gemini's thought signature.
+    `extra` holds further fields of the call, such as `extra_content` with Gemini's thought signature.
     """
 
     id: str
@@ -208,7 +210,8 @@ class ToolCall:
 
 @record
 class ToolCallDelta:
-    """A piece of a streamed call; `index` is dense from 0 within the choice; the first piece has `id` and `name`."""
+    """A delta of a streamed call. `index` counts the calls of the choice from 0 without gaps. The first delta has `id`
+    and `name`."""
 
     index: int
     id: str | None = None
@@ -220,14 +223,14 @@ class ToolCallDelta:
 
 @record
 class Extras:
-    """What a choice, or a piece of one, holds besides its text, reasoning and calls.
+    """The parts of a choice, or of a chunk, besides its text, reasoning and calls.
 
-    `reasoning_details` are the blocks of thinking in OpenRouter's form, each with `type`, `format` and `index`; in a
-    stream, pieces of one block share `type` and `index`, and the signature comes in a piece of its own. `annotations`
-    have OpenAI's form, offsets in code points of the whole text; `images` OpenRouter's; `audio` OpenAI's. `message`,
-    `choice` and `answer` hold what has no common form, under the vendor's names, for the message, the choice and the
-    whole answer. `image_places` are how many code points of the text, of the choice or the chunk, come before each
-    image; images without a place follow the text.
+    `reasoning_details` are the blocks of reasoning in OpenRouter's form, each with `type`, `format` and `index`. In a
+    stream, deltas of one block share `type` and `index`, and the signature comes in a delta of its own. `annotations`
+    have OpenAI's form, with offsets in code points of the whole text. `images` have OpenRouter's form, `audio`
+    OpenAI's. `message`, `choice` and `answer` hold fields without a common form, under the vendor's names, for the
+    message, the choice and the whole response. `image_places` are, for each image, how many code points of the text of
+    the choice or chunk come before it; images without a place follow the text.
     """
 
     reasoning_details: tuple[JsonObject, ...] = ()
@@ -247,10 +250,10 @@ NO_EXTRAS = Extras()
 class Choice:
     """One finished candidate.
 
-    `finish_reason` is a FinishReason, or the vendor's own where none fits; `native_finish_reason` is the vendor's
-    wherever it is more specific. `matched_stop` is the stop string or token id that ended the text, where the vendor
-    reports it. `text` is the refusal when there is one and no other text. `signature` is what the vendor requires back
-    with the text in the next turn.
+    `finish_reason` is a FinishReason, or the vendor's reason if none fits. `native_finish_reason` is the vendor's
+    reason if it is more specific. `matched_stop` is the stop string or token id that ended the text, if the vendor
+    reports it. `text` is the refusal if there is a refusal and no other text. `signature` is the signature that the
+    vendor requires back with the text in the next turn.
     """
 
     index: int
@@ -276,11 +279,9 @@ class NativeEvent:
 
 @record
 class Completion:
-    """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none.
-
-    `extra` holds members of the whole answer that have no common form, under the vendor's names. `native` is the
-    vendor's own body, where that is in the client's API: the surface shows it instead.
-    """
+    """A complete response, with its choices sorted by index. `usage` is `None` only if the vendor sent none. `extra`
+    holds fields of the whole response without a common form, under the vendor's names. `native` is the vendor's own
+    body if that is in the client's API: the surface then returns it instead."""
 
     choices: tuple[Choice, ...]
     usage: Usage | None
@@ -292,12 +293,14 @@ class Completion:
 
 @record
 class Chunk:
-    """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
-    whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice.
+    """The parts that one choice gained.
 
-    `native` is the vendor's event that this is the meaning of, where the vendor speaks the client's API: the surface
-    shows the event instead. Of several chunks of one event the first has it; an event without a meaning of its own is
-    in a chunk that has nothing else.
+    Exactly one chunk of each index has a `finish_reason`, with the `service_tier` of the whole response. Later chunks
+    hold only `extras`. A chunk that holds only the extras of the response belongs to no choice.
+
+    If the vendor uses the client's API, `native` is the vendor's event that this chunk was decoded from: the surface
+    returns the event instead. If an event becomes several chunks, the first has it. An event without a meaning in the
+    common form is in a chunk that holds nothing else.
     """
 
     index: int = 0
@@ -317,7 +320,7 @@ class Chunk:
 
 
 RunPart = Literal["text", "reasoning", "arguments"]
-"""What the pieces of a run are."""
+"""The part of a choice that the deltas of a run belong to."""
 
 
 @record
@@ -329,16 +332,17 @@ class NativeForm:
     after: bytes
 
 
-# Not frozen, which would double what it costs: one is made with nearly every read.
+# Not frozen, which would double its cost: one is made with nearly every read.
 @dataclass(slots=True)
 class TextRun:
-    """What one choice gained in chunks that follow each other and hold one `part` alone, none of them empty: its text,
-    its reasoning, or the arguments of the tool call with the number `call`.
+    """Consecutive chunks of one choice that hold only one `part`, none of them empty: its text, its reasoning, or the
+    arguments of the tool call with the number `call`.
 
-    `literals` are the pieces as they stand between the quotes of JSON strings: each in printable ASCII that needs no
-    escape, but for those in `odd`, which has the pieces themselves by their places. `size` are their bytes in UTF-8,
-    `characters` the code points of text: none, where the part is another. `detail` is the reasoning detail that each
-    chunk of reasoning has with its own text, `native` the form of the vendor's events for a client of the same API.
+    `literals` are the deltas as they are written between the quotes of JSON strings. Each is printable ASCII that needs
+    no escape, except at the indices in `odd`, which maps them to the decoded deltas. `size` is the number of bytes in
+    UTF-8. `characters` is the number of code points if the part is text, else 0. `detail` is the reasoning detail that
+    each chunk of reasoning has with its own text. `native` is the form of the vendor's events for a client of the same
+    API.
     """
 
     index: int
@@ -353,41 +357,41 @@ class TextRun:
     native: NativeForm | None = None
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks."""
+        """Yield the chunks of the run."""
         form = self.native
-        for place, literal in enumerate(self.literals):
-            chunk = self.chunk_of(self.odd[place] if place in self.odd else literal.decode())
+        for index, literal in enumerate(self.literals):
+            chunk = self.chunk_of(self.odd[index] if index in self.odd else literal.decode())
             if form is not None:
                 chunk = replace(chunk, native=NativeEvent(form.name, form.before + literal + form.after))
             yield chunk
 
-    def chunk_of(self, piece: str) -> Chunk:
-        """Return the chunk of one piece, without the vendor's event."""
+    def chunk_of(self, text: str) -> Chunk:
+        """Return the chunk of one delta, without the vendor's event."""
         index, fingerprint = self.index, self.system_fingerprint
         if self.part == "text":
-            return Chunk(index, piece, system_fingerprint=fingerprint)
+            return Chunk(index, text, system_fingerprint=fingerprint)
         if self.part == "reasoning":
             detail = self.detail
-            extras = None if detail is None else Extras(reasoning_details=({**detail, "text": piece},))
-            return Chunk(index, reasoning=piece, extras=extras, system_fingerprint=fingerprint)
-        delta = ToolCallDelta(self.call, arguments=piece)
+            extras = None if detail is None else Extras(reasoning_details=({**detail, "text": text},))
+            return Chunk(index, reasoning=text, extras=extras, system_fingerprint=fingerprint)
+        delta = ToolCallDelta(self.call, arguments=text)
         return Chunk(index, tool_calls=(delta,), system_fingerprint=fingerprint)
 
 
 def has_content(chunk: Chunk) -> bool:
-    """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
-    have no common form, which vendors send before they generate."""
+    """Return whether a chunk holds content. Fields of a choice or of the whole response without a common form are no
+    content: vendors send them before they generate."""
     extras = chunk.extras
     if extras is None and chunk.native is None:
         return True
     extras = extras or NO_EXTRAS
-    held = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
-    said = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
-    return bool(held or said or chunk.finish_reason)
+    in_extras = extras.reasoning_details or extras.annotations or extras.images or extras.audio or extras.message
+    in_chunk = chunk.text or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.signature or chunk.logprobs
+    return bool(in_extras or in_chunk or chunk.finish_reason)
 
 
 StreamEvent = Chunk | Usage
 """An event of a stream decoder. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""
 
 StreamPart = StreamEvent | TextRun
-"""An event, or many that are read and written together."""
+"""An event, or a run of many chunks that are read and written together."""

@@ -1,4 +1,4 @@
-"""Patterns over the error messages by which upstreams report that a request does not fit.
+"""Patterns of the error messages by which upstreams report that a request does not fit.
 
 Sources: the messages in vendors' documentation, engine sources (vLLM 0.6 to 0.33, SGLang 0.5, TGI's `validation.rs`,
 llama.cpp) and public issue threads, November 2026.
@@ -11,23 +11,23 @@ from functools import cache
 
 
 class About(Enum):
-    """Which size a message compares with which limit."""
+    """The size that a message compares, and the limit that it compares it with."""
 
-    SUM = auto()  # prompt and answer together, against the window
-    PROMPT = auto()  # the prompt by itself, against the window
-    INPUT = auto()  # the prompt by itself, against a limit of its own that says nothing of the window
-    ANSWER = auto()  # the requested limit by itself, against the window
-    OUTPUT = auto()  # the requested limit by itself, against the most that the model writes
+    SUM = auto()  # prompt and response together, with the window
+    PROMPT = auto()  # the prompt alone, with the window
+    INPUT = auto()  # the prompt alone, with a limit for prompts from which the window is not known
+    ANSWER = auto()  # the requested limit alone, with the window
+    OUTPUT = auto()  # the requested limit alone, with the most tokens that the model generates
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """One form of the message.
 
-    The pattern is `text` with its numbers expanded. Its groups are numbers: `W` the window, `P` and `P2` tokens of the
-    prompt, `C` of the requested answer, `T` of both, `D` by how much the window is exceeded, `CAP` the most tokens of
-    an answer, `END` one more than that. `LB` matches where `P` is only a lower bound. `approximate` says that the
-    vendor estimates.
+    The pattern is `text` with its placeholders expanded to numbers. The groups are: `W` the window, `P` and `P2` tokens
+    of the prompt, `C` tokens requested for the response, `T` both together, `D` the tokens beyond the window, `CAP` the
+    most tokens of a response, `END` one more than `CAP`. `LB` matches if `P` is only a lower bound. `approximate` is
+    true if the vendor estimates.
     """
 
     name: str
@@ -37,25 +37,25 @@ class Signature:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern, which is compiled by `compile_signatures`, or when the first error is read before that."""
+        """The compiled pattern. It is compiled by `compile_signatures`, or when the first error is read before that."""
         return _compiled(self.text)
 
 
-_PLACE = re.compile(r"(?<!\?P)<([A-Z0-9]+|_)>")
-# With commas between thousands, or plain.
+_PLACEHOLDER = re.compile(r"(?<!\?P)<([A-Z0-9]+|_)>")
+# With commas between thousands, or without.
 _NUMBER = "(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})"
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern in which `<W>` is a number in the group W, `<_>` one that is not used."""
-    expanded = _PLACE.sub(lambda found: _NUMBER if found[1] == "_" else f"(?P<{found[1]}>{_NUMBER})", pattern)
+    """Compile a pattern in which `<W>` is a number in the group W, and `<_>` a number that is not used."""
+    expanded = _PLACEHOLDER.sub(lambda found: _NUMBER if found[1] == "_" else f"(?P<{found[1]}>{_NUMBER})", pattern)
     return re.compile(expanded, re.IGNORECASE | re.DOTALL)
 
 
 _WINDOW = r"maximum context length is <W> tokens"
 _ROWS: tuple[tuple[str, About, str], ...] = (
-    # OpenAI, Azure, DeepSeek, vLLM to 0.10. Functions are counted apart where there are some.
+    # OpenAI, Azure, DeepSeek, vLLM to 0.10. Functions are counted separately if there are any.
     (
         "openai_sum",
         About.SUM,
@@ -64,7 +64,7 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
     ),
     ("openai_messages", About.PROMPT, _WINDOW + r"\. However, your messages .{0,40}?resulted in <P> tokens"),
     ("openai_window", About.PROMPT, r"input exceeds the context window of this model"),
-    # vLLM from 0.11. From 0.18 "at least N" is made from window + 1 - max_tokens, whatever the prompt's size.
+    # vLLM from 0.11. From 0.18 "at least N" is window + 1 - max_tokens, independent of the prompt's size.
     ("vllm_input", About.PROMPT, _WINDOW + r"\. However, your request has <P> input tokens"),
     (
         "vllm_max_tokens",
@@ -86,7 +86,7 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
     ),
     ("vllm_answer", About.ANSWER, r"max_tokens=<C> cannot be greater than max_model_len=<W>"),
     ("vllm_engine", About.PROMPT, r"prompt \(length <P>\) is longer than the maximum model length of <W>"),
-    # SGLang, and Together and Venice behind which it stands.
+    # SGLang, and Together and Venice, which use it.
     (
         "sglang_sum",
         About.SUM,
@@ -94,7 +94,7 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
         r"<P> tokens from the input.{0,20}? and <C> tokens",
     ),
     ("sglang_input", About.PROMPT, r"input \(<P> tokens\) is longer than the \S+ context length \(<W> tokens\)"),
-    # TGI, and Together before. The answer's figure is ignored: TGI caps it before it reports it.
+    # TGI, and formerly Together. The figure of the response is ignored: TGI caps it before it reports it.
     ("tgi_sum", About.SUM, r"`inputs` tokens \+ `max_new_tokens` must be <= <W>\. Given: <P>"),
     ("tgi_inputs", About.INPUT, r"`inputs` must have less than <_> tokens\. Given: <P>"),
     ("anthropic_sum", About.SUM, r"input length and `?max_tokens`? exceed context limit: <P> \+ <C> > <W>"),
@@ -154,13 +154,13 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
     ),
     ("ds4", About.PROMPT, r"prompt has <P> tokens, but the configured context size is <W>"),
     ("minimax", About.SUM, r"context window exceeds limit"),
-    # The most tokens of an answer.
+    # The most tokens of a response.
     ("openai_cap", About.OUTPUT, r"is too large: <C>\. This model supports at most <CAP> \w+ tokens"),
     ("openai_value", About.OUTPUT, r"tokens'?: integer above maximum value\. Expected a value <= <CAP>"),
     ("anthropic_cap", About.OUTPUT, r"<C> > <CAP>, which is the maximum allowed number of output tokens"),
     ("bedrock_cap", About.OUTPUT, r"maximum tokens you requested exceeds? the model limit of <CAP>"),
     (
-        "gemini_cap",  # the same words are said of other fields
+        "gemini_cap",  # other fields have the same message
         About.OUTPUT,
         r"max_?(?:output_?)?tokens\b.{0,80}?supported range is from [0-9]+ \(inclusive\) to <END> \(exclusive\)",
     ),
@@ -175,10 +175,10 @@ _ROWS: tuple[tuple[str, About, str], ...] = (
 _ESTIMATES = frozenset({"openrouter"})
 
 _LAST: tuple[tuple[str, About, str], ...] = (
-    # Groq says no more than this; others end a longer message with it.
+    # Groq's whole message; others end a longer message with it.
     ("groq", About.SUM, r"reduce the length of the messages or completion"),
     ("any_prompt", About.PROMPT, r"prompt[_ ](?:is[_ ])?too[_ ]long"),
-    # A vendor that refuses the field of that name speaks of no window.
+    # A message that refuses the field `context_length_exceeded_behavior` is not about a window.
     (
         "any",
         About.SUM,
@@ -188,15 +188,15 @@ _LAST: tuple[tuple[str, About, str], ...] = (
 )
 
 SIGNATURES = tuple(Signature(name, about, text, name in _ESTIMATES) for name, about, text in _ROWS)
-"""The messages of each vendor; no message matches two of them."""
+"""The messages of each vendor. No message matches two of them."""
 
 CATCH_ALL = tuple(Signature(name, about, text) for name, about, text in _LAST)
-"""Words that messages about the window have in common, for messages that are not listed; searched last."""
+"""Words that messages about the window have in common, for messages that are not listed. They are searched last."""
 
 NOT_ABOUT_SIZE = re.compile(
     r"rate[_ ]limit|tokens per min|\bTPM\b|quota|too many requests|please wait before trying", re.IGNORECASE
 )
-"""Messages about a rate limit, which also speak of too many tokens."""
+"""Messages about a rate limit, which also mention too many tokens."""
 
 
 def compile_signatures() -> None:

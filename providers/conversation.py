@@ -1,7 +1,7 @@
 """The parts of a conversation, in the form that all dialects and surfaces share.
 
-A request holds its conversation as the client sent it, in OpenAI's chat shape; `read_conversation` of
-`providers.dialects.shared` makes these parts of it for dialects of another shape.
+A request holds its conversation as the client sent it, in OpenAI's chat form. `read_conversation` of
+`providers.dialects.shared` converts it to these parts for dialects of another form.
 
 Sources: request types of `openai` 3.54.0, `anthropic` 2.12.0, `google-genai` 3.4.0, botocore 1.44.5 and `cohere` 7.3.1;
 OpenRouter's `reasoning_details` from @openrouter/sdk 1.3.19, November 2026.
@@ -15,43 +15,44 @@ from providers.frozen_record import record
 from providers.json_types import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
-"""Roles of turns; OpenAI's `developer` is `system`, its `function` is `tool`."""
+"""Roles of turns. OpenAI's `developer` is `system`, its `function` is `tool`."""
 
 CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-gemini-v1", "unknown"
-"""OpenRouter's names for whose thinking a detail is; `unknown` is text without a signature."""
+"""OpenRouter's names for the vendor of a reasoning detail. `unknown` is text without a signature."""
 
-PLACED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-responses-v1"})
-"""The formats of models that reason between texts and calls, so that a detail has its place in the turn."""
+INTERLEAVED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-responses-v1"})
+"""The formats of models that reason between texts and calls, so that the position of a detail in the turn matters."""
 
 FOREIGN_SEARCH = "srvtoolu_dragoman_"
-"""The prefix of the ids of searches that another vendor made and that are shown in Anthropic's form."""
+"""The prefix of the ids of searches that another vendor made and that are returned in Anthropic's form."""
 
 TOOL_RECORDS = frozenset(
     {"content_blocks", "web_search_calls", "search_results", "executed_tools", "reasoning_steps"}
     | {"reference", "tool_reference", "document_url"}
 )
-"""The fields of a response's message that say what a vendor's own tools did and found, which clients send back with the
-message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
+"""The fields of a response's message that record the actions and results of a vendor's own tools. Clients send them
+back with the message. They are Anthropic's and Bedrock's blocks, OpenAI's searches, and the fields of Perplexity, Groq
+and Mistral."""
 
-CITED = frozenset({"annotations", "citations"})
-"""The fields with the sources that a response's message cites. Clients send them back with the message; if a vendor
-does not take them, they are left out and named."""
+CITATION_FIELDS = frozenset({"annotations", "citations"})
+"""The fields with the sources that a response's message cites. Clients send them back with the message. If a vendor
+does not accept them, they are left out and named."""
 
-DESCRIBING = frozenset(
+DESCRIPTIVE_FIELDS = frozenset(
     {"finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}
     | {"stop_details", "phase", "id", "type", "status", "index", "model", "object", "created", "created_by", "usage"}
     | {"container", "logprobs", "token_id", "token_ids", "tokens", "parsed", "parsed_output", "google_parts"}
     | {"metadata", "provider", "provider_specific_fields", "encrypted_content", "audio", "refusal", "function_call"}
 )
-"""The fields of a response's message that say nothing beyond its text, which clients send back with the message. They
-are left out in silence for vendors that do not take them."""
+"""The fields of a response's message that add nothing to its text, and that clients send back with the message. They
+are left out silently for vendors that do not accept them."""
 
-CONTINUING = frozenset({"prefix", "partial"})
-"""The fields of a message of the model by which a client requests its continuation: Mistral's and DeepSeek's `prefix`,
+CONTINUATION_FIELDS = frozenset({"prefix", "partial"})
+"""The fields of an assistant message by which a client requests its continuation: Mistral's and DeepSeek's `prefix`,
 Moonshot's and DashScope's `partial`. No response has them."""
 
-AFTER = "after"
-"""The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
+AFTER_KEY = "after"
+"""The key of a reasoning detail that holds `Thinking.after`, as a list of two numbers. It is absent for (0, 0)."""
 
 
 @record
@@ -64,7 +65,7 @@ class InlineData:
 
 @record
 class Address:
-    """Media by address: `https://`, `gs://` or `s3://`. `media_type` is what the client says it is."""
+    """Media by address: `https://`, `gs://` or `s3://`. `media_type` is the type that the client gives."""
 
     url: str
     media_type: str | None = None
@@ -72,7 +73,7 @@ class Address:
 
 @record
 class UploadedFile:
-    """Media by the id that the vendor gave it when it was uploaded; only that vendor knows it."""
+    """Media by the id that a vendor returned for an upload. Only this vendor knows the id."""
 
     id: str
 
@@ -90,7 +91,7 @@ class Text:
 
 @record
 class Image:
-    """An image; `detail` is OpenAI's word for its resolution."""
+    """An image. `detail` is OpenAI's word for its resolution."""
 
     media: Media
     detail: str | None = None
@@ -99,7 +100,7 @@ class Image:
 
 @record
 class Document:
-    """A document, such as a PDF or a text; `citations` says that the client wants the answer to cite it."""
+    """A document, such as a PDF or a text. `citations` is true if the client wants the response to cite it."""
 
     media: Media
     name: str | None = None
@@ -140,7 +141,7 @@ class ToolUse:
 
 @record
 class ToolResult:
-    """The result of a call, of texts and media; `failed` says that it is an error."""
+    """The result of a call, made of texts and media. `failed` is true if it is an error."""
 
     call_id: str
     parts: tuple["Text | Image | Document | Audio | Video | OtherPart", ...]
@@ -151,8 +152,8 @@ class ToolResult:
 
 @record
 class Thinking:
-    """What the model thought, with the vendor's signature; `format` names whose it is (CLAUDE_FORMAT …). `after` says
-    what of its turn came before it: so many characters of text, and so many calls."""
+    """The reasoning of a model, with the vendor's signature. `format` names the vendor's format (CLAUDE_FORMAT …).
+    `after` is the content of the turn before it: the number of characters of text, and the number of calls."""
 
     text: str
     signature: str | None = None
@@ -162,8 +163,8 @@ class Thinking:
 
 @record
 class RedactedThinking:
-    """Thinking that only its vendor can read. `id` is that of the call it belongs to, where the vendor says so. `after`
-    is as in Thinking."""
+    """Reasoning that only its vendor can read. `id` is the id of the call that it belongs to, if the vendor reports it.
+    `after` is as in Thinking."""
 
     data: str
     format: str = UNKNOWN_FORMAT
@@ -173,7 +174,7 @@ class RedactedThinking:
 
 @record
 class OtherPart:
-    """A part of a type that is not shared, as the client sent it; it goes to the vendor that has the type."""
+    """A part of a type that is not shared, as the client sent it. It is sent to the vendor that has the type."""
 
     kind: str
     value: JsonObject
@@ -184,10 +185,10 @@ Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking
 
 @record
 class Turn:
-    """One message. Thinking comes first, calls last, except that Claude's thinking stands where it came.
+    """One message. Reasoning comes first and calls last, except that Claude's reasoning keeps its position.
 
-    `text_signature` is Gemini's thought signature of the text, `records` names the TOOL_RECORDS that it has.
-    `param` and `position` name the message in errors.
+    `text_signature` is Gemini's thought signature of the text. `records` names the TOOL_RECORDS of the message. `param`
+    and `position` name the message in errors.
     """
 
     role: Role
@@ -200,24 +201,24 @@ class Turn:
 
     @property
     def unsent(self) -> list[str]:
-        """Names of the fields of the message that most vendors have no place for, and that promise nothing."""
+        """The names of fields of the message that most vendors do not have, and that promise nothing."""
         return [*self.records] if self.name is None else ["name", *self.records]
 
     def refusal(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
-        """Return a refusal that names this message; `reason` continues the sentence."""
-        where = f"messages[{self.position}]" if self.param == "messages" else f"'{self.param}'"
-        return Refusal(self.param, f"{where} {reason}.", code)
+        """Return a refusal that names this message. `reason` continues the sentence."""
+        message_name = f"messages[{self.position}]" if self.param == "messages" else f"'{self.param}'"
+        return Refusal(self.param, f"{message_name} {reason}.", code)
 
     def no_part(self, kind: str) -> Refusal:
-        """Return the refusal of a part of a kind."""
+        """Return the refusal of a part of an unsupported kind."""
         return self.refusal(f"has a part of type '{kind}', which cannot be translated")
 
 
 @record
 class PlainMessage:
-    """A message that holds a text, calls of functions or a result that is a text, and nothing else, as nearly every
-    message of an agent's conversation. `call_id` is the id of the call that a result answers. `thinking` is Thinking
-    and RedactedThinking that came before the text and the calls."""
+    """A message that holds only a text, calls of functions, or a result that is a text, like nearly every message of an
+    agent's conversation. `call_id` is the id of the call that a result belongs to. `thinking` are the Thinking and
+    RedactedThinking before the text and the calls."""
 
     role: Role
     text: str
@@ -226,7 +227,7 @@ class PlainMessage:
     thinking: Sequence["Part"] = ()
 
     def turn(self, param: str, position: int) -> Turn:
-        """Return the message as a turn; `param` and `position` name it in errors."""
+        """Return the message as a turn. `param` and `position` name it in errors."""
         parts: tuple[Part, ...] = (Text(self.text),) if self.text else ()
         if self.role == "tool":
             texts = (Text(self.text),) if self.text else ()

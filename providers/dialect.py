@@ -1,4 +1,4 @@
-"""The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
+"""The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's response."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -15,9 +15,8 @@ from providers.unified_request import AnyOperation, UnifiedRequest
 
 A = TypeVar("A")
 
-COPIED = 2**20
-"""The largest body in bytes that is copied out of its buffer. A larger buffer costs no memory for the part not written.
-"""
+MOST_COPIED_BYTES = 2**20
+"""The largest body that is copied out of its buffer. The unwritten part of a larger buffer uses no memory."""
 
 
 class Upload(Protocol):
@@ -28,26 +27,33 @@ class Upload(Protocol):
         """Its length in bytes."""
 
     def pieces(self) -> AsyncIterator[bytes]:
-        """Yield its bytes, from the beginning each time."""
+        """Yield its bytes. Each iteration starts at the beginning."""
 
 
 @record
 class UpstreamRequest:
-    """One call as it is sent, without the credential, and what decoding its answer requires.
+    """One call as it is sent, without the credential, and the facts that decoding its response requires.
 
-    `operation` is that of the upstream endpoint, which differs from the client's when a prompt was wrapped into a chat.
-    `emulated` names the unified fields that the gateway emulates, `dropped` what is advisory and was left out: fields,
-    and members of messages such as `cache_control`. `unheld` names the constraints that the vendor cannot be held to by
-    what is sent, so that the answer must be checked. `in_text` says that the constraint is not in the body at all and
-    has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
-    `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
-    their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
-    `native` says that the answer is in the client's own API and is shown as it is. `responses_because` is why a request
-    of another API goes to the vendor's Responses API, empty if it does not. `upload` is sent in place of `body`.
-    `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
-    `written` says that the call was sent, so that the vendor may bill it. `honoured` names what the translation of the
-    client's request left out and the call says nonetheless. `whole` says that the response is one body although the
-    client reads a stream. `connecting` is how many seconds making connections for the call took.
+    `operation` is the operation of the upstream endpoint. It differs from the client's if a prompt was wrapped into a
+    chat. `emulated` names the unified fields that the gateway emulates. `dropped` names advisory fields that were left
+    out, including fields of messages such as `cache_control`. `honoured` names fields that the translation of the
+    client's request left out and that this call has nevertheless.
+
+    `unenforced` names the constraints that the vendor does not enforce, so that the response must be checked.
+    `in_prompt` is true if the constraint is not in the body at all, so that the prompt must describe it.
+    `unwrap_choice` is true if the text is a JSON object whose `choice` is the response.
+
+    `tool_names` maps a tool's name in the call to the client's name if it had to change. `custom_tools` are the
+    client's names of tools that take a text; they were sent as functions with this text as their argument `input`.
+
+    `native` is true if the response is in the client's own API and is returned unchanged. `responses_because` is the
+    reason why a request of another API is sent to the vendor's Responses API; empty if it is not. `whole` is true if
+    the vendor responds with one body although the client reads a stream. `choices` is the number of choices that the
+    response must have.
+
+    `upload` is sent instead of `body`. `trace` are header lines that name the trace of the call. `written` is true once
+    the call was sent, so that the vendor may bill it. `connecting` is how many seconds it took to make connections for
+    the call.
     """
 
     target: Target
@@ -59,8 +65,8 @@ class UpstreamRequest:
     method: str = "POST"
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    unheld: tuple[str, ...] = ()
-    in_text: bool = False
+    unenforced: tuple[str, ...] = ()
+    in_prompt: bool = False
     tool_names: Mapping[str, str] = field(default_factory=dict)
     unwrap_choice: bool = False
     custom_tools: frozenset[str] = frozenset()
@@ -77,25 +83,25 @@ class UpstreamRequest:
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length
-        # of a long text. A stream would hold that until it ends.
-        if len(self.body) <= COPIED:
+        # of a long text. A stream would hold that buffer until it ends.
+        if len(self.body) <= MOST_COPIED_BYTES:
             object.__setattr__(self, "body", bytes(memoryview(self.body)))
 
-    def let_body_go(self) -> None:
-        """Free the memory of the body, once an answer's content has begun to come: nothing is sent again then, and a
-        stream may last for minutes. What decoding a stream requires of the body has been read by then."""
+    def free_body(self) -> None:
+        """Free the memory of the body. Called once the content of a response has begun: nothing is sent again then, and
+        a stream may last for minutes. Decoding a stream has read everything that it needs from the body before."""
         object.__setattr__(self, "body", b"")
 
     def note_written(self) -> None:
-        """Note that the call is sent."""
+        """Record that the call was sent."""
         object.__setattr__(self, "written", True)
 
     def note_connected(self, seconds: float) -> None:
-        """Note how long it took to make a connection for the call."""
+        """Add the seconds that it took to make a connection for the call."""
         object.__setattr__(self, "connecting", self.connecting + seconds)
 
     def carry_trace(self, lines: str, replaced: frozenset[str]) -> None:
-        """Send these lines of the head, in place of headers of the client's that are `replaced` (lower-case names)."""
+        """Send these header lines. They replace the client's headers with the lower-case names `replaced`."""
         if self.headers and not replaced.isdisjoint(map(str.lower, self.headers)):
             own = {name: value for name, value in self.headers.items() if name.lower() not in replaced}
             object.__setattr__(self, "headers", own)
@@ -104,11 +110,11 @@ class UpstreamRequest:
 
 @record(eq=False)
 class TaskCalls(Generic[A]):
-    """The calls of one request on one target, and how their answers become one.
+    """The calls of one request on one target, and how their responses become one.
 
-    `decode` reads a 2xx answer from its headers (lower-case names) and body; raises UpstreamError. `join` gets the
-    decoded answers in the order of the calls. An answer of more than `most_bytes` is not what any of the calls asked
-    for. `emulated` and `dropped` are as in UpstreamRequest.
+    `decode` reads a 2xx response from its headers (lower-case names) and body. It raises UpstreamError. `join` gets the
+    decoded responses in the order of the calls. A response of more than `most_bytes` bytes cannot be a response to any
+    of the calls. `emulated` and `dropped` are as in UpstreamRequest.
     """
 
     target: Target
@@ -126,19 +132,19 @@ class TaskCalls(Generic[A]):
 
 
 class StreamDecoder(Protocol):
-    """Decodes a vendor's stream into events, which do not depend on how the bytes are cut into pieces."""
+    """Decodes a vendor's stream into events. The events do not depend on how the bytes are split into reads."""
 
     @property
     def complete(self) -> bool:
-        """Whether the stream has ended as a complete answer; nothing after that is read."""
+        """Whether the stream has ended with a complete response. Nothing after that is read."""
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode one piece. Iterating, not the call, raises UpstreamError at an in-band error or at bytes that cannot
-        be decoded; events before that have been yielded."""
+        """Decode the bytes of one read. The iteration, not the call, raises UpstreamError at an error in the stream, or
+        at bytes that cannot be decoded. Events before that have been yielded."""
 
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is
-        complete."""
+        """Yield the events that were held back until the end of the body. Raises UpstreamError(TRUNCATED) unless the
+        response is complete."""
 
 
 @runtime_checkable
@@ -147,7 +153,7 @@ class UsageReporter(Protocol):
 
     def usage_so_far(self) -> Usage | None:
         """Return the usage that the vendor has reported and that no event has held; `None` if there is none. It is
-        `estimated` if text may have arrived that it does not count."""
+        `estimated` if it may lack text that has arrived."""
 
 
 def usage_so_far(reader: object) -> Usage | None:
@@ -158,65 +164,73 @@ def usage_so_far(reader: object) -> Usage | None:
 if TYPE_CHECKING:
     _StreamDecoder = StreamDecoder
 else:
-    _StreamDecoder = object  # every stream is asked whether it is a RunDecoder, which takes 2 us of a protocol's class
+    _StreamDecoder = (
+        object  # every stream is tested for being a RunDecoder, which takes 2 us for a subclass of a protocol
+    )
 
 
 class RunDecoder(_StreamDecoder):
-    """Base of those stream decoders that can read many events of text alone at once."""
+    """Base of stream decoders that can read many consecutive events with only text at once."""
 
     __slots__ = ()
 
     @abstractmethod
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """Return what a piece begins with, where that is events of one choice's text alone, and the rest of the piece,
-        which has to be fed next; None for a piece that has to be fed whole. Feeding all of it yields the same."""
+        """Return the run of text at the beginning of `data`, and the rest, which has to be fed next. The run holds
+        consecutive events that have only text of one choice. Return `None` if all of `data` has to be fed. Feeding all
+        of it yields the same events."""
 
     def around(self) -> tuple[bytes, bytes | None, bytes] | None:
-        """Return what a piece begins and ends with that is one event with a text of the same choice as the last run, if
-        between these is the inside of one JSON string and nothing else; where it is not None, the bytes in the middle
-        stand between that text and another one that means nothing. None where there is no such form. It holds until
-        something is fed, or another form is returned here.
+        """Return the bytes before, between and after the text of events, so that a reader can decode later reads by
+        itself.
 
-        Whoever reads such a piece by it calls `passed` before the next call of another method."""
+        Such a read begins with the first and ends with the last bytes, and is one event with text of the same choice as
+        the last run. Between these bytes is only the inside of one JSON string. If the bytes in the middle are not
+        `None`, they follow that text, before a second text that means nothing. Return `None` if there is no such form.
+        The form is valid until data is fed, or until this method returns another form.
+
+        A reader that decodes a read by this form calls `passed` before it calls another method.
+        """
         return None
 
     def passed(self, characters: int) -> None:
-        """Change what the lead of events with so many characters of text in all would have changed."""
+        """Update the decoder as `lead` would for events with `characters` characters of text in all."""
 
 
 class Dialect(Protocol):
-    """One wire format. Stateless: one instance serves every target that speaks it."""
+    """One wire format. It has no state: one instance serves every target with this format."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """Return the capabilities of the endpoint that this request goes to. Raises Refusal when the target has none
-        for it."""
+        """Return the capabilities of the endpoint that receives this request. Raises Refusal if the target has no such
+        endpoint."""
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """Return the exact upstream call. Raises Refusal when the target cannot honour a field; does not change its
+        """Return the exact upstream call. Raises Refusal if the target does not support a field. Does not change its
         arguments."""
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """Decode a whole 2xx body. Raises UpstreamError when it is an error in disguise or cannot be decoded."""
+        """Decode a complete 2xx body. Raises UpstreamError if the body is an error, or cannot be decoded."""
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """Return a new decoder for a 2xx streamed answer. It reads nothing of the body after its first content."""
+        """Return a new decoder for a 2xx streamed response. After the first content it reads nothing of the body of
+        `sent`."""
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """Return the failure that an answer with another status means. `headers` has lower-case names."""
+        """Return the failure that a response with another status means. `headers` has lower-case names."""
 
 
 @runtime_checkable
 class NativeDialect(Protocol):
-    """A dialect of an API that clients speak too, so that their requests can go on as they came."""
+    """A dialect of an API that clients use too, so that their requests can be sent unchanged."""
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """Return the call with the client's own body, changed only in what the gateway decides: model, stream, what the
-        operator's settings say. None where the target does not speak the API of `request.native`. `decode` and `stream`
-        give the vendor's own bytes beside their meaning for a call whose `native` is true. Raises Refusal."""
+        """Return the call with the client's own body. Only the model, the stream and the operator's settings are
+        changed. Return `None` if the target does not have the API of `request.native`. For a call whose `native` is
+        true, `decode` and `stream` return the vendor's own bytes together with the decoded events. Raises Refusal."""
 
 
 def encode_native(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-    """Return the call in the client's own API; None where the target does not speak it. Raises Refusal."""
+    """Return the call in the client's own API; `None` if the target does not have it. Raises Refusal."""
     dialect = target.dialect
     return cast(NativeDialect, dialect).encode_native(request, target) if _has_own_api(type(dialect)) else None
 
@@ -228,7 +242,7 @@ def _has_own_api(dialect: type) -> bool:
 
 
 def encode_again(sent: UpstreamRequest, request: UnifiedRequest) -> UpstreamRequest:
-    """Return a changed request as a call to the same target, in the API of the call before. Raises Refusal."""
+    """Return a changed request as a call to the same target, in the API of the previous call. Raises Refusal."""
     target = sent.target
     native = encode_native(request, target) if sent.native else None
     return target.dialect.encode(request, target) if native is None else native

@@ -1,6 +1,7 @@
-"""Failures of upstream calls, and what each kind means for the client and for further attempts.
+"""Failures of upstream calls, and the meaning of each kind for the client and for further attempts.
 
-Sources: status meanings from the vendors' error pages and SDKs as of November 2026; the verdicts are the gateway's own.
+Sources: the meanings of statuses are from the vendors' error pages and SDKs as of November 2026. The verdicts are the
+gateway's own.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from providers.context_overflow import MAX_TEXT, Overflow
 
 
 class FailureKind(StrEnum):
-    """Why an attempt failed; the value is the `outcome` label of the attempts metric."""
+    """The reason why an attempt failed. The value is the `outcome` label of the attempts metric."""
 
     CONNECT = "connect"
     TLS = "tls"
@@ -38,7 +39,7 @@ class FailureKind(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why there was no connection, for a CONNECT, a TLS or a TIMEOUT before anything was sent."""
+    """The reason why there was no connection, for CONNECT, TLS, and a TIMEOUT before anything was sent."""
 
     DNS = "dns"
     WITHHELD = "withheld_address"
@@ -57,9 +58,13 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a kind means: the client's status, error type and code; whether another deployment may be called, whether
-    the same one may be called again where there is no other, whether it counts against the deployment's health, and
-    whether the cause may have passed when the client repeats the request."""
+    """The meaning of a kind.
+
+    `status`, `type` and `code` are the client's status, error type and error code. `try_next` is true if another
+    deployment may be called, `retry_same` if the same deployment may be called again when there is no other.
+    `counts_against` is true if the failure counts against the deployment's health. `passes` is true if the cause may be
+    gone when the client repeats the request.
+    """
 
     status: int
     type: str
@@ -78,10 +83,10 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False, True),
     FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
     FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
-    # Of this request alone: a firewall, the region or a check of the account decides on each request.
+    # It concerns this request alone: a firewall, the region or a check of the account decides on each request.
     FailureKind.FORBIDDEN: Verdict(502, "server_error", "upstream_error", True, False, False, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
-    # The model does not take a part of the request; another model may.
+    # The model does not accept a part of the request; another model may.
     FailureKind.UNSUPPORTED: Verdict(400, "invalid_request_error", "unsupported_parameter", True, False, False, False),
     FailureKind.CONTEXT_LENGTH: Verdict(
         400, "invalid_request_error", "context_length_exceeded", False, False, False, False
@@ -93,11 +98,11 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True, True),
     FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, False, True, True),
     FailureKind.MALFORMED: Verdict(502, "server_error", "malformed_upstream", True, False, True, False),
-    # The answer breaks the request's constraint, which a client can make impossible to keep.
+    # The response breaks the request's constraint. A client can write a constraint that no response fits.
     FailureKind.NONCONFORMING: Verdict(502, "server_error", "malformed_upstream", True, True, False, True),
-    # One request for more tokens than a minute's limit, which smaller requests can still use.
+    # One request needs more tokens than the limit of a minute. Smaller requests can still be sent.
     FailureKind.TOO_LARGE: Verdict(429, "requests", "rate_limit_exceeded", True, False, False, False),
-    # Another target may lead back as well, and each turn would call every target. A client can cause it.
+    # Another target may lead back as well, and each round would call every target. A client can cause it.
     FailureKind.LOOP: Verdict(508, "server_error", "loop_detected", False, False, False, False),
     # The server closed an idle connection just as it was used again.
     FailureKind.STALE: Verdict(502, "server_error", "upstream_error", True, False, False, True),
@@ -113,23 +118,24 @@ MAYBE_EXECUTED: frozenset[FailureKind] = frozenset(
         FailureKind.STALE,
     }
 )
-"""Kinds after which an answer may have been generated, and may be billed, unless `Failure.unsent`. With the others the
-vendor was not reached or refused the request."""
+"""Kinds after which the vendor may have generated a response, and may bill it, unless `Failure.unsent`. With the other
+kinds the vendor was not reached or refused the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt. `message` is safe to show to a client: written by the gateway, or passed through `vet`.
+    """One failed attempt. `message` may be returned to a client: the gateway wrote it, or it passed through `vet`.
 
-    `status` is the upstream's HTTP status where there was one, `code` and `param` its own where they are worth passing
-    on, `retry_after` seconds; of a call that was withheld `code` is what
-    the limit counts, or `insufficient_quota` of a spent budget. `overflow` holds the sizes
-    that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
-    upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
-    the `host:port` that could not be reached, `evidence`, a vetted part of the body that came instead of an answer, and
-    `said`, the vendor's vetted words if the message is the gateway's, or else those of a provider behind the vendor.
-    `vendor_id` is the vendor's id of the request if it was in the body. `ours` says that no part of the message is the
-    vendor's.
+    `status` is the upstream's HTTP status, if there was one. `code` and `param` are the upstream's, if they are useful
+    to the client. For a call that was not made, `code` is the amount that the limit counts, or `insufficient_quota` for
+    a spent budget. `retry_after` is in seconds. `overflow` holds the sizes that a CONTEXT_LENGTH reported, or an
+    INVALID_REQUEST about the most tokens of a response. `unsent` is true if the upstream cannot have read the request.
+    `cause` is the reason why there was no connection. `vendor_id` is the vendor's id of the request, if it was in the
+    body. `ours` is true if no part of the message is the vendor's.
+
+    Three fields are for the operator alone. `peer` is the `host:port` that could not be reached. `evidence` is a vetted
+    part of the body that came instead of a response. `said` is the vendor's vetted message if `message` is the
+    gateway's, or else the message of a provider behind the vendor.
     """
 
     kind: FailureKind
@@ -154,23 +160,24 @@ class Failure:
 
     @property
     def operator_message(self) -> str:
-        """The message for the operator's log, with the evidence and the vendor's own words."""
+        """The message for the operator's log, with the evidence and the vendor's own message."""
         message = f"{self.with_peer} It began: {self.evidence}" if self.evidence else self.with_peer
         return f"{message} The vendor said: {self.said}" if self.said else message
 
     @property
     def maybe_executed(self) -> bool:
-        """Whether the vendor may have generated an answer, and bill it."""
+        """Whether the vendor may have generated a response, and may bill it."""
         return not self.unsent and self.kind in MAYBE_EXECUTED
 
     @property
     def withheld(self) -> bool:
-        """Whether a limit that the operator has set kept the call from being made: vendors refuse what they got."""
+        """Whether the call was not made because of a limit that the operator has set. Vendors only refuse calls that
+        were sent."""
         return self.unsent and self.kind is FailureKind.RATE_LIMITED
 
 
 class UpstreamError(Exception):
-    """A failed attempt; carries the `Failure`. `counted` says that what the call used has been counted."""
+    """A failed attempt, with its `Failure`. `counted` is true if the usage of the call has been counted."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.kind.value, failure.message)
@@ -179,9 +186,9 @@ class UpstreamError(Exception):
 
 
 class Refusal(Exception):
-    """A request that a deployment cannot honour; raised by `Dialect.encode` before anything is sent.
+    """A request that a deployment does not support. `Dialect.encode` raises it before anything is sent.
 
-    `code` is `unsupported_parameter`, `invalid_value` or `conflicting_parameters`; `param` is the unified field's name.
+    `code` is `unsupported_parameter`, `invalid_value` or `conflicting_parameters`. `param` is the unified field's name.
     """
 
     def __init__(self, param: str, message: str, code: str = "unsupported_parameter") -> None:
@@ -192,35 +199,37 @@ class Refusal(Exception):
 
 
 DENIALS = frozenset({FailureKind.AUTH, FailureKind.NO_MODEL})
-"""Kinds of which one failure is enough to open the circuit: only the operator can correct their cause."""
+"""Kinds for which one failure opens the circuit: only the operator can correct their cause."""
 
-AGAINST_ALL = frozenset(
+COOLDOWN_KINDS = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
     | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
 )
-"""Kinds after which no request is sent to a deployment for a while. Statuses and codes lead to them; a message does
-only where the whole of it matches, since vendors quote what clients sent."""
+"""Kinds after which no request is sent to a deployment for a while. They are found by statuses and codes. A message
+leads to them only if all of it matches, since vendors quote the texts of clients."""
 
 
-OUR_WORDS: Mapping[FailureKind, str] = {
+GATEWAY_MESSAGES: Mapping[FailureKind, str] = {
     FailureKind.AUTH: "The upstream refused the gateway's credential.",
-    FailureKind.NOT_FOUND: "The upstream does not know this model or path; the routing table names one it lacks.",
+    FailureKind.NOT_FOUND: "The upstream does not know this model or path; the configuration names one that it lacks.",
     FailureKind.NO_MODEL: "The upstream does not have this model, or not for the gateway's account.",
     FailureKind.FORBIDDEN: "The upstream does not serve this request to the gateway's account.",
     FailureKind.QUOTA: "The upstream's account has no credit left.",
 }
-"""Messages in place of the vendor's, for kinds that are about the operator's account and that no client can change."""
+"""Messages that replace the vendor's, for kinds that concern the operator's account and that no client can correct."""
 
 
 UNKNOWN_MODEL = "model_not_found"
-"""The code of a NOT_FOUND that is the client's: it named a model of its own, and the vendor has none of that name."""
+"""The code of a NOT_FOUND that the client caused: it requested a model by its own name, and the vendor has no such
+model."""
 
 
 UNKNOWN_ITEM = "item_not_found"
-"""The code of an UNSUPPORTED that names what the client refers to by an id, such as a file, and the vendor lacks."""
+"""The code of an UNSUPPORTED for an object, such as a file, that the client refers to by an id and the vendor does not
+have."""
 
 
-ENDED_EARLY = "The upstream's stream ended before its answer did."
+ENDED_EARLY = "The upstream's stream ended before the response was complete."
 
 
 STATUS_KINDS: Mapping[int, FailureKind] = {
@@ -234,12 +243,12 @@ STATUS_KINDS: Mapping[int, FailureKind] = {
     503: FailureKind.OVERLOADED,
     504: FailureKind.TIMEOUT,
 }
-"""What a status means on most vendors' APIs."""
+"""The meaning of a status on most vendors' APIs."""
 
 
 def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> FailureKind:
-    """Return what a status means where nothing else decides: as in `known`, or by its class; None for an error within
-    an answer."""
+    """Return the meaning of a status if nothing else decides: the kind in `known`, or the kind of its class. `status`
+    is `None` for an error within a response."""
     if status is None or status >= 500:
         return known.get(status or 500, FailureKind.SERVER)
     # Redirects are not followed.
@@ -247,5 +256,5 @@ def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> Fail
 
 
 def message_text(value: object) -> str:
-    """Return the part of a vendor's text that is read; empty where it is no text."""
+    """Return the part of a vendor's text that is read; empty if the value is no text."""
     return value[:MAX_TEXT] if isinstance(value, str) else ""

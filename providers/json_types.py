@@ -1,11 +1,12 @@
-"""JSON values as Python types; merging JSON objects, limiting their nesting, looking for rare bytes of a text."""
+"""JSON values as Python types; merging JSON objects, limiting their nesting, counting the brackets of a text."""
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 JsonObject = dict[str, JsonValue]
 
 
 def merged(below: JsonObject, above: JsonObject) -> JsonObject:
-    """Return a new object with the members of both, nested objects merged too; `above` wins, lists are replaced."""
+    """Return a new object with the keys of both. Nested objects are merged too, lists are replaced. `above` overrides
+    `below`."""
     result = dict(below)
     for key, value in above.items():
         old = result.get(key)
@@ -28,15 +29,19 @@ def nests_deeper(value: JsonValue, most: int) -> bool:
     return bool(level)
 
 
-_BY_FIND = 256
-"""Bytes that are looked for one by one. Each takes 0.1 us, and counting 100 KB takes 25 us (CPython 3.11)."""
+_MOST_FINDS = 256
+"""The most bytes that are found one by one. Each takes 0.1 us, and counting 100 KB takes 25 us (CPython 3.11)."""
 
 
-def occurs_more(text: bytes, mark: bytes, limit: int) -> bool:
-    """Return whether a byte occurs more than `limit` times; for rare bytes `find` is many times faster than `count`."""
-    at = text.find(mark)
-    for _ in range(min(limit, _BY_FIND)):
-        if at < 0:
-            return False
-        at = text.find(mark, at + 1)
-    return at >= 0 and (limit <= _BY_FIND or text.count(mark, at) > limit - _BY_FIND)
+def opens_more(text: bytes, limit: int) -> bool:
+    """Return whether `{` or `[` occurs more than `limit` times in a text. For a rare byte, `find` is many times faster
+    than `count`."""
+    for mark in (b"{", b"["):
+        at = text.find(mark)
+        for _ in range(min(limit, _MOST_FINDS)):
+            if at < 0:
+                break
+            at = text.find(mark, at + 1)
+        if at >= 0 and (limit <= _MOST_FINDS or text.count(mark, at) > limit - _MOST_FINDS):
+            return True
+    return False

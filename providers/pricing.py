@@ -1,4 +1,4 @@
-"""Prices, and what a response cost by them.
+"""Prices, and the cost of a response.
 
 Vendors price by parts of a prompt and of a response (cached, audio, images), by the prompt's length, by service tier,
 by request and by search. Sources, November 2026: the pricing pages of OpenAI, Anthropic, Google, xAI, Mistral and
@@ -14,22 +14,23 @@ from providers.completion import SEARCH_REQUESTS, Usage
 _MILLION: Final = 1_000_000
 _THOUSAND: Final = 1_000
 
-_PLAIN: Final = frozenset({"input", "output", "cached_input", "cache_write", "cache_write_1h"})
-"""The rates of a price that depends on nothing but tokens of text."""
+_TEXT_RATES: Final = frozenset({"input", "output", "cached_input", "cache_write", "cache_write_1h"})
+"""The rates of a price that depends only on tokens of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """USD per million tokens; `web_search` and `request` are USD per thousand.
 
-    What is None costs: `cached_input` and `cache_write` as `input`, `cache_write_1h` as `cache_write`, tokens of a
-    modality as those of text, `cached_audio` and `cached_image` as `cached_input`, `request` nothing. `output` is None
-    if nothing is generated, as by models that embed, and `web_search` if the price of a search is not known.
+    A rate that is `None` costs as another: `cached_input` and `cache_write` as `input`, `cache_write_1h` as
+    `cache_write`, tokens of a modality as tokens of text, `cached_audio` and `cached_image` as `cached_input`,
+    `request` nothing. `output` is `None` if nothing is generated, as by embedding models. `web_search` is `None` if the
+    price of a search is not known.
 
-    `long_context` has the price of requests whose prompt is longer than so many tokens, in ascending order: the last
-    that is exceeded holds for the whole request. `tiers` has the prices of service tiers; of others `other_tiers` says
-    whether they cost the same or an unknown amount. `unknown` names modalities (`audio`) whose price is not known: they
-    are counted as text.
+    `long_context` has prices of requests whose prompt has more than the given number of tokens, in ascending order. The
+    last one that is exceeded applies to the whole request. `tiers` has the prices of service tiers. `other_tiers` is
+    whether other tiers cost the same or an unknown amount. `unknown` names modalities (`audio`) whose price is not
+    known; they are counted as text.
     """
 
     input: float
@@ -52,15 +53,15 @@ class Price:
     other_tiers: Literal["same", "unknown"] = "same"
     unknown: tuple[str, ...] = ()
     plain: bool = field(init=False, compare=False, repr=False)
-    """Whether it has no more than the rates of text."""
+    """Whether the price has only rates of text."""
 
     def __post_init__(self) -> None:
-        more = (getattr(self, name) for name in RATES if name not in _PLAIN and name != "web_search")
-        plain = not (self.long_context or self.tiers) and all(rate is None for rate in more)
+        others = (getattr(self, name) for name in RATES if name not in _TEXT_RATES and name != "web_search")
+        plain = not (self.long_context or self.tiers) and all(rate is None for rate in others)
         object.__setattr__(self, "plain", plain)
 
     def of_tier(self, tier: str | None) -> "Price":
-        """Return the price of a service tier: this one if it has no other for it."""
+        """Return the price of a service tier; this price if the tier has none of its own."""
         if tier is not None:
             for name, price in self.tiers:
                 if name == tier:
@@ -68,7 +69,7 @@ class Price:
         return self
 
     def of_length(self, prompt_tokens: int) -> "Price":
-        """Return the price of a request with so many tokens of prompt."""
+        """Return the price of a request whose prompt has so many tokens."""
         found = self
         for above, price in self.long_context:
             if prompt_tokens > above:
@@ -85,7 +86,7 @@ RATES: Final = (
 
 
 def price_of_rates(rates: Mapping[str, float]) -> Price:
-    """Return a price of the rates by their names, of which `input` must be one."""
+    """Return a price with rates by their names. `input` must be among them."""
     return with_rates(Price(rates["input"]), rates)
 
 
@@ -96,7 +97,7 @@ def with_rates(price: Price, rates: Mapping[str, float]) -> Price:
 
 
 def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """Return the cost in USD as far as it is known (see `unpriced`). `None` if the usage, or the price of the tokens,
+    """Return the cost in USD as far as it is known (see `unpriced`); `None` if the usage, or the price of the tokens,
     is not known."""
     if price is None or usage is None:
         return None
@@ -119,44 +120,47 @@ def cost(price: Price | None, usage: Usage | None) -> float | None:
 
 
 def _prompt_difference(price: Price, details: Mapping[str, int], prompt: int) -> float:
-    """Return how much more, or less, a prompt costs than as many fresh tokens of text, in millionths of a USD.
+    """Return how much more, or less, a prompt costs than the same number of uncached tokens of text, in millionths of a
+    USD.
 
-    Vendors count what they read from their cache, what they wrote into it and the tokens of each modality as parts of
-    the prompt; no part is taken for larger than the whole. Vendors do not report which modality was cached: text comes
-    first.
+    Vendors count tokens read from their cache, tokens written into it, and the tokens of each modality as parts of the
+    prompt. No part is counted as larger than the whole. Vendors do not report which modality was cached; text is
+    assumed to be cached first.
 
-    `ephemeral_1h_input_tokens`, what was written for an hour, is among what was written (Anthropic, November 2026).
+    `ephemeral_1h_input_tokens`, tokens written for an hour, are included in the written tokens (Anthropic, November
+    2026).
     """
-    read = _part(details, "cached_tokens", prompt)
-    written = _part(details, "cache_write_tokens", prompt - read)
-    hour = _part(details, "ephemeral_1h_input_tokens", written)
-    read_at = price.input if price.cached_input is None else price.cached_input
-    write_at = price.input if price.cache_write is None else price.cache_write
-    hour_at = write_at if price.cache_write_1h is None else price.cache_write_1h
-    difference = read * (read_at - price.input)
-    difference += (written - hour) * (write_at - price.input) + hour * (hour_at - price.input)
+    read_tokens = _part(details, "cached_tokens", prompt)
+    written_tokens = _part(details, "cache_write_tokens", prompt - read_tokens)
+    hour_tokens = _part(details, "ephemeral_1h_input_tokens", written_tokens)
+    read_rate = price.input if price.cached_input is None else price.cached_input
+    write_rate = price.input if price.cache_write is None else price.cache_write
+    hour_rate = write_rate if price.cache_write_1h is None else price.cache_write_1h
+    difference = read_tokens * (read_rate - price.input)
+    difference += (written_tokens - hour_tokens) * (write_rate - price.input) + hour_tokens * (hour_rate - price.input)
     if price.plain:
         return difference
-    left, cached = prompt - written, read
-    for name, fresh_at, cached_at in (
+    left, cached = prompt - written_tokens, read_tokens
+    for name, fresh_rate, cached_rate in (
         ("audio_tokens", price.input_audio, price.cached_audio),
         ("image_tokens", price.input_image, price.cached_image),
         ("video_tokens", price.input_video, None),
     ):
-        if fresh_at is None and cached_at is None:
+        if fresh_rate is None and cached_rate is None:
             continue
         tokens = _part(details, name, left)
         left -= tokens
-        of_cache = max(0, min(tokens, cached - left))  # what is cached and fits into nothing else
+        of_cache = max(0, min(tokens, cached - left))  # cached tokens that cannot be of another kind
         cached -= of_cache
-        fresh_at = price.input if fresh_at is None else fresh_at
-        cached_at = read_at if cached_at is None else cached_at
-        difference += (tokens - of_cache) * (fresh_at - price.input) + of_cache * (cached_at - read_at)
+        fresh_rate = price.input if fresh_rate is None else fresh_rate
+        cached_rate = read_rate if cached_rate is None else cached_rate
+        difference += (tokens - of_cache) * (fresh_rate - price.input) + of_cache * (cached_rate - read_rate)
     return difference
 
 
 def _completion_difference(price: Price, details: Mapping[str, int], completion: int) -> float:
-    """Return how much more a completion costs than as many tokens of text, its searches included."""
+    """Return how much more a completion costs than the same number of tokens of text, including its searches, in
+    millionths of a USD."""
     difference = 0.0
     if price.web_search is not None:
         difference += max(0, details.get(SEARCH_REQUESTS, 0)) * price.web_search * _THOUSAND
@@ -184,9 +188,8 @@ SEARCHES: Final = "web_search"
 
 
 def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
-    """Return what was used at a price that is not known: `tokens`, `service_tier`, `audio`, `web_search`; nothing if
-    all of it is known. `cost` counts such a tier or modality as text of the standard tier, such a search as nothing.
-    """
+    """Return the kinds of usage whose price is not known: `tokens`, `service_tier`, `audio`, `web_search`; empty if all
+    prices are known. `cost` counts such a tier or modality as text of the standard tier, and such a search as free."""
     if usage is None:
         return ()
     details = usage.completion_details
@@ -214,7 +217,7 @@ def _is_unknown_tier(price: Price, usage: Usage) -> bool:
 
 
 def unpriced_tokens(kinds: Collection[str], usage: Usage) -> int:
-    """Return how many tokens of a usage have no known price, of which `kinds` are what `unpriced` returned."""
+    """Return how many tokens of a usage have no known price. `kinds` is the result of `unpriced`."""
     if TOKENS in kinds or TIER in kinds:
         return usage.total_tokens
     details = (usage.prompt_details or {}, usage.completion_details or {})

@@ -1,4 +1,4 @@
-"""A vendor's profile: which dialect it speaks and where it departs from it."""
+"""A vendor's profile: the dialect that it uses, and its deviations from it."""
 
 import re
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Auth:
 
     `fallback` is the kind of credentials for deployments that have neither a key nor credentials of their own.
     `service` is the vendor's service name in AWS signatures, `scope` the scope of an access token. `exchange` is the
-    endpoint where a key is exchanged for access tokens, for vendors that do not take the key itself.
+    endpoint at which a key is exchanged for access tokens, for vendors that do not accept the key itself.
     """
 
     style: AuthStyle = "bearer"
@@ -91,10 +91,10 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """How log probabilities are requested, and the most alternatives of a whole answer and of a stream.
+    """How log probabilities are requested, and the most alternatives in a non-streaming response and in a stream.
 
-    `bool` is chat's `logprobs: true` with `top_logprobs`, `listed` the same where at least one must be listed; `int` is
-    the completion API's count, `positive` a count whose 0 means none at all; `either` takes `bool` and `int`.
+    `bool` is chat's `logprobs: true` with `top_logprobs`, `listed` the same if at least one must be listed. `int` is
+    the completion API's count, `positive` a count whose 0 means none at all. `either` accepts `bool` and `int`.
     """
 
     mode: LogprobsMode
@@ -104,10 +104,10 @@ class Logprobs:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One operation of a vendor: its path, the unified fields that it honours and their names there.
+    """One operation of a vendor: its path, the unified fields that it supports, and their names there.
 
-    `context` says what the vendor does when prompt and limit exceed the window: it obeys the unified field (`native`),
-    refuses (`errors`), shortens the answer (`clamps`), cuts the prompt (`cuts`), or has no window (`never`).
+    `context` is the vendor's behaviour if prompt and limit exceed the window. It obeys the unified field (`native`),
+    refuses (`errors`), shortens the response (`clamps`), cuts the prompt (`cuts`), or has no window (`never`).
     """
 
     path: str
@@ -122,10 +122,10 @@ class Wire:
 class TaskWire:
     """One task of a vendor: its path below the base URL and the name of its wire format.
 
-    One call takes at most `most` inputs and `most_tokens` tokens in all of them together (None: no such limit).
-    `accepts` names the optional fields that the vendor honours, `rename` their names there, `words` the vendor's values
-    for ours, by field. `passes` names members of the vendor's own that clients may send, `body` holds members of every
-    call. `examples` are model names, one for each case that the task tells apart.
+    One call takes at most `most` inputs, and at most `most_tokens` tokens in all of them together (`None`: no such
+    limit). `accepts` names the optional fields that the vendor supports, `rename` their names there, `words` the
+    vendor's values for ours, by field. `passes` names the vendor's own fields that clients may send, `body` holds
+    fields of every call. `examples` are model names, one for each case that the task distinguishes.
     """
 
     path: str
@@ -144,16 +144,17 @@ class TaskWire:
 class ResponsesWire:
     """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
 
-    `when` says which requests of other APIs go there: none (`never`), all because the model has no other API
-    (`always`), requests with tools unless the effort is `none` (`tools`), or with tools and another effort than `none`
-    (`tools_and_reasoning`). Requests with a tool that the vendor runs always go there; with `hosted` no others do, not
-    even requests of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
+    `when` is which requests of other APIs are sent there: none (`never`), all because the model has no other API
+    (`always`), requests with tools unless the effort is `none` (`tools`), or requests with tools and an effort other
+    than `none` (`tools_and_reasoning`). Requests with a tool that the vendor runs are always sent there. With `hosted`
+    no other requests are, not even requests of the API itself. `format` is OpenRouter's name for the model's encrypted
+    reasoning.
 
-    An `openai` one has all fields of OpenAI's API, so that requests of the API itself go there unchanged. Any other is
-    an API of the same shape that refuses fields which it does not know: requests are written for it, with a constraint
-    in `response_format`, and with texts and images as the only parts. `presets` is a pattern of names that are sent as
-    `preset` in place of `model`, `None` if the vendor has none. `efforts` are the words of effort that the model has by
-    this API alone, by the client's.
+    If `openai`, the API has all fields of OpenAI's, so requests of the API itself are sent unchanged. Otherwise it is
+    an API of the same form that refuses unknown fields: requests are written for it, with a constraint in
+    `response_format`, and with texts and images as the only parts. `presets` is a pattern of names that are sent as
+    `preset` instead of `model`; `None` if the vendor has none. `efforts` maps the client's words of effort to words
+    that the model has only in this API.
     """
 
     path: str
@@ -166,7 +167,7 @@ class ResponsesWire:
 
     @property
     def takes_own(self) -> bool:
-        """Whether requests of the API itself go there unchanged."""
+        """Whether requests of the API itself are sent there unchanged."""
         return self.openai and self.when != "hosted"
 
     def model_field(self, model: str) -> str:
@@ -175,10 +176,10 @@ class ResponsesWire:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPlace:
-    """Where a call names its conversation, so that the vendor finds the cache of that: a header of
-    calls, but with a `field` not of those of the Responses API; and a field of bodies, but with a `header` only of
-    those of the Responses API."""
+class SessionLocation:
+    """Where a call names its conversation, so that the vendor finds the conversation's cache: in a `header` of calls,
+    or in a `field` of bodies. If both are set, calls of the Responses API have the field, and other calls the
+    header."""
 
     header: str | None
     field: str | None
@@ -186,10 +187,10 @@ class SessionPlace:
 
 @dataclass(frozen=True, slots=True)
 class ErrorMeanings:
-    """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
+    """Failure kinds by a vendor's error code, status and message, if the common meaning would be wrong.
 
-    `members` has kinds by a field of the error, `silent` by the status of a response without a message; a text that
-    `text` matches is an error.
+    `members` has kinds by a field of the error, `silent` by the status of a response without a message. A text that
+    matches `text` is an error.
     """
 
     codes: Mapping[str, FailureKind]
@@ -202,45 +203,51 @@ class ErrorMeanings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What is known of one vendor.
+    """The facts about one vendor.
 
-    `engine` marks a server that operators run themselves, `fetches_from_text` one that fetches the images which a
-    prompt names in Markdown.
+    `engine` is true for a server that operators run themselves, `fetches_from_text` for one that fetches the images
+    which a prompt names in Markdown. `model_host` is where the models run, and so which of their rules apply: at their
+    makers, to which the vendor passes requests on (`makers`), on a server of open weights (`weights`), or either
+    (`any`). `examples` are model names, one for each case that the profile distinguishes. `overrides` are the profiles
+    of models by a pattern of their names, `versions` the profiles before a date of the vendor's API, oldest first.
 
-    `raw_prompts` says which models take a prompt as it is: all (`native`), none (`chat`), none but to fill in the
-    middle (`suffix`), or those whose names match a pattern, which then do not chat. Prompts for other models are
-    wrapped into a chat. `examples` are model names, one for each case that the profile tells apart. `structured` names
-    a style of `providers.constraints.constraint_styles`, `strict_formats` when its schemas may be strict: `alone` is
-    without tools and a stream; `format_beside_tools` says that tools and a constraint may stand together. `verifies`
-    says that the engine may ignore a constraint, so that the answer is checked. `tokenizer` is how the engine counts a
-    prompt, None where it does not. `model_list` is the kind of list in which the vendor names its models, None where it
-    has none, or one of other things than what can be asked for. `developer_role` and `content_parts` say whether
-    messages may have that role, and content in parts; `named_roles` are the roles whose messages may have a name;
-    `takes` names members of the body, of messages, parts, calls and tools that most vendors refuse; `tool_types` are
-    patterns of the types of tools beside functions. `reasoning_members` are the fields in which a message of the model
-    carries its reasoning back, one for each name that some version of the vendor's server reads; `hooks` name further
-    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds fields of
-    the body that mean the same. `nearest` are the values whose word only comes near. `files` are the files that a
-    message of a chat may hold: all as they are (`any`), PDFs by their data or id (`pdf`), those and addresses in the
-    place of data (`addressed`), or `none`. `needs` are the fields that are taken only beside another one that is true.
-    `bare_parameters` says that the schema of a function's parameters may be an object without properties; one request
-    has at most `most_tools`. `with_forced_tool` holds the members of the body without which a choice that forces a call
-    is refused. `streams_only` says that non-streaming responses are read from streams too, `exact_streams` that they
-    may be: a stream holds all fields of a non-streaming response, usage included. With `line_frames` an event ends with
-    its line. `body` holds members of every request; with `drops_neutral` neutral values are not sent. `top_k_off` is
-    the value that turns `top_k` off, None where it must be left out. `own_member` is a member of answers in which the
-    vendor puts `usage` and `error`; `usage_in_choices` says that the first choice of an answer may hold its usage.
+    Prompts. `raw_prompts` is which models accept a prompt unchanged: all (`native`), none (`chat`), none except to fill
+    in the middle (`suffix`), or models whose names match a pattern, which then have no chat. Prompts for other models
+    are wrapped into a chat. `developer_role` and `content_parts` are whether messages may have that role, and content
+    in parts. `named_roles` are the roles whose messages may have a name. `reasoning_members` are the fields in which an
+    assistant message sends its reasoning back, one for each name that some version of the vendor's server reads.
+    `hooks` name further changes to messages. `files` are the files that a message of a chat may hold: all unchanged
+    (`any`), PDFs by their data or id (`pdf`), these and addresses instead of data (`addressed`), or `none`. `session`
+    is the field or header in which a call names its conversation; `None` if there is none.
 
-    `errors` are the meanings of the vendor's errors. `model_host` says where the models run, and so which of their
-    rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
-    (`weights`), or at either (`any`). `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the
-    vendor takes tools that it runs itself and that other vendors have too, `not_hosted` the reasons why the gateway can
-    request none of a kind. `session` is the field or header in which a call names its conversation, `None` if there is
-    none. `closing_ends_bill` is set if the vendor is known to bill of a stream that its client closes no more than it
-    generated until then. `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses
-    API, None where requests of that API are translated into chats. `overrides` are the profiles of models by a pattern
-    of their names, `versions` those before a date of the vendor's API, oldest first. `blank_stops` says that a stop
-    string may be blank, which the model decides."""
+    Fields. `takes` names fields of the body, of messages, parts, calls and tools that most vendors refuse. `words` are
+    the vendor's values for values of the client's, by field; an object holds fields of the body with the same meaning.
+    `nearest` are the values whose word is only an approximation. `needs` are fields that are only accepted together
+    with another field that is true. `body` holds fields of every request. With `drops_neutral` neutral values are not
+    sent. `top_k_off` is the value that turns `top_k` off; if it is `None`, `top_k` must be left out. `blank_stops` is
+    whether a stop string may be blank, which depends on the model.
+
+    Constraints. `structured` names a style of `providers.constraints.constraint_styles`. `strict_formats` is when its
+    schemas may be strict; `alone` means without tools and without a stream. `format_beside_tools` is true if tools and
+    a constraint may be used together. If `verifies`, the engine may ignore a constraint, so the response is checked.
+
+    Tools. `tool_types` are patterns of the types of tools besides functions. With `bare_parameters` the schema of a
+    function's parameters may be an object without properties. One request has at most `most_tools`. `with_forced_tool`
+    holds fields of the body without which a choice that forces a call is refused. `hosted` names the forms of
+    `providers.hosted_tools.hosted_forms` in which the vendor accepts tools that it runs itself and that other vendors
+    have too. `not_hosted` are the reasons why the gateway can request no tool of a kind.
+
+    Responses. If `streams_only`, non-streaming responses are also read from streams. If `exact_streams`, they may be: a
+    stream holds all fields of a non-streaming response, including usage. With `line_frames` an event ends with its
+    line. `own_member` is a field of responses in which the vendor puts `usage` and `error`. If `usage_in_choices`, the
+    first choice of a response may hold its usage. `errors` are the meanings of the vendor's errors. `closing_ends_bill`
+    is true if the vendor is known to bill only the tokens generated until the client closes a stream.
+
+    Endpoints. `tokenizer` is how the engine counts a prompt; `None` if it does not. `model_list` is the kind of list in
+    which the vendor names its models; `None` if it has no list, or a list of other things than models that can be
+    requested. `tasks` are the tasks besides generation that the vendor supports. `responses` is its Responses API; if
+    it is `None`, requests of that API are translated into chats.
+    """
 
     name: str
     dialect: str
@@ -295,7 +302,7 @@ class Profile:
     responses: ResponsesWire | None
     hosted: Mapping[HostedKind, HostedStyle]
     not_hosted: Mapping[HostedKind, str]
-    session: SessionPlace | None = None
+    session: SessionLocation | None = None
     closing_ends_bill: bool = False
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
@@ -308,7 +315,7 @@ class Profile:
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces in the base URL, which the operator must fill in."""
+        """The names in braces in the base URL, for which the operator must write values."""
         return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.base_url or "")))
 
     def takes_tool(self, kind: object) -> bool:
@@ -318,7 +325,7 @@ class Profile:
         return isinstance(kind, str) and any(pattern.fullmatch(kind) for pattern in self.tool_types)
 
     def for_version(self, version: str | None) -> "Profile":
-        """Return the profile for a version of the vendor's API; a version that is no date is the newest."""
+        """Return the profile for a version of the vendor's API. A version that is no date is the newest."""
         known = version or ""
         return next((profile for date, profile in self.versions if "" < known < date), self)
 
@@ -330,7 +337,7 @@ class Profile:
         return self
 
     def takes_raw_prompts(self, *names: str) -> bool:
-        """Return whether the completion endpoint of the model with these names takes any prompt as it is."""
+        """Return whether the completion endpoint of the model with these names accepts any prompt unchanged."""
         pattern = self.raw_prompts
         if isinstance(pattern, str):
             return pattern == "native"

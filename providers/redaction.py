@@ -1,9 +1,9 @@
-"""Masks known secrets in a vendor's text, in whatever form they are written.
+"""Masks known secrets in a vendor's text, in all common encodings.
 
-A secret of 8 or more characters is found whole, as is any run of its characters of `piece_length`, in any letter case:
-unchanged, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal. One of 4 to
-7 characters is found as a word of its own; a shorter one could be any word. This is against echoes: a vendor that means
-to reveal a secret can encode it otherwise.
+A secret of 8 or more characters is found as a whole, and so is any run of `part_length` of its characters, in any
+letter case: unchanged, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal.
+A secret of 4 to 7 characters is found as a whole word. A shorter secret could be any word and is not masked. This
+protects against echoes: a vendor that intends to reveal a secret can encode it otherwise.
 """
 
 import base64
@@ -13,27 +13,27 @@ from typing import Final
 
 MASK: Final = "********"
 
-SHORTEST: Final = 4
-"""The length from which a secret is looked for as a whole word."""
+LEAST_WORD_CHARACTERS: Final = 4
+"""The least characters of a secret that is searched for as a whole word."""
 
-RECOGNISABLE: Final = 8
-"""The length from which a secret is looked for anywhere, and at a cut."""
+LEAST_PART_CHARACTERS: Final = 8
+"""The least characters of a secret that is searched for anywhere, and at a cut."""
 
-PIECE: Final = 12
-"""Characters of a longer secret that are masked like the whole: the rest is too long to guess, but such a piece
-identifies the secret in the vendor's logs, and two give it away."""
+PART_CHARACTERS: Final = 12
+"""The characters of a part of a longer secret that is masked like the whole. The rest is too long to guess, but such a
+part identifies the secret in the vendor's logs, and two parts reveal it."""
 
 MAX_TEXT: Final = 4096
-"""The most characters that are searched; what follows is cut off."""
+"""The most characters that are searched. The rest of the text is cut off."""
 
 MAX_COMPARISONS: Final = 10_000
-"""The most characters that are compared one by one; only a text that is made for it takes more."""
+"""The most characters that are compared one by one. Only a text that is constructed for this purpose needs more."""
 
-_BLOCK: Final = PIECE // 2
-"""Characters of the blocks into which a text is cut that may hold a PIECE."""
+_BLOCK_CHARACTERS: Final = PART_CHARACTERS // 2
+"""Characters of the blocks into which a text is split to search for a part of a secret."""
 
-_ENCODED: Final = 512
-"""Characters of a long secret whose base64 and hexadecimal forms are looked for."""
+_MOST_ENCODED_CHARACTERS: Final = 512
+"""Characters of a long secret whose base64 and hexadecimal forms are searched for."""
 
 _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ESCAPE: Final = re.compile(
@@ -46,70 +46,74 @@ Span = tuple[int, int]
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with a mask in place of each secret. Takes time in proportion to the lengths of both."""
+    """Return the text with each secret masked. The time is proportional to the lengths of the text and the secrets."""
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT - 1]}…"
-    wanted = [secret for secret in secrets if len(secret) >= SHORTEST]
-    if not wanted or len(text) < SHORTEST:
+    wanted = [secret for secret in secrets if len(secret) >= LEAST_WORD_CHARACTERS]
+    if not wanted or len(text) < LEAST_WORD_CHARACTERS:
         return text
     spans: list[Span] = []
     forms = [_forms(secret) for secret in wanted]
     try:
-        for letters, places in _views(_lower(text)):
+        for letters, positions in _views(_lower(text)):
             view = _View(letters)
-            spans += [(places[start], places[end]) for each in forms for start, end in view.found(each)]
-    except _TooAlike:
-        # No real message is: it goes whole.
+            spans += [(positions[start], positions[end]) for each in forms for start, end in view.found(each)]
+    except _TooManyComparisons:
+        # No real message repeats a secret's characters so often: mask all of it.
         return MASK
     return _masked(text, spans) if spans else text
 
 
-def piece_length(secret: str) -> int:
+def part_length(secret: str) -> int:
     """Return the length of a run of a secret's characters that is masked."""
-    return max(RECOGNISABLE, min(PIECE, len(secret) * 3 // 4))
+    return max(LEAST_PART_CHARACTERS, min(PART_CHARACTERS, len(secret) * 3 // 4))
 
 
-def holds_piece(text: str, secret: str) -> bool:
-    """Return whether a text in lower case has a whole secret, or of a longer secret about a PIECE."""
-    if not text or len(secret) < SHORTEST:
+def holds_part(text: str, secret: str) -> bool:
+    """Return whether a text in lower case holds a whole secret or, of a longer secret, a part of about
+    PART_CHARACTERS."""
+    if not text or len(secret) < LEAST_WORD_CHARACTERS:
         return False
     whole = _lower(secret)
-    if len(whole) < PIECE:
+    if len(whole) < PART_CHARACTERS:
         return whole in text
-    # Every run of PIECE characters that both have holds one whole block of those that the text is cut into.
-    return any(text[at : at + _BLOCK] in whole for at in range(0, len(text) - _BLOCK + 1, _BLOCK))
+    # Every run of PART_CHARACTERS characters that both have in common holds at least one whole block of the text.
+    return any(
+        text[at : at + _BLOCK_CHARACTERS] in whole
+        for at in range(0, len(text) - _BLOCK_CHARACTERS + 1, _BLOCK_CHARACTERS)
+    )
 
 
 def _lower(text: str) -> str:
-    """Return the text in lower case, with each character in its place."""
+    """Return the text in lower case, with each character at its position."""
     return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def _views(text: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield the text as it is, then with its escapes undone once and twice; with each the positions of its characters
-    in the first, and of its end."""
-    places: Sequence[int] = range(len(text) + 1)
-    yield text, places
+    """Yield the text unchanged, then with its escapes decoded once and twice. With each come the positions of its
+    characters, and of its end, in the original text."""
+    positions: Sequence[int] = range(len(text) + 1)
+    yield text, positions
     for _ in range(2):
-        plain, places = _unescaped(text, places)
+        plain, positions = _unescaped(text, positions)
         if len(plain) == len(text):
             return
         text = _lower(plain)
-        yield text, places
+        yield text, positions
 
 
-def _unescaped(text: str, places: Sequence[int]) -> tuple[str, Sequence[int]]:
+def _unescaped(text: str, positions: Sequence[int]) -> tuple[str, Sequence[int]]:
     characters: list[str] = []
-    kept: list[int] = []
+    original_positions: list[int] = []
     done = 0
     for escape in _ESCAPE.finditer(text):
         start, end = escape.span()
         characters += [text[done:start], _meaning(escape)]
-        kept += [*places[done:start], places[start]]
+        original_positions += [*positions[done:start], positions[start]]
         done = end
     characters.append(text[done:])
-    kept += places[done:]
-    return "".join(characters), kept
+    original_positions += positions[done:]
+    return "".join(characters), original_positions
 
 
 def _meaning(escape: re.Match[str]) -> str:
@@ -123,14 +127,15 @@ def _meaning(escape: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Sequence[tuple[str, int]]:
-    """Yield the lower-case forms in which a secret may be written, itself first, and the length of a piece of each."""
-    if len(secret) < RECOGNISABLE:
+    """Return the lower-case forms in which a secret may be written, the secret itself first, each with the length of a
+    part that is masked."""
+    if len(secret) < LEAST_PART_CHARACTERS:
         return ((_lower(secret), len(secret)),)
-    length = piece_length(secret)
-    plain = secret.encode()[:_ENCODED]
+    length = part_length(secret)
+    plain = secret.encode()[:_MOST_ENCODED_CHARACTERS]
     forms = {_lower(secret): length, plain.hex(): 2 * length}
     for shift in range(3):
-        # Only whole groups of three bytes look the same whatever stands around them.
+        # The encoding of a whole group of three bytes does not depend on the bytes around it.
         whole = plain[shift : len(plain) - (len(plain) - shift) % 3]
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             forms.setdefault(encode(whole).decode().lower(), length * 4 // 3)
@@ -140,8 +145,8 @@ def _forms(secret: str) -> Sequence[tuple[str, int]]:
 class _View:
     """A text in lower case that is searched for forms of secrets.
 
-    Every run of `piece` characters that it has in common with a form holds one whole block of half that length, of
-    those the form is cut into: only these are looked for, and the characters around them are compared.
+    A form is split into blocks of half the length of a part. Every run of this length that the text and the form have
+    in common holds at least one whole block. Only blocks are searched for, and the characters around them are compared.
     """
 
     __slots__ = ("_blocks", "_comparisons", "_text")
@@ -152,9 +157,9 @@ class _View:
         self._comparisons = MAX_COMPARISONS
 
     def found(self, forms: Sequence[tuple[str, int]]) -> Iterator[Span]:
-        """Yield the ranges of a secret, or of pieces of it."""
+        """Yield the ranges of a secret, or of parts of it."""
         secret, length = forms[0]
-        if len(secret) < RECOGNISABLE:
+        if len(secret) < LEAST_PART_CHARACTERS:
             word = rf"(?<![0-9a-z]){re.escape(secret)}(?![0-9a-z])"
             yield from (match.span() for match in re.finditer(word, self._text))
             return
@@ -168,18 +173,18 @@ class _View:
         if present is None:
             starts = range(len(self._text) - block + 1)
             present = self._blocks[block] = frozenset([self._text[start : start + block] for start in starts])
-        # Where the last run ends, by how far the form had to be moved for it.
+        # The end of the last run, by the offset between text and form.
         ends: dict[int, int] = {}
         for at in range(0, len(form) - block + 1, block):
             if form[at : at + block] in present:
-                for start in self._places(form[at : at + block]):
+                for start in self._positions(form[at : at + block]):
                     if start >= ends.get(start - at, 0):
                         left, right = self._extended(form, start, at, block)
                         ends[start - at] = right
                         if right - left >= size:
                             yield left, right
 
-    def _places(self, block: str) -> Iterator[int]:
+    def _positions(self, block: str) -> Iterator[int]:
         start = self._text.find(block)
         while start >= 0:
             yield start
@@ -199,26 +204,26 @@ class _View:
     def _spend(self, comparisons: int) -> None:
         self._comparisons -= comparisons
         if self._comparisons < 0:
-            raise _TooAlike
+            raise _TooManyComparisons
 
     def _cut(self, secret: str, length: int) -> Iterator[Span]:
-        """Return the beginning of a secret before the ellipsis of a text that was cut off."""
+        """Yield the beginning of a secret before the ellipsis of a text that was cut off."""
         text = self._text
-        for size in range(length - 1, RECOGNISABLE - 1, -1) if text.endswith("…") else ():
+        for size in range(length - 1, LEAST_PART_CHARACTERS - 1, -1) if text.endswith("…") else ():
             if text.endswith(f"{secret[:size]}…"):
                 yield len(text) - 1 - size, len(text) - 1
                 return
 
 
-class _TooAlike(Exception):
+class _TooManyComparisons(Exception):
     """Text and secret repeat the same few characters."""
 
 
 def _masked(text: str, spans: list[Span]) -> str:
-    pieces: list[str] = []
+    parts: list[str] = []
     done = 0
     for start, end in sorted(spans):
-        if start > done or not pieces:
-            pieces += [text[done:start], MASK]
+        if start > done or not parts:
+            parts += [text[done:start], MASK]
         done = max(done, end)
-    return "".join([*pieces, text[done:]])
+    return "".join([*parts, text[done:]])

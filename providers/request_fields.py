@@ -1,7 +1,7 @@
-"""The fields of the unified request, each with what every part of the gateway needs to know of it.
+"""The fields of the unified request, each with the facts that the parts of the gateway need.
 
-`providers.unified_request.Params` types their values and `proxy.surfaces.request.field_rules` checks them; tests hold
-both to this table.
+`providers.unified_request.Params` types their values, and `proxy.surfaces.request.field_rules` checks them. Tests
+compare both with this list.
 """
 
 import re
@@ -23,11 +23,11 @@ _CHAT = (Operation.CHAT,)
 
 
 class FieldClass(StrEnum):
-    """What an answer loses where a vendor has no such field.
+    """How a field is treated if a vendor does not have it.
 
-    The answer promises something by a *binding* field: it is honoured, emulated or refused, never left out. A
+    A *binding* field is part of what the response promises: it is supported, emulated or refused, never left out. A
     *steering* field is refused unless `on_unsupported: drop` leaves it out. An *advisory* field promises nothing about
-    the answer: where a vendor has none, it is left out and named in `x-dragoman-dropped`.
+    the response: if a vendor does not have it, it is left out and named in `x-dragoman-dropped`.
     """
 
     BINDING = "binding"
@@ -42,11 +42,11 @@ BINDING, STEERING, ADVISORY = FieldClass
 class RequestField:
     """One field.
 
-    `aliases` are other spellings that clients use for it. `uses` tells apart the uses of the field that vendors treat
-    differently; the empty string is the field as such. `operations` are those whose clients can send it. `neutral`
-    returns whether a value requests nothing. A steering field is advisory with one of its `advisory_values`. The
-    gateway acts on a `by_gateway` field itself, whatever the vendor. `inference_extra_params` may not
-    set a `protected` field. A field that `keeps_form` changes what is generated, but not which parts an answer has.
+    `aliases` are other names that clients use for it. `uses` are the uses of the field that vendors treat differently;
+    the empty string is the field as such. `operations` are the operations whose clients can send it. `neutral` returns
+    whether a value requests nothing. A steering field is advisory with one of its `advisory_values`. If `by_gateway`,
+    the gateway acts on the field itself, for every vendor. If `protected`, `inference_extra_params` may not set the
+    field. If `keeps_form`, the field changes the generated content, but not which parts a response has.
     """
 
     name: str
@@ -171,42 +171,42 @@ PROMPT_FIELDS: Mapping[Operation, str] = {Operation.CHAT: "messages", Operation.
 """The field that holds the prompt of each operation."""
 
 NEVER_DROPPED = frozenset(each.name for each in REQUEST_FIELDS if each.field_class is BINDING)
-"""The fields that `on_unsupported: drop` does not reach."""
+"""The fields that `on_unsupported: drop` does not affect."""
 
 PROTECTED_PARAMS = frozenset(each.name for each in REQUEST_FIELDS if each.protected)
 """The fields that `inference_extra_params` may not set."""
 
 KEEP_FORM = frozenset(each.name for each in REQUEST_FIELDS if each.keeps_form)
-"""The fields that change what is generated, but not which parts an answer has."""
+"""The fields that change the generated content, but not which parts a response has."""
 
 _NEUTRAL = {each.name: each.neutral for each in REQUEST_FIELDS if each.neutral is not None}
 
 
 def is_neutral(field: str, value: object) -> bool:
-    """Return whether `value` requests nothing, so that a deployment without the field honours it by doing nothing.
+    """Return whether `value` requests nothing, so that a deployment without the field supports it by doing nothing.
 
-    LangChain and vLLM's benchmark always send neutral values; refusing them would break both.
+    LangChain and vLLM's benchmark always send neutral values. If they were refused, both would fail.
     """
     test = _NEUTRAL.get(field)
     return test is not None and test(value)
 
 
 ADVISORY_FIELDS = frozenset(each.name for each in REQUEST_FIELDS if each.field_class is ADVISORY)
-"""The fields that are left out where a vendor has none, whatever their value."""
+"""The fields that are left out with any value if a vendor does not have them."""
 
 ADVISORY_VALUES = {each.name: each.advisory_values for each in REQUEST_FIELDS if each.advisory_values}
 """The values with which a steering field is advisory."""
 
 
 def is_advisory(field: str, value: object) -> bool:
-    """Return whether a field with this value promises nothing about the answer."""
+    """Return whether a field with this value promises nothing about the response."""
     if field in ADVISORY_FIELDS:
         return True
     return field in ADVISORY_VALUES and value in ADVISORY_VALUES[field]
 
 
 def class_label(name: str) -> str:
-    """Return the class of a field for people, with the values that are advisory; unknown fields are steering."""
+    """Return the class of a field for people, with the values that are advisory. Unknown fields are steering."""
     found = next((each for each in REQUEST_FIELDS if each.name == name), None)
     if found is None or not found.advisory_values:
         return STEERING if found is None else found.field_class
@@ -218,7 +218,7 @@ _PLAIN_NAME: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 def shown_names(names: Collection[str], most: int) -> list[str]:
-    """Return names for a header and a log line; `unknown` replaces those that are no plain words, and all that are too
-    many."""
+    """Return at most `most` names for a header and a log line. `unknown` replaces each name that is no plain word, and
+    all names beyond the limit."""
     shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
     return shown if len(shown) == len(names) else [*shown, "unknown"]

@@ -1,4 +1,4 @@
-"""A target: a deployment of the routing table, ready to be called: its settings, prices, and permits."""
+"""A target: a deployment of the configuration that can be called, with its settings, prices and permits."""
 
 import math
 from collections.abc import Callable, Hashable
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from providers.dialect import Dialect
 
 OnUnsupported = Literal["error", "drop"]
-"""What happens to a field that a deployment cannot honour."""
+"""The action for a field that a deployment does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """The settings below `timeouts`, in seconds: deadlines of one attempt, and the longest silence towards a client.
 
-    `answer` may be None (= as long as `total` allows), and so may `keep_alive` (= no keep-alives). `written` names the
-    settings that the operator wrote.
+    `answer` may be `None` (as long as `total` allows), and `keep_alive` may be `None` (no keep-alives). `written` names
+    the settings that the operator wrote.
     """
 
     connect: float
@@ -39,7 +39,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class RetryBudget:
-    """The settings below `retries.budget`; None = built in."""
+    """The settings below `retries.budget`. `None` stands for the built-in value."""
 
     share: float | None = None
     per_second: float | None = None
@@ -57,22 +57,22 @@ class Retries:
 
 
 ONE_ATTEMPT = Retries(1, "safe")
-"""The retries of a target that no table configured."""
+"""The retries of a target without a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """The settings below `circuit_breaker`; None = built in."""
+    """The settings below `circuit_breaker`. `None` stands for the built-in value."""
 
     failures: int | None = None
     cooldown: float | None = None
     longest_cooldown: float | None = None
 
 
-# What the operator lets clients send to a deployment beyond the built-in defaults ------------------------------------
+# Content that clients may send to a deployment beyond the built-in defaults -------------------------------------------
 
 DEFAULT_SCHEMES: Final = frozenset({"https", "data"})
-"""Schemes of media addresses that are allowed where the routing table has no setting."""
+"""Schemes of media addresses that are allowed if the configuration has no setting."""
 
 
 def _unknown(host: str) -> str:
@@ -81,17 +81,17 @@ def _unknown(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """Which addresses of images, sounds, videos and files are allowed; None leaves a setting to the next level.
+    """Which addresses of images, sounds, videos and files are allowed. `None` leaves a setting to the next level.
 
-    `schemes` are lower-case URL schemes. `allow_private` says whether an engine may be given addresses inside the
-    operator's network.
+    `schemes` are lower-case URL schemes. `allow_private` is whether addresses inside the operator's network may be sent
+    to an engine.
     """
 
     schemes: frozenset[str] | None = None
     allow_private: bool | None = None
 
     def over(self, other: "Media") -> "Media":
-        """Return these settings, with those of `other` where this one has none."""
+        """Return these settings. A setting that is `None` has the value of `other`."""
         return Media(
             other.schemes if self.schemes is None else self.schemes,
             other.allow_private if self.allow_private is None else self.allow_private,
@@ -105,10 +105,11 @@ NO_MEDIA: Final = Media()
 class Permits:
     """The permissions of one deployment.
 
-    `fields` are names of members that an engine is sent although they name a host, a path, a template or code.
-    `headers` are lower-case header names that clients may add; a name that ends in `*` matches all with that prefix.
-    `reach` returns where a host name or IP literal is (`loopback`, `private`, `public`, `unknown`, or `forbidden` for
-    one that must never be called); it is passed in because the list of address ranges is part of the configuration.
+    `fields` are names of fields that may be sent to an engine although they name a host, a path, a template or code.
+    `headers` are lower-case header names that clients may add; a name that ends in `*` matches all names with that
+    prefix. `reach` returns where a host name or IP literal is (`loopback`, `private`, `public`, `unknown`, or
+    `forbidden` if it must never be called). It is passed in because the list of address ranges is part of the
+    configuration.
     """
 
     fields: frozenset[str] = frozenset()
@@ -125,14 +126,16 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment ready to be called. A field with the name of a setting has its value; `config/README.md` says more.
+    """A deployment that can be called. A field with the name of a setting has its value; `config/README.md` documents
+    it.
 
-    `vendor`, `model` and `deployment` are the names in the routing table, `upstream_model` the name that is sent to the
-    vendor. `base_url` has every placeholder filled in and no trailing slash; `table_key` is the key of `models` that
-    the target comes from (`vendor/*` for a wildcard). `completions` None = as the profile says.
-    `context_length_exceeded_behavior` None = the surface's; a team's settings override it and `on_unsupported`.
-    `authorities` are trusted for the vendor's certificate (None = the system's), `permits` is what clients may send.
-    `list_price` returns the price of a model by its name, for a target of any model whose vendor has list prices.
+    `vendor`, `model` and `deployment` are the names in the configuration, `upstream_model` the name that is sent to the
+    vendor. `base_url` has every placeholder filled in and no trailing slash. `table_key` is the key of `models` that
+    the target comes from (`vendor/*` for a wildcard). If `completions` is `None`, the profile decides. If
+    `context_length_exceeded_behavior` is `None`, the surface decides; a team's settings override it and
+    `on_unsupported`. `authorities` are trusted for the vendor's certificate (`None`: the system's). `permits` is what
+    clients may send. `list_price` returns the price of a model by its name, for a target of any model whose vendor has
+    list prices.
     """
 
     vendor: str
@@ -167,16 +170,19 @@ class Target:
     name: str = field(init=False)
     """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)
-    """Its label in metrics, `table_key/deployment`; no client can add a value to it."""
+    """The label in metrics, `table_key/deployment`. No client can add a value to it."""
     identity: tuple[str, str, str] = field(init=False)
-    """What identifies the deployment across reloads: label, base URL and, for a wildcard, the model, since one model
-    that is overloaded says nothing of the vendor's others."""
+    """Identifies the deployment across reloads: label, base URL and, for a wildcard, the model. The overload of one
+    model does not mean that the vendor's other models are overloaded."""
     model_names: tuple[str, str] = field(init=False)
-    """The names by which facts about the model are looked up, the more telling one first: its base model's if that is
+    """The names by which facts about the model are looked up, the more specific one first: the base model's if it is
     written, else the vendor's and the operator's."""
+    is_engine: bool = field(init=False)
+    """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a client
+    names."""
     compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
-    """What its dialect has made of it for any request, by keys of which there are few. It lives as long as the target
-    does, and so as long as the table."""
+    """Objects that the dialect has compiled for this target, for use by any request. There are few keys. They live as
+    long as the target, and so as long as the configuration."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.vendor}/{self.model}/{self.deployment}")
@@ -185,6 +191,7 @@ class Target:
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
         names = (self.upstream_model, self.model) if self.base_model is None else (self.base_model, self.base_model)
         object.__setattr__(self, "model_names", names)
+        object.__setattr__(self, "is_engine", self.profile.engine or self.allow_private)
 
     @property
     def model_profile(self) -> Profile:
@@ -193,11 +200,5 @@ class Target:
 
     @property
     def version_profile(self) -> Profile:
-        """The vendor's profile for the version of the API that the deployment calls, whatever the model."""
+        """The vendor's profile for the version of the API that the deployment calls, independent of the model."""
         return self.profile.for_version(self.api_version or self.profile.api_version)
-
-    @property
-    def is_engine(self) -> bool:
-        """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a
-        client names."""
-        return self.profile.engine or self.allow_private

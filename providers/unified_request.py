@@ -1,4 +1,4 @@
-"""The unified request: what every surface parses into and every dialect encodes from.
+"""The unified request, into which every surface parses and from which every dialect encodes.
 
 Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.3.0 `CreateCompletionRequest`,
 `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware Private AI Services 9.1.1), read in November 2026.
@@ -7,24 +7,24 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Literal, TypedDict, cast
+from typing import ClassVar, Literal, TypedDict, cast
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 
 class Operation(StrEnum):
-    """The kinds of generation; the value is the key of a profile's `paths`."""
+    """The kinds of generation. The value is the key of a profile's `paths`."""
 
     COMPLETIONS = "completions"
     CHAT = "chat"
 
-    # Enum's own is a function in Python, and a request looks up a dozen things by its operation.
+    # Enum's own hash is a function in Python, and a request makes a dozen lookups by its operation.
     __hash__ = str.__hash__
 
 
 class Task(StrEnum):
-    """What models do besides generating text; the value is the key of a profile's `tasks`."""
+    """The tasks of models besides generating text. The value is the key of a profile's `tasks`."""
 
     EMBEDDINGS = "embeddings"
     RERANK = "rerank"
@@ -35,67 +35,80 @@ class Task(StrEnum):
 
 
 AnyOperation = Operation | Task
-"""What an upstream endpoint does."""
+"""The operation of an upstream endpoint."""
 
 
 @record
 class TextPrompt:
-    """One or more prompts as text; choices are ordered by prompt. `listed` says that they came as a list, which means
-    the same for one alone."""
+    """One or more prompts as text. Choices are ordered by prompt. `listed` is true if they came as a list; a list of
+    one means the same as the prompt alone."""
 
     texts: tuple[str, ...]
     listed: bool = field(default=False, compare=False)
 
+    @property
+    def count(self) -> int:
+        """The number of prompts."""
+        return len(self.texts)
+
 
 @record
 class TokenPrompt:
-    """One or more prompts as token ids of the model's own tokenizer; `listed` as in TextPrompt."""
+    """One or more prompts as token ids of the model's own tokenizer. `listed` is as in TextPrompt."""
 
     sequences: tuple[tuple[int, ...], ...]
     listed: bool = field(default=False, compare=False)
 
+    @property
+    def count(self) -> int:
+        """The number of prompts."""
+        return len(self.sequences)
+
 
 PLAIN_ROLES = ("system", "user", "assistant")
-"""The roles that every vendor of the OpenAI family has for messages that hold nothing but a text."""
+"""The roles that every vendor of the OpenAI family has for messages that hold only a text."""
 
-INSTRUCTING = ("system", "developer")
+INSTRUCTION_ROLES = ("system", "developer")
 """The roles of messages that instruct the model."""
 
 
 @record
 class ChatPrompt:
-    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`.
+    """A conversation in OpenAI's chat form. Each message is a JSON object with a `role`.
 
-    `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content` that is not empty, and
-    nothing else, so that there is nothing to look for in them. `tokens` is their estimated number once the messages
-    have been let go. `without_parts` says that each is known not to have a list of parts as its `content`.
+    If `plain`, each message is known to have only a role of PLAIN_ROLES and a non-empty text as its `content`, so that
+    no code has to search them. If `without_parts`, each message is known not to have a list of parts as its `content`.
+    `tokens` is their estimated number after the messages have been freed.
     """
 
+    count: ClassVar[int] = 1
     messages: tuple[JsonObject, ...]
     plain: bool = field(default=False, compare=False)
     tokens: int | None = field(default=None, compare=False)
     without_parts: bool = field(default=False, compare=False)
 
     def changed_by(self, change: "ChangeMessages") -> "ChatPrompt":
-        """Return the conversation as `change` returns its messages, which must stay as `plain` and `without_parts`
-        say: this object if it returns the same tuple. One that is deferred is changed when it is first read."""
+        """Return the conversation with the messages that `change` returns. The new messages must agree with `plain` and
+        `without_parts`. Return this object if `change` returns the same tuple. A deferred conversation is changed when
+        it is first read."""
         changed = change(self.messages)
         return self if changed is self.messages else ChatPrompt(changed, self.plain, None, self.without_parts)
 
-    def let_go(self, tokens: int) -> None:
-        """Free the memory of the messages, once an answer's content has begun to come: nothing is sent again then, and
-        a stream may last for minutes. Only the estimate of a usage that the vendor does not report would read them."""
+    def free_messages(self, tokens: int) -> None:
+        """Free the memory of the messages. Called once the content of a response has begun: nothing is sent again then,
+        and a stream may last for minutes. After that only the estimate of a usage that the vendor does not report would
+        read them."""
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "messages", ())
 
 
 ChangeMessages = Callable[[tuple[JsonObject, ...]], tuple[JsonObject, ...]]
-"""Returns messages in another form, or the same tuple. Has no effects, and may be called in any thread."""
+"""Returns messages in another form, or the same tuple. It has no effects, and may be called in any thread."""
 
 
 class _DeferredPrompt(ChatPrompt):
     """A conversation whose messages are made when they are first read, and stay the same from then on. The field
-    `messages` is unset until then, so that a conversation that is complete costs nothing more than before."""
+    `messages` is unset until then, so that a complete conversation has no extra cost."""
 
     __slots__ = ("_made", "_make")
 
@@ -103,17 +116,16 @@ class _DeferredPrompt(ChatPrompt):
     _made: dict[str, tuple[JsonObject, ...]]
 
     def __getattr__(self, name: str) -> tuple[JsonObject, ...]:
-        """Make the messages: Python calls this for a field that is unset."""
+        """Make the messages: Python calls this method for a field that is unset."""
         if name != "messages":
             raise AttributeError(name)
-        # Calls may be planned in several threads. Two may make the messages, but both see those that were put first.
+        # Calls may be planned in several threads. Two may make the messages, but both see the ones stored first.
         made = self._made.setdefault(name, self._make())
         object.__setattr__(self, "messages", made)
         object.__setattr__(self, "_make", tuple)
         return made
 
     def changed_by(self, change: ChangeMessages) -> ChatPrompt:
-        """See ChatPrompt."""
         return deferred_prompt(lambda: change(self.messages), self.plain, self.without_parts)
 
     def __eq__(self, other: object) -> bool:
@@ -122,9 +134,8 @@ class _DeferredPrompt(ChatPrompt):
 
     __hash__ = ChatPrompt.__hash__
 
-    def let_go(self, tokens: int) -> None:
-        """See ChatPrompt."""
-        super().let_go(tokens)
+    def free_messages(self, tokens: int) -> None:
+        super().free_messages(tokens)
         object.__setattr__(self, "_make", tuple)
         self._made.clear()
 
@@ -132,8 +143,8 @@ class _DeferredPrompt(ChatPrompt):
 def deferred_prompt(
     make: Callable[[], tuple[JsonObject, ...]], plain: bool = False, without_parts: bool = False
 ) -> ChatPrompt:
-    """Return a conversation whose messages `make` returns when they are first read. It may be called in any thread,
-    and in several at once; it must not raise or have effects, and depend on nothing that changes. `plain` and
+    """Return a conversation whose messages `make` returns when they are first read. `make` may be called in any thread,
+    and in several at once. It must not raise or have effects, and must not depend on state that changes. `plain` and
     `without_parts` are as in ChatPrompt."""
     prompt = object.__new__(_DeferredPrompt)
     fields = {"_make": make, "_made": {}, "plain": plain, "tokens": None, "without_parts": without_parts}
@@ -146,7 +157,7 @@ Prompt = TextPrompt | TokenPrompt | ChatPrompt
 
 
 class NativeApi(StrEnum):
-    """APIs that clients and vendors both speak, so that a request can go on as it came."""
+    """APIs that both clients and vendors use, so that a request can be sent unchanged."""
 
     MESSAGES = "messages"  # Anthropic's
     RESPONSES = "responses"  # OpenAI's
@@ -154,30 +165,29 @@ class NativeApi(StrEnum):
 
 @record
 class NativeRequest:
-    """A client's own body, for targets that speak the same API: members that the gateway does not know go along.
-
-    `body` is read-only; it holds no fields of the gateway's own. `headers` are the client's headers that belong to the
-    request in this API, such as `anthropic-beta`, under lower-case names.
-    """
+    """A client's own body, for targets with the same API. Fields that the gateway does not know are sent too. `body` is
+    read-only, and holds no fields of the gateway's own. `headers` are the client's headers that belong to the request
+    in this API, such as `anthropic-beta`, under lower-case names."""
 
     api: NativeApi
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def without(self, names: Collection[str]) -> "NativeRequest":
-        """Return the request without members of these names."""
+        """Return the request without fields of these names."""
         return replace(self, body={name: value for name, value in self.body.items() if name not in names})
 
 
 @record
 class TranslationLosses:
-    """What a request in another API's shape holds that the unified fields cannot say. It counts only where the request
-    does not go on as it came.
+    """The content of a request in another API that the unified fields cannot express. It only matters if the request is
+    not sent unchanged.
 
-    `binding` says by field what no other API can honour, as the subject of a sentence. `left_out` names members that
-    promise nothing about the answer. A param in `instead` gives way to those that say nearly the same, or to none.
-    `native_left_out` names what the client's own body goes without where it does go on. `display` is how thinking is to
-    be shown. `unsaid` names params that the client left to the model, with a value chosen for models in general.
+    `binding` describes by field what no other API supports, as the subject of a sentence. `left_out` names fields that
+    promise nothing about the response. `instead` maps a param to params that mean nearly the same and replace it, or to
+    none. `native_left_out` names fields that are removed from the client's own body if it is sent. `display` is how
+    reasoning is to be shown. `unsaid` names params that the client left to the model, with a value chosen for models in
+    general.
     """
 
     binding: Mapping[str, str]
@@ -189,7 +199,7 @@ class TranslationLosses:
 
 
 DISPLAY = "thinking.display"
-"""The name by which `TranslationLosses.left_out` has `display`."""
+"""The name of `display` in `TranslationLosses.left_out`."""
 
 
 GuidedKind = Literal["json", "regex", "choice", "grammar"]
@@ -200,7 +210,7 @@ SHORTEST_PROMPTS: Mapping[Operation, Prompt] = {
     Operation.COMPLETIONS: TextPrompt(("a",)),
     Operation.CHAT: ChatPrompt(({"role": "user", "content": "a"},)),
 }
-"""A prompt of each operation, for requests that only ask what a deployment takes."""
+"""A prompt of each operation, for requests that only test the capabilities of a deployment."""
 
 
 def one_prompt(prompt: Prompt, number: int) -> Prompt:
@@ -218,8 +228,8 @@ def one_prompt(prompt: Prompt, number: int) -> Prompt:
 class LogprobsWanted:
     """A request for log probabilities.
 
-    `top` is how many alternatives to list per position (0 = the sampled token only); `shape` is the form that the
-    client's spelling implies: four arrays (`legacy`) or a `content` list (`content`).
+    `top` is how many alternatives to list per position (0: the sampled token only). `shape` is the form that the
+    client's field name implies: four arrays (`legacy`) or a `content` list (`content`).
     """
 
     top: int
@@ -228,10 +238,8 @@ class LogprobsWanted:
 
 @record
 class Guided:
-    """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved.
-
-    `value` is a JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others.
-    """
+    """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved. `value` is a
+    JSON Schema object for `json`, a list of at least one string for `choice`, a string for the others."""
 
     kind: GuidedKind
     value: JsonObject | tuple[str, ...] | str
@@ -245,29 +253,29 @@ class Guided:
     def schema(self) -> JsonObject:
         """The schema of a `json`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, dict):
-            raise TypeError(f"{self.field} carries no schema")
+            raise TypeError(f"{self.field} has no schema")
         return self.value
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The strings of a `choice`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, tuple):
-            raise TypeError(f"{self.field} carries no choices")
+            raise TypeError(f"{self.field} has no choices")
         return self.value
 
     @property
     def value_text(self) -> str:
         """The text of a `regex` or `grammar`. Raises TypeError for the other kinds."""
         if not isinstance(self.value, str):
-            raise TypeError(f"{self.field} carries no text")
+            raise TypeError(f"{self.field} has no text")
         return self.value
 
 
 class Params(TypedDict, total=False):
-    """The fields besides model, prompt and stream; a key is present only when the client or the surface set it.
+    """The fields besides model, prompt and stream. A key is only present if the client or the surface set it.
 
-    Values are validated and canonical: aliases are resolved, a single stop is a tuple of one. Read-only: the same
-    object serves every attempt, so a dialect copies what it changes.
+    Values are validated and canonical: aliases are resolved, and a single stop is a tuple of one. Params are read-only:
+    the same object is used by every attempt, so a dialect copies the values that it changes.
     """
 
     max_tokens: int
@@ -323,7 +331,7 @@ class Params(TypedDict, total=False):
 
 @record
 class StreamOptions:
-    """The client's options of a stream."""
+    """The client's options for a stream."""
 
     include_usage: bool = False
     include_obfuscation: bool = False
@@ -337,13 +345,13 @@ NO_STREAM_OPTIONS = StreamOptions()
 class UnifiedRequest:
     """One client request, parsed once.
 
-    `model` is the client's string unchanged; `injected` names the params that the surface filled in as its own
-    defaults, which a dialect may leave out where the model would reject them. `unknown` holds the fields outside the
-    union. `timeout` is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's
-    `inference_extra_params` and `inference_extra_headers`, checked for protected names. `legacy_calls` says that the
-    client sent its tools as `functions`, and reads `function_call`. `native` is the client's own body, where it is in
-    an API that some vendors speak; everything else here says the same for the others, but for `losses`.
-    `shortens` says that the oldest turns are to be left out where the conversation does not fit.
+    `model` is the client's string unchanged. `injected` names the params that the surface set by its own defaults; a
+    dialect may leave them out if the model would reject them. `unknown` holds the fields outside the union. `timeout`
+    is `inference_timeout` in seconds. `extra_params` and `extra_headers` are the client's `inference_extra_params` and
+    `inference_extra_headers`, checked for protected names. If `legacy_calls`, the client sent its tools as `functions`,
+    and reads `function_call`. `native` is the client's own body, if it is in an API that some vendors have; the other
+    fields then hold the same request for the other vendors, except for `losses`. If `shortens`, the oldest turns are
+    left out if the conversation does not fit.
     """
 
     operation: Operation
@@ -371,28 +379,20 @@ class UnifiedRequest:
 
     @property
     def user(self) -> str | None:
-        """The end user whom the client names, in either of OpenAI's fields."""
+        """The end user that the client names, in either of OpenAI's fields."""
         return self.params.get("user") or self.params.get("safety_identifier")
 
     @property
-    def passes_members(self) -> bool:
-        """Whether members that the gateway does not know go along, which may change the form of the answer."""
+    def passes_unknown(self) -> bool:
+        """Whether fields that the gateway does not know are sent too. They may change the form of the response."""
         return bool(self.extra_params or self.extra_headers or self.unknown or self.native)
 
     @property
-    def prompts(self) -> int:
-        """The number of prompts; a conversation counts as one."""
-        prompt = self.prompt
-        if isinstance(prompt, ChatPrompt):
-            return 1
-        return len(prompt.texts) if isinstance(prompt, TextPrompt) else len(prompt.sequences)
-
-    @property
     def choices(self) -> int:
-        """The number of choices that the answer must have: prompts times n."""
-        return self.prompts * self.params.get("n", 1)
+        """The number of choices that the response must have: prompts times `n`."""
+        return self.prompt.count * self.params.get("n", 1)
 
 
 MAX_STOPS = 32
-"""The most stop strings of a request. The four APIs document 4 and their clients send 10 (Continue); the gateway looks
-for those that a vendor does not take."""
+"""The most stop strings of a request. The four APIs document 4, and their clients send 10 (Continue). The gateway
+detects the stops that a vendor does not accept."""

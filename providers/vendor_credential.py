@@ -1,6 +1,6 @@
-"""Credentials of a target and the headers made of them; the only module that reveals a secret.
+"""Credentials of a target and the headers made from them. This is the only module that reveals a secret.
 
-Where a credential that expires is fetched from is only described here. Reads no environment, file or clock.
+The source of a credential that expires is only described here. This module reads no environment, file or clock.
 """
 
 import base64
@@ -13,10 +13,10 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import SecretStr
 
-from providers.redaction import MASK, RECOGNISABLE, holds_piece, redact
+from providers.redaction import LEAST_PART_CHARACTERS, MASK, holds_part, redact
 
-_CREDENTIAL = re.compile(r"(?i)auth|key|token|secret|pass|cred|session|sign|cookie")
-"""Words in the name of a header whose value is secret, however short."""
+_SECRET_NAME = re.compile(r"(?i)auth|key|token|secret|pass|cred|session|sign|cookie")
+"""Words in the name of a header whose value is secret, even if it is short."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,30}) +(\S+)")
 """A header's value that begins with an authentication scheme, such as `Bearer`."""
@@ -24,8 +24,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,30}) +(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """Certificate authorities to trust for a peer instead of the system's, as PEM. Compared by their digest, so that
-    connections with different authorities are not shared."""
+    """Certificate authorities to trust for a peer instead of the system's, as PEM. They are compared by their digest,
+    so that connections with different authorities are not shared."""
 
     digest: str
     pem: str = field(repr=False, compare=False)
@@ -33,8 +33,8 @@ class Authorities:
 
 @dataclass(frozen=True, slots=True)
 class AwsSource:
-    """AWS's default credential chain, for requests signed for a service in a region; optionally with a profile of AWS's
-    own files, and a role to assume."""
+    """AWS's default credential chain, for requests signed for a service in a region. A profile of AWS's own files, and
+    a role to assume, are optional."""
 
     service: str
     region: str
@@ -47,7 +47,7 @@ class AwsSource:
 
 @dataclass(frozen=True, slots=True)
 class GoogleSource:
-    """Google's Application Default Credentials, or those in a JSON file, given by its path."""
+    """Google's Application Default Credentials, or the credentials in a JSON file, given by its path."""
 
     scope: str
     file: str | None = None
@@ -58,8 +58,8 @@ class GoogleSource:
 
 @dataclass(frozen=True, slots=True)
 class EntraSource:
-    """Microsoft Entra ID by Azure's default credential chain; `client_id` chooses among several identities of a machine
-    or pod."""
+    """Microsoft Entra ID by Azure's default credential chain. `client_id` selects one of several identities of a
+    machine or pod."""
 
     scope: str
     client_id: str | None = None
@@ -72,9 +72,8 @@ class EntraSource:
 class OidcSource:
     """OAuth 2.0 client credentials (RFC 6749, 4.4).
 
-    `client_auth` says where the secret is sent: in a header (`basic`) or in the body (`post`). `allow_private` says
-    whether the endpoint may be in a private network; `authorities` are trusted for its certificate (None = the
-    system's).
+    `client_auth` is where the secret is sent: in a header (`basic`) or in the body (`post`). `allow_private` is whether
+    the endpoint may be in a private network. `authorities` are trusted for its certificate (`None`: the system's).
     """
 
     token_url: str
@@ -92,8 +91,8 @@ class OidcSource:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeSource:
-    """An API key that a token endpoint exchanges for access tokens, by IBM Cloud's grant; the vendor never gets the
-    key. `allow_private` as of `OidcSource`."""
+    """An API key that a token endpoint exchanges for access tokens, by IBM Cloud's grant. The vendor never gets the
+    key. `allow_private` is as in `OidcSource`."""
 
     token_url: str
     api_key: SecretStr
@@ -104,7 +103,7 @@ class ExchangeSource:
 
 
 Source: TypeAlias = AwsSource | GoogleSource | EntraSource | OidcSource | ExchangeSource
-"""Where a credential that expires comes from; equal sources give the same credential."""
+"""The source of a credential that expires. Equal sources return the same credential."""
 
 
 def reveal(secret: SecretStr) -> str:
@@ -113,7 +112,7 @@ def reveal(secret: SecretStr) -> str:
 
 
 def _password(scheme: str, value: str) -> Iterator[str]:
-    """Yield the user and password of RFC 7617's `Basic`, and the password alone, where the value holds them."""
+    """Yield the user and password of RFC 7617's `Basic`, and the password alone, if the value holds them."""
     if scheme.lower() == "basic":
         try:
             pair = base64.b64decode(value, validate=True).decode()
@@ -127,8 +126,8 @@ class Credential:
     """How a target authenticates: a key, static headers whose values may be secret, or a source of credentials.
 
     `style` is `bearer` (`Authorization: Bearer KEY`), `header` (`NAME: KEY`) or `none`. Without a key nothing is sent,
-    which vLLM and llama.cpp accept when they were started without one. With a `source` there is no key: each call gets
-    a credential made of what was fetched.
+    which vLLM and llama.cpp accept if they were started without a key. With a `source` there is no key: each call gets
+    a credential made from the fetched one.
     """
 
     style: Literal["bearer", "header", "none"] = "none"
@@ -138,19 +137,19 @@ class Credential:
     source: Source | None = None
 
     def headers(self) -> dict[str, str]:
-        """Return the headers in clear, for the socket only."""
+        """Return the headers in clear text, for the socket only."""
         revealed = {name: reveal(value) for name, value in self._secrets().items()}
         if self.style == "bearer" and self.key is not None:
             revealed[self.header] = f"Bearer {revealed[self.header]}"
         return revealed
 
     def masked(self) -> dict[str, str]:
-        """Return the headers with every value hidden, for people; of fetched ones the scheme is shown."""
+        """Return the headers for people, with every value masked. For fetched credentials the scheme is shown."""
         return {**dict.fromkeys(self._secrets(), MASK), **(self.source.shown if self.source else {})}
 
     def seal(self, *words: str) -> str:
-        """Return a digest of the words that is the same only for the same credential (or the same source), and reveals
-        nothing of it."""
+        """Return a digest of the words that is the same only for the same credential or source, and reveals nothing of
+        it."""
         parts = [f"{name.lower()}: {value}" for name, value in sorted(self.headers().items())]
         if self.source is not None:
             values = ((each.name, getattr(self.source, each.name)) for each in fields(self.source))
@@ -159,19 +158,19 @@ class Credential:
         return hmac.digest(repr(parts).encode(), repr(words).encode(), "sha256").hex()[:32]
 
     def conceal(self, text: str, fetched: Iterable[SecretStr] = ()) -> str:
-        """Return a vendor's text without the credential's secrets in any form; see `providers.redaction`. `fetched` are
-        those that its source has returned lately."""
+        """Return a vendor's text with the credential's secrets masked in any form (see `providers.redaction`).
+        `fetched` are the secrets that its source has returned recently."""
         return redact(text, dict.fromkeys([*self._known_secrets(), *map(reveal, fetched)]))
 
     def is_echoed_in(self, text: str, fetched: Iterable[SecretStr] = ()) -> bool:
-        """Return whether a text of at most a few hundred characters holds a piece of a secret unchanged, in any letter
-        case. A hundredth of the time of `conceal`, for texts that can be left out."""
+        """Return whether a text of at most a few hundred characters holds a part of a secret unchanged, in any letter
+        case. This takes a hundredth of the time of `conceal`. It is for texts that can be left out."""
         plain = text.lower()
-        return any(holds_piece(plain, secret) for secret in (*self._known_secrets(), *map(reveal, fetched)))
+        return any(holds_part(plain, secret) for secret in (*self._known_secrets(), *map(reveal, fetched)))
 
     def _known_secrets(self) -> Iterator[str]:
-        """Yield the secrets: the key, those of the source, and static headers, with and without an authentication
-        scheme. Short words are no secrets unless the header's name says so."""
+        """Yield the secrets: the key, the secrets of the source, and static headers, with and without an authentication
+        scheme. A short word counts as a secret only if the header's name indicates it."""
         if self.key is not None:
             yield reveal(self.key)
         if self.source is not None:
@@ -179,7 +178,7 @@ class Credential:
             yield from (reveal(value) for value in values if isinstance(value, SecretStr))
         for name, secret in self.static.items():
             value = reveal(secret)
-            if len(value) >= RECOGNISABLE or not value.isalpha() or _CREDENTIAL.search(name):
+            if len(value) >= LEAST_PART_CHARACTERS or not value.isalpha() or _SECRET_NAME.search(name):
                 yield value
             if scheme := _SCHEME.fullmatch(value):
                 yield scheme[2]

@@ -1,1 +1,1 @@
-"""The running gateway, which joins `config` and `providers`. Never a wire format or a vendor's name."""
+"""The running gateway, which joins `config` and `providers`. It contains no wire format and no vendor's name."""

@@ -6,14 +6,14 @@ import sys
 from proxy.cli import main as command_line
 
 COLLECT_AFTER = 1_000_000
-"""Objects beyond which the garbage collector looks for cycles. What a command makes at first are 200,000 objects of
-modules and a table, which stay: with Python's own 700, serving is ready 140 ms later, with 100,000 60 ms. Workers and a
-process that serves alone set their own."""
+"""The number of new objects after which the garbage collector looks for cycles. A command creates 200,000 objects of
+modules and configuration at its start, which live until its end: with Python's own threshold of 700, serving is ready
+140 ms later, with 100,000 60 ms. Workers, and a process that serves alone, set their own threshold."""
 
 
 def main() -> int:
-    """Run one command, and return its exit status. Its output is whole then: what plugins print while the interpreter
-    ends goes to stderr."""
+    """Run one command, and return its exit status. All of its output is written by then: text that plugins print while
+    the interpreter ends goes to stderr."""
     gc.set_threshold(COLLECT_AFTER)
     status = command_line.main()
     sys.stdout = sys.stderr

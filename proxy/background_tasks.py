@@ -22,9 +22,10 @@ async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]
             task.cancel()
 
 
-async def ended_within(work: Coroutine[object, object, T], seconds: float, unwinding: float) -> T:
-    """Return what `work` returns, in a task of its own: what cancels that leaves the caller running. Raises
-    TimeoutError for one that has not ended by then; it is cancelled, and given up after `unwinding` seconds more."""
+async def run_with_timeout(work: Coroutine[object, object, T], seconds: float, unwinding: float) -> T:
+    """Run `work` in a task of its own, and return its result. A cancellation inside `work` does not cancel the caller.
+    Raises TimeoutError if `work` has not ended after `seconds`; the task is then cancelled, and abandoned if it has not
+    ended after another `unwinding` seconds."""
     task = asyncio.create_task(work)
     try:
         if not (await asyncio.wait((task,), timeout=seconds))[0]:
@@ -37,22 +38,22 @@ async def ended_within(work: Coroutine[object, object, T], seconds: float, unwin
 
 
 class Tasks:
-    """Context manager for tasks that serve its block: on leaving, those that still run are cancelled and awaited.
+    """Context manager for tasks that serve its block. On leaving, tasks that still run are cancelled and awaited.
 
-    Unlike in a TaskGroup, a task that raises leaves the block and the other tasks running.
+    Unlike in a TaskGroup, a task that raises does not stop the block or the other tasks.
     """
 
     __slots__ = ("_tasks",)
 
     def __init__(self) -> None:
-        self._tasks: list[asyncio.Task[Any]] = []  # of any result: here they are only cancelled
+        self._tasks: list[asyncio.Task[Any]] = []  # Any: their results are not read here
 
     def start(self, work: Coroutine[object, object, None]) -> None:
         """Run `work` beside the block."""
         self._tasks.append(asyncio.create_task(work))
 
     async def all(self, works: Iterable[Coroutine[object, object, T]]) -> list[T]:
-        """Run all `works` concurrently and return their results in order; the first exception is raised at once."""
+        """Run all `works` concurrently, and return their results in order. The first exception is raised at once."""
         tasks = [asyncio.create_task(work) for work in works]
         self._tasks.extend(tasks)
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -74,7 +75,7 @@ class Tasks:
 
 
 class StrayTasks:
-    """Tasks that their starters end and wait for. A task that does not end in time is kept until it does."""
+    """Tasks that their starters end and wait for. A task that does not end in time is referenced here until it ends."""
 
     __slots__ = ("_tasks",)
 
@@ -85,15 +86,15 @@ class StrayTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Run `work` beside its starter, which has to call `settled` once."""
+        """Run `work` beside its starter, which must call `settled` once."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def settled(self, task: asyncio.Task[None], seconds: float) -> bool:
-        """Wait for a task that has been ended, `seconds` at most. Returns whether it has ended; raises what it
-        raised."""
+        """Wait at most `seconds` for a task that its starter has ended. Return whether it has ended; raise the
+        exception that it raised."""
         if not task.done():
             await asyncio.wait((task,), timeout=seconds)
         if not task.done():
@@ -104,8 +105,8 @@ class StrayTasks:
 
 
 class SharedTask:
-    """A task that many callers may wait for and of which one run is under way at a time. A cancelled caller leaves it
-    running; its owner has to call `aclose`."""
+    """A task that many callers may wait for. At most one run is active at a time. A cancelled caller does not cancel
+    the run; the owner must call `aclose`."""
 
     __slots__ = ("_task", "_work")
 
@@ -115,22 +116,23 @@ class SharedTask:
 
     @property
     def running(self) -> bool:
-        """True while a run is under way."""
+        """True while a run is active."""
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
-        """Start a run unless one is under way."""
+        """Start a run unless one is active."""
         if not self.running:
             self._task = asyncio.create_task(self._work())
 
     async def run(self) -> None:
-        """Wait for the end of the run under way, or of a new one. Raises what the run raises."""
+        """Wait for the end of the active run; start a run if there is none. Raises the exception that the run
+        raises."""
         self.start()
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def aclose(self) -> None:
-        """Cancel the run under way and wait for its end."""
+        """Cancel the active run, and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -8,8 +8,8 @@ V = TypeVar("V")
 
 
 class BoundedDict(dict[K, V]):
-    """A dict of at most `most` entries: `[key] = value` makes the key the newest, and forgets the oldest one that is
-    `unused` when there are too many."""
+    """A dict of at most `most` entries. `[key] = value` makes the key the newest. If there are then too many entries,
+    the oldest one for which `unused` is true is deleted."""
 
     __slots__ = ("_most", "_unused")
 

@@ -1,4 +1,5 @@
-"""The control groups of this process: the folders of its own group and of those around it, whose limits hold together.
+"""The control groups of this process: the directories of its own group and of the parent groups. The limits of all of
+them apply.
 
 Source: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cgroups.rst: a line of `/proc/self/cgroup` is
 `ID:CONTROLLERS:PATH`, in version 2 `0::PATH`.
@@ -7,12 +8,13 @@ Source: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cgrou
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-OWN = Path("/proc/self/cgroup")
-MOUNT = Path("/sys/fs/cgroup")
+OWN_GROUPS_FILE = Path("/proc/self/cgroup")
+CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
 
-def own_groups(own: Path = OWN) -> Mapping[str, str]:
-    """Return this process's group in each hierarchy, by its controllers ("" in version 2); none without the file."""
+def own_groups(own: Path = OWN_GROUPS_FILE) -> Mapping[str, str]:
+    """Return the path of this process's group in each hierarchy, by its controllers ("" in version 2). Empty if the
+    file cannot be read."""
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -21,9 +23,10 @@ def own_groups(own: Path = OWN) -> Mapping[str, str]:
 
 
 def with_parents(root: Path, path: str) -> tuple[Path, ...]:
-    """Return the folders of a group and its parents below the root of a mounted hierarchy, the innermost first.
+    """Return the directories of a group and of its parents below the root of a mounted hierarchy, the innermost first.
 
-    In a container the path may be the host's, of which only the root is mounted; with `..` the group is outside.
+    In a container the path may be the host's path, and only its root is mounted. A path with `..` is outside the
+    mounted hierarchy, so only the root is returned.
     """
     parts = PurePosixPath(path).parts[1:]
     if ".." in parts:

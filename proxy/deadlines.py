@@ -1,7 +1,7 @@
 """The deadlines of one request: a limit for the current phase, which activity renews, and limits that nothing renews.
 
-One lazily re-armed alarm replaces `asyncio.timeout` around every read: renewing is one attribute assignment, where the
-standard library's costs about 4 us a read (measured on CPython 3.11).
+One alarm replaces `asyncio.timeout` around every read; it is set again only when it fires too early. Renewing a limit
+is one attribute assignment. The standard library's renewal costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from proxy.eager_task import EagerTask, running_task
-from proxy.timers import Timer, Timers, alarms
+from proxy.timers import Timer, Timers, loop_alarms
 
 
 class Phase(StrEnum):
-    """The phase of a request, or the reason, for which a deadline passed."""
+    """The phase of a request, or another reason, whose deadline passed."""
 
     TOTAL = "total"
     ATTEMPT = "attempt"
@@ -29,23 +29,24 @@ class Phase(StrEnum):
 
 
 OF_AN_ATTEMPT = frozenset({Phase.ATTEMPT, Phase.ANSWER, Phase.FIRST_EVENT, Phase.IDLE, Phase.HEDGE})
-"""Limits of a single attempt: another may follow as long as nothing has been written to the client."""
+"""Limits of a single attempt: another attempt may follow as long as nothing has been written to the client."""
 
 CLIENT_STALL = 60.0
 """Seconds a client may leave written data unread."""
 
 FIRST_CHECK = 60.0
-"""Seconds to a request's first check. Most phases begin at once with longer limits, so one alarm is enough."""
+"""Seconds until the first check of a request. Most requests soon enter phases with longer limits, so one alarm is
+enough."""
 
 
 _MESSAGES = {
-    Phase.TOTAL: "No answer within the request's deadline of {limit:g} s.",
-    Phase.ATTEMPT: "The deployment had not answered when its share of the request's deadline, {limit:g} s, was over.",
-    Phase.ANSWER: "The upstream had not begun to answer after {limit:g} s.",
+    Phase.TOTAL: "No response within the request's deadline of {limit:g} s.",
+    Phase.ATTEMPT: "The deployment did not respond within its share of the request's deadline, {limit:g} s.",
+    Phase.ANSWER: "The upstream did not begin to respond within {limit:g} s.",
     Phase.FIRST_EVENT: "The upstream sent no content within {limit:g} s.",
     Phase.IDLE: "The upstream sent nothing for {limit:g} s.",
     Phase.PROGRESS: "The upstream sent no content for {limit:g} s.",
-    Phase.STREAM: "The stream was not over after {limit:g} s.",
+    Phase.STREAM: "The stream did not end within {limit:g} s.",
     Phase.CLIENT: "The client read nothing for {limit:g} s.",
     Phase.DRAIN: "The gateway is shutting down.",
     Phase.HEDGE: "Another attempt answered first.",
@@ -53,7 +54,7 @@ _MESSAGES = {
 
 
 class DeadlinePassed(Exception):
-    """A deadline passed; `phase` says which and `limit` how many seconds it was."""
+    """Raised when a deadline passes: `phase` names the deadline, `limit` is its length in seconds."""
 
     def __init__(self, phase: Phase, limit: float) -> None:
         super().__init__(phase.value, limit)
@@ -67,11 +68,13 @@ class DeadlinePassed(Exception):
 
 
 class Deadlines:
-    """Context manager around one request; raises DeadlinePassed where a deadline passes in it. Used once.
+    """Context manager around one request. It raises DeadlinePassed if a deadline passes inside the block. An instance
+    is used once.
 
-    Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is the
-    deadline that has passed, while the task unwinds. It is in the set `among` as long as the request is under way.
-    `content_at` is the time of the last content: whoever waits for more may set it, in place of a call of `advance`.
+    It is built on task cancellation, as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is
+    the deadline that has passed, while the task unwinds. The object is in the set `among` while the request runs.
+    `content_at` is the time of the last content; code that waits for more content may set it instead of calling
+    `advance`.
     """
 
     __slots__ = (
@@ -83,7 +86,7 @@ class Deadlines:
     def __init__(self, total: float, rung_by: Timers | None = None, among: "set[Deadlines] | None" = None) -> None:
         self.passed: DeadlinePassed | None = None
         self._among = among
-        self._alarms = alarms() if rung_by is None else rung_by
+        self._alarms = loop_alarms() if rung_by is None else rung_by
         self._alarm: Timer | None = None
         self._now = self._alarms.now
         self._task: EagerTask | asyncio.Task[object] | None = None
@@ -105,8 +108,8 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        due, first = self._total_at, self._last + FIRST_CHECK  # the other limits are set in the block
-        self._alarm = self._alarms.set(due if due < first else first, self._check)
+        # At this point the total is the only limit.
+        self._alarm = self._alarms.set(min(self._total_at, self._last + FIRST_CHECK), self._check)
         if self._among is not None:
             self._among.add(self)
         return self
@@ -130,38 +133,38 @@ class Deadlines:
         self._phase = phase
         self._limit = limit
         now = self._last = self._now()
-        # The alarm rings in time for all other limits.
+        # The alarm already fires in time for all other limits.
         if self._alarm is None or not self._waiting or now + limit < self._alarm.at:
             self._arm()
 
     def expect(self, phase: Phase, limit: float | None) -> None:
-        """Limit the time to the begin of an answer to `limit` seconds (None = no limit), whatever activity comes
-        before: phases may begin and be renewed meanwhile."""
+        """Limit the time until the response begins to `limit` seconds (`None`: no limit). Activity before that does not
+        renew the limit: phases may begin and be renewed meanwhile."""
         self._limit, self._begin, self._begin_phase = None, limit, phase
         if limit is not None:
             self._begin_at = self._now() + limit
             self._arm_by(self._begin_at)
 
     def begun(self) -> None:
-        """End the limit that `expect` set: the answer has begun."""
+        """End the limit that `expect` set, because the response has begun."""
         self._begin = None
 
     @property
     def remaining(self) -> float:
-        """Seconds left of the total."""
+        """Seconds left until the deadline of the whole request."""
         return self._total_at - self._now()
 
     def begin_attempt(self, limit: float | None) -> None:
-        """Begin an attempt, which may take `limit` seconds (None = what is left). Limits of the attempt and of its
-        phases end only the attempt, as `end_attempt` tells; the others end the request."""
+        """Begin an attempt, which may take `limit` seconds (`None`: the time that is left). A limit of the attempt or
+        of one of its phases ends only the attempt, and `end_attempt` returns it; any other limit ends the request."""
         self._attempt = limit
         if limit is not None:
             self._attempt_at = self._now() + limit
             self._arm_by(self._attempt_at)
 
     def end_attempt(self, error: BaseException | None) -> BaseException | None:
-        """End the attempt, which `error` has ended (None: nothing has). Returns the DeadlinePassed of a limit of the
-        attempt in place of the cancellation by which it did, else the error."""
+        """End the attempt. `error` is the exception that ended it, or `None`. If a limit of the attempt passed, `error`
+        is the CancelledError that this caused: return the DeadlinePassed instead. Otherwise return `error`."""
         self._attempt = self._limit = self._begin = None
         passed, task = self.passed, self._task
         if passed is None or task is None or not isinstance(error, asyncio.CancelledError):
@@ -173,21 +176,22 @@ class Deadlines:
         return passed if task.uncancel() <= self._cancelling else error
 
     def commit(self, idle: float, progress: float, longest: float) -> None:
-        """Switch to a stream's limits: `idle` seconds without data, `progress` without content, `longest` in all."""
+        """Switch to the limits of a stream: `idle` seconds without data, `progress` seconds without content, `longest`
+        seconds in all."""
         now = self._last = self.content_at = self._now()
         self._phase, self._limit, self._progress = Phase.IDLE, idle, progress
         self._total, self._total_at, self._total_phase = longest, now + longest, Phase.STREAM
         self._arm()
 
     def advance(self) -> float:
-        """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
+        """Renew the limits after content from the upstream, and wait for the upstream again. Return the time."""
         now = self.content_at = self._now()
         self._waiting = True
         return now
 
     def touch(self) -> float:
-        """Renew the idle limit after data from the upstream, and wait for it again. Returns the time. A pause before
-        that does not count as time without content."""
+        """Renew the idle limit after data from the upstream, and wait for the upstream again. Return the time. A
+        preceding pause does not count as time without content."""
         now = self._now()
         if not self._waiting:
             self.content_at += now - self._last
@@ -198,7 +202,7 @@ class Deadlines:
     def pause(self) -> None:
         """Wait for the client until the next `touch` or `advance`; the upstream's silence does not count meanwhile.
 
-        A stalled client is noticed when the alarm next rings, so late by at most the phase's limit.
+        A stalled client is noticed when the alarm next fires, so at most one limit of the phase late.
         """
         now = self._now()
         if not self._waiting:
@@ -207,21 +211,21 @@ class Deadlines:
         self._waiting = False
 
     def stop(self) -> None:
-        """Let no deadline pass any more: the answer is written, and what remains has limits of its own."""
+        """Disable all deadlines: the response is written, and the remaining work has its own limits."""
         self._drop_alarm()
         self._task = None
 
     def expire(self, phase: Phase) -> None:
-        """Let a deadline pass now, for a reason outside the request; no effect outside the block."""
+        """Let a deadline pass now, for a reason outside the request. Outside the block this has no effect."""
         self._fire(DeadlinePassed(phase, 0.0))
 
     def _arm_by(self, at: float) -> None:
-        """Make sure that the alarm rings in time where a limit has been added that passes at a time."""
+        """Set the alarm for a new limit that passes at `at`, unless the alarm fires before that anyway."""
         if self._alarm is None or at < self._alarm.at:
             self._arm()
 
     def _arm(self) -> None:
-        """Make sure that the alarm rings in time; one that rings earlier sets another."""
+        """Set the alarm for the earliest limit, unless it fires before that anyway; `_check` then sets the next one."""
         due = self._due()
         if self._alarm is not None and self._alarm.at <= due:
             return
@@ -245,7 +249,7 @@ class Deadlines:
         return min(due, self.content_at + self._progress) if self._waiting and self._progress is not None else due
 
     def _active_at(self) -> float:
-        """Return when there was activity last."""
+        """Return the time of the last activity."""
         return max(self._last, self.content_at)
 
     def _check(self) -> None:
@@ -267,7 +271,7 @@ class Deadlines:
             self._arm()
 
     def _fire(self, expired: DeadlinePassed) -> None:
-        # Once only: a second cancellation could not be taken back, and the first one's error would be lost.
+        # Only once: a second cancellation could not be undone, and the error of the first would be lost.
         if self._task is not None and self.passed is None:
             self.passed = expired
             self._task.cancel()

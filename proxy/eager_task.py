@@ -1,12 +1,13 @@
-"""A coroutine that runs inside the callbacks that bring what it waits for: a request that waits for nothing but its
-vendor needs no task of asyncio's, and no turn of the event loop between the vendor's bytes and the client's.
+"""A coroutine that runs inside the callbacks for which it waits. A request that waits only for its vendor needs no
+asyncio task, and no event loop iteration between the vendor's bytes and the client's.
 
-An `EagerTask` begins at once, as asyncio's eager tasks do (Python 3.12). Unlike those it also goes on at once: where
-its coroutine waits for a `Signal`, setting the signal runs the coroutine within the call. Measured on CPython 3.11, a
-task's wake-up by a future, through the loop, is 4 to 8 us of a streamed chunk's cost.
+An `EagerTask` begins at once, as asyncio's eager tasks do (Python 3.12). In addition, it continues at once: when its
+coroutine waits for a `Signal`, setting the signal runs the coroutine within the call. Measured on CPython 3.11, waking
+a task by a future, through the loop, is 4 to 8 us of the cost of a streamed chunk.
 
-Coroutines do not see the difference. `asyncio.current_task()` returns the EagerTask, which offers what asyncio's own
-`timeout` and `TaskGroup` ask of a task; a future that is awaited wakes it through the loop as ever.
+Coroutines do not see the difference. `asyncio.current_task()` returns the EagerTask, which has the methods that
+asyncio's own `timeout` and `TaskGroup` call on a task. A future that is awaited wakes it through the loop, as it wakes
+any task.
 """
 
 import asyncio
@@ -19,22 +20,24 @@ from typing import Any, Final, cast
 
 _enter_task: Final = cast("Callable[[asyncio.AbstractEventLoop, object], None]", asyncio.tasks._enter_task)
 _leave_task: Final = cast("Callable[[asyncio.AbstractEventLoop, object], None]", asyncio.tasks._leave_task)
-"""How any class of task tells asyncio that it is running (documented in CPython's `asyncio/tasks.py` as `_enter_task`
-and `_leave_task`, "register/unregister a running task", for third-party tasks; 3.7 to 3.14)."""
+"""The functions by which a task of any class registers with asyncio as running (documented in CPython's
+`asyncio/tasks.py` as `_enter_task` and `_leave_task`, "register/unregister a running task", for third-party tasks; 3.7
+to 3.14)."""
 
 
 _running: Final[dict[int, "EagerTask"]] = {}
-"""The EagerTask that runs in a thread, by the thread's id: a look into this takes a third of `asyncio.current_task`."""
+"""The running EagerTask of each thread, by the thread's id. A lookup here takes a third of the time of
+`asyncio.current_task`."""
 
 
 def running_task() -> "EagerTask | asyncio.Task[Any] | None":
-    """Return the task that runs, as `asyncio.current_task` does."""
+    """Return the task that is running, as `asyncio.current_task` does."""
     return _running.get(get_ident()) or asyncio.current_task()
 
 
 class Signal:
-    """Wakes the one coroutine that waits for it. What has come is the owner's to keep: a signal that is set while
-    nobody waits is forgotten, so look before waiting."""
+    """Wakes the one coroutine that waits for it. The signal carries no data and is not remembered: if it is set while
+    no coroutine waits, it is lost. So the owner stores the data, and a reader checks for it before it waits."""
 
     __slots__ = ("_refused", "_waiter", "take")
 
@@ -44,7 +47,7 @@ class Signal:
         self.take: Callable[[bytes], bool] | None = None
 
     def set(self) -> None:
-        """Wake the waiter: an EagerTask goes on before this returns, unless another task is running."""
+        """Wake the waiter. An EagerTask continues before this returns, unless another task is running."""
         waiter, self._waiter, self.take = self._waiter, None, None
         if waiter is None:
             return
@@ -54,7 +57,8 @@ class Signal:
             waiter.set_result(None)
 
     def refuse(self, error: BaseException | None) -> None:
-        """Wake the waiter because its `take` wants no more, or raise there what `take` has raised."""
+        """Wake the waiter because its `take` refuses further data. `error` is raised in the waiter: the exception that
+        `take` raised, or `None`."""
         waiter, self._waiter, self.take = self._waiter, None, None
         self._refused = True
         if isinstance(waiter, EagerTask):
@@ -66,11 +70,11 @@ class Signal:
 
     @coroutine
     def taking(self, take: Callable[[bytes], bool]) -> Generator[object, None, bool]:
-        """Wait for the signal, or until `refuse` is called. Returns whether it was the signal.
+        """Wait for the signal, or until `refuse` is called. Return whether it was the signal.
 
-        Meanwhile `take` may be given what comes, within the callback that brings it: what a piece of a stream costs is
-        then a call, and not the resumption of every coroutine from the request's handler on. It calls nothing that
-        needs a running task. Tasks of asyncio's wait for the signal alone.
+        Meanwhile `take` may be called with the data that arrives, within the callback that delivers the data. A chunk
+        of a stream then costs one call, instead of resuming every coroutine from the request's handler on. `take` must
+        not need a running task. An asyncio task waits for the signal alone.
         """
         task = _running.get(get_ident())
         if task is None:
@@ -98,9 +102,10 @@ class Signal:
 
 
 class EagerTask:
-    """See the module. `ended` is called once, with the exception that ended the coroutine or None.
+    """A task that runs its coroutine inside callbacks of the event loop, as the module describes. `ended` is called
+    once, with the exception that ended the coroutine or `None`.
 
-    `begin` and `Signal.set` run the coroutine; both belong in callbacks of the event loop.
+    `begin` and `Signal.set` run the coroutine; call both only from callbacks of the event loop.
     """
 
     __slots__ = ("__weakref__", "_cancelled", "_cancels", "_context", "_coroutine", "_ended", "_loop", "_waits_for")
@@ -120,11 +125,11 @@ class EagerTask:
         self._cancels = 0
 
     def begin(self) -> None:
-        """Run the coroutine up to its first wait. To be called once, while no task is running."""
+        """Run the coroutine up to its first wait. Call this once, while no task is running."""
         self._context.run(self._step, None)
 
     def wake(self, error: BaseException | None = None) -> None:
-        """Go on after a Signal, with this error if there is one."""
+        """Continue after a Signal; raise `error` in the coroutine if it is not `None`."""
         self._waits_for = None
         if asyncio.current_task(self._loop) is None:
             self._context.run(self._step, error)
@@ -132,12 +137,12 @@ class EagerTask:
             self._loop.call_soon(self._step, error, context=self._context)
 
     def done(self) -> bool:
-        """Whether the coroutine has ended."""
+        """Return whether the coroutine has ended."""
         return self._ended is None
 
     def cancel(self, msg: object = None) -> bool:
-        """Raise CancelledError in the coroutine where it waits, in the loop's next turn. Returns whether it has not
-        ended. As with asyncio's tasks, the coroutine may go on after that."""
+        """Raise CancelledError in the coroutine at its wait, in the next event loop iteration. Return whether the
+        coroutine was still running. As with asyncio's tasks, the coroutine may continue after the error."""
         if self._ended is None:
             return False
         self._cancels += 1
@@ -149,19 +154,19 @@ class EagerTask:
         return True
 
     def uncancel(self) -> int:
-        """See asyncio.Task.uncancel. As there from Python 3.13 on, the last one takes back a cancellation that has not
-        been raised."""
+        """Undo one `cancel`, as `asyncio.Task.uncancel` does, and return the number that is left. As in asyncio from
+        Python 3.13 on, undoing the last one also removes a cancellation that has not been raised yet."""
         if self._cancels > 0:
             self._cancels -= 1
             self._cancelled = self._cancelled and self._cancels > 0
         return self._cancels
 
     def cancelling(self) -> int:
-        """See asyncio.Task.cancelling."""
+        """Return the number of cancellations that have not been undone."""
         return self._cancels
 
     def _step(self, error: BaseException | None) -> None:
-        """Run the coroutine up to its next wait. The exceptions that end a process leave it, all others go to
+        """Run the coroutine up to its next wait. Exceptions that end the process are raised; all others go to
         `ended`."""
         if self._cancelled:
             self._cancelled = False
@@ -187,11 +192,11 @@ class EagerTask:
             del _running[thread]  # as `_leave`, without its call
             _leave_task(loop, self)
             if isinstance(waits_for, Signal) and not self._cancelled:
-                self._waits_for = waits_for  # as nearly always; see `_wait_for`
+                self._waits_for = waits_for  # the common case, without the call of `_wait_for`
             else:
                 self._wait_for(waits_for)
         finally:
-            error = None  # its traceback holds this frame, which would hold it
+            error = None  # breaks the reference cycle of the error, its traceback and this frame
 
     def _leave(self, thread: int) -> None:
         del _running[thread]
@@ -214,13 +219,13 @@ class EagerTask:
                 self._cancelled = False
 
     def _stop_waiting(self, signal: Signal) -> None:
-        """Raise CancelledError where the coroutine waits for a signal, in the loop's next turn."""
+        """Raise CancelledError where the coroutine waits for a signal, in the next event loop iteration."""
         signal.leave()
         self._waits_for = None
         self._loop.call_soon(self._step, asyncio.CancelledError(), context=self._context)
 
     def _future_done(self, future: "asyncio.Future[Any]") -> None:
-        # The coroutine asks the future for its result, or its exception, when it goes on.
+        # The coroutine reads the future's result, or its exception, when it continues.
         self._waits_for = None
         self._step(None)
 

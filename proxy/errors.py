@@ -1,6 +1,6 @@
 """The errors that clients can get: the one exception whose text reaches them, and a function for each error.
 
-Never holds a vendor's unvetted text or an internal exception's.
+No text is a vendor's unvetted text or an internal exception's.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil
 
-from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import GATEWAY_MESSAGES, UNKNOWN_ITEM, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 
 MAX_RETRY_AFTER = 60
-"""Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
+"""Seconds. The Stainless SDKs (openai 1.x, scale-gp, fireworks) ignore a longer Retry-After or do not retry at all."""
 
 DAY = 86400
-"""Seconds; the longest wait of a vendor's that is passed on to clients."""
+"""Seconds; the longest wait requested by a vendor that is passed on to clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class FieldProblem:
 
     @property
     def param(self) -> str | None:
-        """The field's name, dotted below the first level; None for a problem of the whole body."""
+        """The field's name, dotted below the first level; `None` for a problem of the whole body."""
         return ".".join(str(part) for part in self.loc) or None
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorFacts:
-    """Status, type, code, message and param of an OpenAI-shaped error, and the headers of its answer.
+    """Status, type, code, message and param of an OpenAI-shaped error, and the headers of its response.
 
-    `problems` are the entries of a `detail` list; surfaces without such a list show the first one, which the other
-    members repeat. `validation` marks an invalid request body, whose status the surface decides (400 or 422).
+    `problems` are the entries of a `detail` list. The other fields repeat the first problem, for surfaces without such
+    a list. `validation` marks an invalid request body, whose status the surface decides (400 or 422).
     """
 
     status: int
@@ -51,8 +51,8 @@ class ErrorFacts:
 
 
 class GatewayError(Exception):
-    """An answer that is an error. `facts` is what a surface renders; `logged` is the code for the operator's log, which
-    may say more than the client may learn."""
+    """A response that is an error. A surface renders `facts`; `logged` is the code for the log, which clients never
+    see."""
 
     def __init__(self, facts: ErrorFacts, logged: str | None = None) -> None:
         super().__init__(facts.status, facts.code)
@@ -61,7 +61,7 @@ class GatewayError(Exception):
 
 
 class PluginError(GatewayError):
-    """What ends a request that a plugin refuses, or could not check; `reason` is for the operator's log."""
+    """The error of a request that a plugin refused or could not check; `reason` is for the operator's log."""
 
     def __init__(self, facts: ErrorFacts, plugin: str, reason: str) -> None:
         super().__init__(facts)
@@ -97,12 +97,12 @@ def field_refused(refusal: Refusal) -> GatewayError:
 
 def invalid_key() -> GatewayError:
     """Return the error for a key of no team."""
-    message = "Incorrect API key: it is of no team of this gateway."
+    message = "Incorrect API key: it belongs to no team of this gateway."
     return GatewayError(ErrorFacts(401, "invalid_request_error", "invalid_api_key", message, headers=NO_RETRY))
 
 
 def expired_key(ends: float) -> GatewayError:
-    """Return the error for a team's key that expired at `ends`, in unix seconds; its holder may know that."""
+    """Return the error for a team's key that expired at `ends`, in unix seconds, a time that its holder may learn."""
     when = datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     facts = ErrorFacts(
         401, "invalid_request_error", "invalid_api_key", f"This API key expired on {when}.", headers=NO_RETRY
@@ -128,18 +128,19 @@ NOT_ALLOWED = "model_not_allowed"
 
 
 def model_not_allowed(model: str) -> GatewayError:
-    """Return the error for a model that the team may not use but knows from the names that it may."""
+    """Return the error for a model that the team may not use but knows."""
     message = f"This key is not allowed to use the model '{model}'."
     return GatewayError(ErrorFacts(403, "permission_error", NOT_ALLOWED, message, "model"))
 
 
 def model_not_found(model: str, nearest: tuple[str, ...]) -> GatewayError:
-    """Return the error for a name that nothing in the table resolves."""
+    """Return the error for a name that no entry of the configuration matches."""
     return GatewayError(_unknown(model, nearest))
 
 
 def model_hidden(model: str, nearest: tuple[str, ...]) -> GatewayError:
-    """Return the error for another team's name: the answer is that of an unknown name, the log differs."""
+    """Return the error for another team's model: the client gets the error for an unknown name, the log the real
+    code."""
     return GatewayError(_unknown(model, nearest), NOT_ALLOWED)
 
 
@@ -150,7 +151,7 @@ def _unknown(model: str, nearest: tuple[str, ...]) -> ErrorFacts:
 
 
 def previous_response_not_found(response_id: str) -> GatewayError:
-    """Return the error for a request that continues a response which is not stored, or no longer with all before it."""
+    """Return the error for a request that continues a response if it, or one before it, is not stored."""
     message = (
         f"Previous response with id '{_shown(response_id)}' not found. It was not stored, has expired or was deleted; "
         "send the conversation's items in 'input' instead."
@@ -162,13 +163,13 @@ def previous_response_not_found(response_id: str) -> GatewayError:
 
 
 def conversation_too_long(how: str) -> GatewayError:
-    """Return the error for a request that continues more than is looked up for one; `how` says of what."""
+    """Return the error for a request whose conversation is too long; `how` is the predicate of the first sentence."""
     message = f"The conversation before this request {how}; send the items that matter in 'input' instead."
     return invalid_request((FieldProblem(("previous_response_id",), message),))
 
 
 def responses_not_stored() -> GatewayError:
-    """Return the error for a request that continues a response where the operator lets none be stored."""
+    """Return the error for a request that continues a response if the operator has disabled storing them."""
     message = "Responses are not stored here; send the conversation's items in 'input' instead."
     return invalid_request((FieldProblem(("previous_response_id",), message, "unsupported_parameter"),))
 
@@ -180,19 +181,19 @@ def response_not_found(response_id: str) -> GatewayError:
 
 
 def stored_responses_unreachable() -> GatewayError:
-    """Return the error for a response that another process may have, while the memory they share does not answer."""
+    """Return the error for a response that is not stored here, while the store that processes share is unreachable."""
     message = "Stored responses cannot be reached at the moment. Try again shortly."
     verdict = VERDICTS[FailureKind.BUSY]
     return GatewayError(ErrorFacts(verdict.status, verdict.type, verdict.code, message, headers={"retry-after": "2"}))
 
 
 def operation_not_served(why: str) -> GatewayError:
-    """Return the error for an operation of a client's API that is known but not there; `why` is a sentence."""
+    """Return the error for an operation of a known API that the gateway does not offer; `why` is a sentence."""
     return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why, headers=NO_RETRY))
 
 
 def refused_by_plugin(name: str, reason: str, code: str) -> PluginError:
-    """Return the error for a request whose texts, or whose answer's, a plugin of the operator's refuses."""
+    """Return the error for a request that one of the operator's plugins refused, by its texts or by the response's."""
     message = f"Refused by the plugin '{name}': {reason}"
     return PluginError(ErrorFacts(400, "invalid_request_error", code, message, headers=NO_RETRY), name, reason)
 
@@ -211,63 +212,63 @@ def not_found(path: str) -> GatewayError:
 
 
 def usage_unknown() -> GatewayError:
-    """Return the error for a client that asks what its team has used, where there are no teams."""
+    """Return the error for a client that requests its team's usage from a gateway without teams."""
     return usage_refused(404, "not_found", "This gateway has no teams, and so no usage of a team.")
 
 
 def usage_refused(status: int, code: str, message: str) -> GatewayError:
-    """Return the error for a report of usage that is not made."""
+    """Return the error for a usage report that cannot be made."""
     kind = {403: "permission_error", 503: "server_error"}.get(status, "invalid_request_error")
     headers = {"retry-after": "2"} if status == 503 else {}
     return GatewayError(ErrorFacts(status, kind, code, message, headers=headers))
 
 
 def method_not_allowed(method: str, allowed: str) -> GatewayError:
-    """Return the error for a method that a path does not have; `allowed` lists those it has."""
+    """Return the error for a method that a path does not support; `allowed` lists the supported ones."""
     message = f"Method {method} is not allowed here; use {allowed}."
     headers = {"allow": allowed}
     return GatewayError(ErrorFacts(405, "invalid_request_error", "method_not_allowed", message, headers=headers))
 
 
 def websocket_refused(method: str) -> GatewayError:
-    """Return the error for an offer of WebSocket where a request of another method is expected.
+    """Return the error for a WebSocket upgrade on a path that expects a request with another method.
 
-    Codex CLI 0.169.0 offers it to a provider that it takes for OpenAI, and goes on over HTTP at once after a 426;
-    after a 404 or 405 it offers it six times more, and after a 400 it gives up (tried in November 2026).
+    After a 426 Codex CLI 0.169.0 continues over HTTP at once; after a 404 or 405 it offers WebSocket six times more,
+    and after a 400 it gives up (tried in November 2026).
     """
-    message = f"There is no WebSocket here; send a request with {method}."
+    message = f"WebSocket is not supported here; send a request with {method}."
     headers = {"upgrade": "HTTP/1.1"}
     return GatewayError(ErrorFacts(426, "invalid_request_error", "upgrade_required", message, headers=headers))
 
 
 def bad_http(message: str, status: int = 400) -> GatewayError:
-    """Return the error for bytes that are no readable request, or that did not arrive."""
+    """Return the error for bytes that are not a readable request, or for a request that did not arrive completely."""
     return GatewayError(ErrorFacts(status, "invalid_request_error", "bad_request", message))
 
 
 def host_not_served(host: str, setting: str) -> GatewayError:
-    """Return the error for a Host that is no name of this listener (RFC 9110 15.5.20), as `setting` lists them."""
+    """Return the error for a Host that is not a name of this listener (RFC 9110 15.5.20); `setting` lists the names."""
     message = f"The host '{_shown(host)}' is not served here; the operator lists the names of the gateway in {setting}."
     return GatewayError(ErrorFacts(421, "invalid_request_error", "host_not_served", message, headers=NO_RETRY))
 
 
 def origin_not_allowed(origin: str | None, setting: str | None) -> GatewayError:
-    """Return the error for a web page of another origin: `origin` is its Origin header, None where its browser sent
-    none; `setting` names the list of allowed origins, None where the listener has none."""
+    """Return the error for a web page of another origin. `origin` is its Origin header, `None` if the browser sent no
+    such header; `setting` lists the allowed origins, `None` if the listener has no such setting."""
     page = "A web page of another site" if origin is None else f"A web page of the origin '{_shown(origin)}'"
-    hint = "" if setting is None else f"; the operator lists origins that may in {setting}"
+    hint = "" if setting is None else f"; the operator lists allowed origins in {setting}"
     message = f"{page} may not call this listener{hint}."
     return GatewayError(ErrorFacts(403, "permission_error", "origin_not_allowed", message, headers=NO_RETRY))
 
 
 def not_json(content_type: str) -> GatewayError:
     """Return the error for a body of another media type: browsers let any page send some types without a preflight."""
-    message = f"A body of type '{_shown(content_type)}' is not taken; send JSON with 'content-type: application/json'."
+    message = f"A body of type '{_shown(content_type)}' is refused; send JSON with 'content-type: application/json'."
     return GatewayError(ErrorFacts(415, "invalid_request_error", "unsupported_media_type", message, headers=NO_RETRY))
 
 
 def _shown(value: str) -> str:
-    """Return a header's value for a message: at most 100 characters of printable ASCII."""
+    """Return a header's value for use in a message: at most 100 characters of printable ASCII."""
     return "".join(each if " " <= each <= "~" else "?" for each in value[:100])
 
 
@@ -278,7 +279,7 @@ def too_large(limit: int) -> GatewayError:
 
 
 def internal_error() -> GatewayError:
-    """Return the error for a fault of the gateway; the log has the details."""
+    """Return the error for a bug in the gateway; the log has the details."""
     return GatewayError(ErrorFacts(500, "server_error", "internal_error", "The gateway failed to handle the request."))
 
 
@@ -289,15 +290,15 @@ _FAILED_BY: Mapping[FailureKind, str] = {
     FailureKind.AUTH: "refused the gateway's credential",
     FailureKind.NO_MODEL: "did not have the model",
     FailureKind.OVERLOADED: "was overloaded",
-    FailureKind.TRUNCATED: "broke off its answers",
-    FailureKind.MALFORMED: "gave answers that made no sense",
+    FailureKind.TRUNCATED: "cut off its responses",
+    FailureKind.MALFORMED: "sent invalid responses",
 }
-"""The failure that opened a deployment's circuit breaker, in words; other kinds read "failed"."""
+"""The failure that opened a deployment's circuit breaker, in words. Other kinds read "failed"."""
 
 
 def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
-    """Return the error for a request whose deployments all have an open circuit breaker, the first one's after a
-    failure of kind `why`; the next half-opens in `wait` seconds."""
+    """Return the error for a request whose deployments all have an open circuit breaker. `why` is the kind of failure
+    that opened the first one; the next becomes half-open in `wait` seconds."""
     failed = "failed" if why is None else _FAILED_BY.get(why, "failed")
     message = f"No deployment that could answer is healthy at the moment; the first of them {failed}."
     headers = {"retry-after": _seconds(wait)}
@@ -305,24 +306,23 @@ def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
 
 
 def out_of_service(name: str, by_route: bool) -> GatewayError:
-    """Return the error for a name whose deployments the operator has all taken out of service: the name of a
-    route, or of a model."""
+    """Return the error for a name, of a route or else of a model, whose deployments are all out of service."""
     message = f"Every deployment of the {'route' if by_route else 'model'} '{name}' is out of service."
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, "model", headers=NO_RETRY))
 
 
 def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
-    """Return the error for a request whose deployments are all cooling down on its vendor's word, the next for `wait`
-    seconds, or is out of credit."""
+    """Return the error for a request whose deployments are all in a cooldown that their vendors asked for. The next
+    cooldown ends in `wait` seconds. If `why` is QUOTA, the error is the one for a spent quota."""
     if why is FailureKind.QUOTA:
-        return upstream_failed(Failure(FailureKind.QUOTA, OUR_WORDS[FailureKind.QUOTA]))
+        return upstream_failed(Failure(FailureKind.QUOTA, GATEWAY_MESSAGES[FailureKind.QUOTA]))
     message = "Every deployment that could answer is rate limited by its vendor at the moment."
     facts = ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=vendors_wait(wait))
     return GatewayError(facts)
 
 
 def _seconds(wait: float) -> str:
-    """Return whole seconds for a header, rounded up, from 1 to the most that clients obey."""
+    """Return whole seconds for a header, rounded up, between 1 and the longest wait that clients obey."""
     return str(max(1, min(MAX_RETRY_AFTER, ceil(wait))))
 
 
@@ -338,17 +338,17 @@ class OverloadReason(StrEnum):
 
 
 _OVERLOAD_MESSAGES: Mapping[OverloadReason, str] = {
-    OverloadReason.REQUESTS: "The gateway has as many requests under way as it takes.",
-    OverloadReason.STREAMS: "The gateway has as many streams open as it takes.",
-    OverloadReason.BODY_BYTES: "The gateway holds as much of request bodies as it takes.",
-    OverloadReason.QUEUE: "The gateway has more requests waiting than it gets to in time.",
+    OverloadReason.REQUESTS: "The gateway has reached its limit of concurrent requests.",
+    OverloadReason.STREAMS: "The gateway has reached its limit of open streams.",
+    OverloadReason.BODY_BYTES: "The gateway has reached its limit of memory for request bodies.",
+    OverloadReason.QUEUE: "The gateway has more waiting requests than it can serve in time.",
     OverloadReason.LOOP_LAG: "The gateway is too busy for another request.",
     OverloadReason.MEMORY: "The gateway is short of memory.",
 }
 
 
 def overloaded(reason: OverloadReason, retry_after: int = 1) -> GatewayError:
-    """Return the error of an overloaded gateway (seconds). SDKs may retry: no `x-should-retry: false`."""
+    """Return the error of an overloaded gateway (seconds). SDKs may retry, so there is no `x-should-retry: false`."""
     verdict = VERDICTS[FailureKind.BUSY]
     headers = {"retry-after": str(retry_after)}
     message = f"{_OVERLOAD_MESSAGES[reason]} Try again shortly."
@@ -358,9 +358,10 @@ def overloaded(reason: OverloadReason, retry_after: int = 1) -> GatewayError:
 def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     """Return the error for the failure of the last of `attempts` attempts.
 
-    An invalid request keeps the upstream's status (400 to 422 only); a credential refused by the vendor is never a 401,
-    and a model that it does not know is a 404 only where the client alone named it, as what the client names by an id.
-    Vendors' SDKs repeat a request twice unless `x-should-retry` forbids it, which would multiply our attempts.
+    The error for an invalid request has the upstream's status (400 to 422 only). A credential that the vendor refused
+    never becomes a 401. A model that the vendor does not know becomes a 404 only if the client alone named it; the same
+    holds for an item that the client names by an id. Vendors' SDKs repeat a request twice unless `x-should-retry`
+    forbids it, which would multiply our attempts.
     """
     verdict = VERDICTS[failure.kind]
     status, code = verdict.status, verdict.code
@@ -386,14 +387,14 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
 
 
 def vendors_wait(seconds: float) -> dict[str, str]:
-    """Return the headers for a wait that a vendor requested, which the client gets up to a day. If it is longer
-    than a minute, which SDKs ignore, the client is not to retry."""
+    """Return the headers for a wait that a vendor requested, at most a day. They forbid a retry if the wait is longer
+    than a minute, which SDKs ignore."""
     after = {"retry-after": str(max(1, min(DAY, ceil(seconds))))}
     return after | (NO_RETRY if seconds > MAX_RETRY_AFTER else {})
 
 
 def known_wait(milliseconds: int, hopeless: bool) -> dict[str, str]:
-    """Return the headers for a limit of the operator's, which has enough again after so long: the gateway knows that,
-    so clients are told the truth, and are not to try again where it is hopeless."""
+    """Return the headers for one of the operator's limits, which has enough again after `milliseconds`. The gateway
+    knows this time exactly, so the client gets it. The headers forbid a retry if it is `hopeless`."""
     after = {"retry-after": str(-(-milliseconds // 1000))}
     return after | (NO_RETRY if hopeless else {"retry-after-ms": str(milliseconds)})

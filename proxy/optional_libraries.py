@@ -1,4 +1,5 @@
-"""The libraries that only some tables need, imported where they are used, and what to install for a missing one."""
+"""The libraries that only some configurations need, and the install hint for a missing one. Each library is imported
+only by the code that uses it."""
 
 import logging
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ EXTRAS: Final[Mapping[str, Extra]] = {
     "google": Extra("gcp", ("google.auth", "requests")),
     "entra": Extra("azure", ("azure.identity",)),
 }
-"""By the kind of credentials. OIDC needs none."""
+"""The extra of each kind of credentials. OIDC needs no extra."""
 
 REDIS: Final = Extra("redis", ("redis",))
 """For state that processes share."""
@@ -31,18 +32,19 @@ POSTGRES: Final = Extra("postgres", ("psycopg",))
 OTEL: Final = Extra("otel", ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.common"))
 """For traces and metrics by OTLP."""
 
-ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-"""What a vendor's library raises, besides its own errors, when a file or a response makes no sense to it."""
+LIBRARY_ERRORS: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""The exceptions that a vendor's library raises, besides its own, for a file or a response that it cannot
+understand."""
 
 
-def missing(kind: str) -> str | None:
-    """Return what to install for this kind of credentials; None when it is installed."""
+def missing_extra(kind: str) -> str | None:
+    """Return the install hint for this kind of credentials; `None` if its extra is installed."""
     extra = EXTRAS.get(kind)
-    return None if extra is None else without(extra, f"credentials of the kind {kind} need")
+    return None if extra is None else extra_hint(extra, f"credentials of the kind {kind} need")
 
 
-def without(extra: Extra, need: str) -> str | None:
-    """Return who needs an extra that is not installed, and what to install; None when it is installed."""
+def extra_hint(extra: Extra, need: str) -> str | None:
+    """Return a message that names the need for an extra and how to install it; `None` if the extra is installed."""
     if all(_present(module) for module in extra.modules):
         return None
     return f"{need} an extra: make extras, or pip install '.[{extra.name}]' in Dragoman's source"
@@ -51,11 +53,12 @@ def without(extra: Extra, need: str) -> str | None:
 def _present(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package around it
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
 def silence(*loggers: str) -> None:
-    """Keep a library from logging: its warnings quote what servers answered, and its tracebacks what they were sent."""
+    """Disable a library's logging: its warnings quote responses of servers, and its tracebacks quote the data sent to
+    them."""
     for name in loggers:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

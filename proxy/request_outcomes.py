@@ -1,5 +1,5 @@
-"""Parts of the record that few requests have, and the outcomes of affinity, second attempts and attempts as the log and
-the metrics report them."""
+"""Parts of the request record that few requests have, and the outcomes of affinity, second attempts and attempts, as
+the log and the metrics report them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,9 +9,10 @@ from providers.frozen_record import record
 
 AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
 AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
-"""The outcome of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
-many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
-request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
+"""The outcome of a request whose name has affinity. `kept`: the deployment of its conversation answered.
+`spilled_load`: that deployment had too many requests in flight. `spilled_health`: that deployment was out of service,
+unhealthy, at a limit, failed, or cannot honour the request. `short`: the prompt is shorter than `least`. `none`: the
+request identifies no conversation."""
 
 HedgeOutcome = Literal[
     "won",
@@ -25,14 +26,14 @@ HedgeOutcome = Literal[
     "closed",
 ]
 HEDGE_OUTCOMES: Final[tuple[HedgeOutcome, ...]] = get_args(HedgeOutcome)
-"""The outcome of a request whose first attempt was late: its second attempt had content first (`won`), the first one
-had (`lost`), the second failed (`failed`), or the request ended before (`cancelled`). There was no second attempt: too
-many requests of the name had one (`refused_share`), cancelled calls cost enough (`refused_cap`), the others had no slot
-or were at a limit (`refused_busy`), none was healthy or could honour the request (`refused_target`), or half of the
-deployments are late (`closed`)."""
+"""The outcome of a request whose first attempt was late. With a second attempt: it had content first (`won`), the first
+attempt had content first (`lost`), the second attempt failed (`failed`), or the request ended before either
+(`cancelled`). Without one: too many requests of the name had a second attempt (`refused_share`), cancelled calls have
+cost enough (`refused_cap`), the other deployments had no free slot or were at a limit (`refused_busy`), none of them
+was healthy or could honour the request (`refused_target`), or half of the deployments are late (`closed`)."""
 
 SUPERSEDED: Final = "superseded"
-"""The outcome of an attempt that ended because another one of its request answered first."""
+"""The outcome of an attempt that ended because another attempt of its request answered first."""
 
 FAULTLESS: Final = frozenset({"ok", SUPERSEDED})
 """The outcomes of attempts that did not fail."""
@@ -40,8 +41,8 @@ FAULTLESS: Final = frozenset({"ok", SUPERSEDED})
 
 @record(eq=False)
 class CacheUse:
-    """The result of the response cache for a request, and the age in seconds of the response from it. A `miss`
-    called."""
+    """The result of the response cache for a request, and the age in seconds of the cached response. After a `miss` the
+    deployment was called."""
 
     result: Literal["hit", "miss", "stale"]
     age: float = 0.0
@@ -49,8 +50,8 @@ class CacheUse:
 
 @record(eq=False)
 class RefusingLimit:
-    """The limit or budget that refused a request: its `scope`, as in the client's message, its unit and its
-    period, which is empty for requests at once; `limit` is its amount in words."""
+    """The limit or budget that refused a request. `scope` is the scope that the client's message names; `limit` is the
+    amount in words. `period` is empty for a limit on concurrent requests."""
 
     scope: str
     kind: str
@@ -69,8 +70,8 @@ class RefusingLimit:
 
 @dataclass(slots=True, eq=False)
 class GuardMarks:
-    """Changes by plugins: the names of the plugins that changed something, or on a stream may, and the dropped fields.
-    `plugin` is the one that ended the request, `reason` why."""
+    """Changes by plugins: `names` are the plugins that changed something, or may have changed something in a stream;
+    `dropped` are the dropped fields. `plugin` is the plugin that ended the request, `reason` the reason it gave."""
 
     names: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
@@ -78,30 +79,30 @@ class GuardMarks:
     reason: str = ""
 
     def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
-        """Add each that is not there yet."""
+        """Add each name that is not in the lists yet."""
         self.names += [each for each in names if each not in self.names]
         self.dropped += [each for each in dropped if each not in self.dropped]
 
 
 class Receipt(NamedTuple):
     """The receipt that a client gets of its request. `may_name` returns whether the client may see the name of a
-    deployment or of its model; `last` is set if it gets a receipt at the end of a stream too."""
+    deployment or of its model. `last` is true if the client also gets a receipt at the end of a stream."""
 
     may_name: Callable[[str], bool]
     last: bool = False
 
 
 STALL: Final = 1.0
-"""Seconds of a vendor's silence in a stream from which on it is a stall."""
+"""A vendor's silence of this many seconds within a stream is a stall."""
 
 
 @dataclass(slots=True)
 class WaitMarks:
-    """The waits of a request that most requests do not have, in seconds: for the client to send its body (`upload`),
-    for a slot in this process or at a deployment (`queued`), between two attempts (`paused`), for an equal request
-    or a shared store of the answer cache (`cached`), for guards (`guarded`), and for more of a stream whose content is
-    held back until guards have seen it (`held`). The last two are before the first content. `stalls` is how often the
-    vendor sent nothing for longer than STALL after the first content, `stalled` for how long in all."""
+    """The waits that most requests do not have, in seconds: `upload` for the client to send its body, `queued` for a
+    slot in this process or at a deployment, `paused` between two attempts, `cached` for an equal request or a shared
+    store of the response cache, `guarded` for guards, `held` for more of a stream whose content is withheld until
+    guards have seen it. The last two count only before the first content. `stalls` is how often the vendor sent nothing
+    for longer than STALL after the first content, `stalled` the total time of it."""
 
     upload: float = 0.0
     queued: float = 0.0

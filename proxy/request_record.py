@@ -1,6 +1,6 @@
 """The record of one request, filled as its steps finish and emitted once, and the ids of requests.
 
-Never holds a key, and a prompt or an answer's text only in `content`, for the payload log.
+It never holds a key. Only `content`, for the payload log, holds the text of a prompt or of a response.
 """
 
 import os
@@ -30,8 +30,8 @@ from proxy.trace_context import SampledTrace, Trace
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
 ]
-"""`limited` is a request beyond a limit or a budget of its team, or of all deployments that could answer; `shed` is one
-that the gateway refused because of its own load."""
+"""`limited` is a request beyond a limit or a budget of its team, or of all deployments that could answer. `shed` is a
+request that the gateway refused because of its own load."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -47,32 +47,34 @@ def given_id(headers: Mapping[str, str]) -> str | None:
     return given if given is not None and _REQUEST_ID.fullmatch(given) else None
 
 
-_random = random.Random()  # noqa: S311 - tells requests apart, guards nothing
+_random = random.Random()  # noqa: S311 - distinguishes requests, protects nothing
 _bits = _random.getrandbits
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_random.seed)  # else all workers would draw the same ids
+    os.register_at_fork(after_in_child=_random.seed)  # otherwise all workers would draw the same ids
 
 
 def fresh_id() -> str:
-    """Return 24 random hex digits. Not from the system's random source, whose system call costs about 5 us."""
+    """Return 24 random hex digits, not from the system's random source, whose system call costs about 5 us."""
     return _bits(96).to_bytes(12, "big").hex()
 
 
 random_bits = _bits
-"""Returns a number of so many random bits, from the source of `fresh_id`."""
+"""Returns an integer of the given number of random bits, from the source of `fresh_id`."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt at a deployment. `deployment` is its label in the table and in metrics; `name` its name where the
-    table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
-    seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
-    the cause of each call of the attempt that was made again, `sent` the call that was made last and `head` the head of
-    its response, until the attempt ends. `vendor_id` is the vendor's id of the request. `begun` is when the content of
-    a stream began, or when the head of a response came whose body followed later (0: neither), `connect` how long
-    making a connection took, `phase` the time limit that passed. `hedge` says that it began because the one before
-    was late. `number` is its place in the order in which attempts began, from 1; 0 if that is the order in which they
-    are recorded."""
+    """One attempt at a deployment. Times are seconds of the loop's clock.
+
+    `deployment` is the label in the configuration and in metrics; `name` is the deployment's name if its entry is for
+    any model. `outcome` is `ok` or a kind of failure, `cause` the reason why there was no connection, `phase` the time
+    limit that passed. `maybe_executed` is true if the vendor may bill a failed attempt. `repeats` has the cause of each
+    call that was made again. Until the attempt ends, `sent` is the last call and `head` the head of its response.
+    `vendor_id` is the vendor's id of the request. `begun` is when the content of a stream began, or when the head of a
+    response came whose body followed later (0: neither). `connect` is the time that connecting took. `hedge` is true if
+    the attempt began because the one before was late. `number` is its position in the order in which attempts began,
+    from 1; 0 if they are recorded in that order.
+    """
 
     deployment: str
     started: float
@@ -95,124 +97,128 @@ class Attempt:
 
     @property
     def full_name(self) -> str:
-        """The deployment's name with the model that was called."""
+        """The deployment's name, including the called model."""
         return self.name or self.deployment
 
 
 NO_TEAM = "anonymous"
-"""The team of every request where the table has no teams."""
+"""The team of every request if the configuration has no teams."""
 
 UNKNOWN_TEAM = "unknown"
 """The team of requests whose key belongs to no team."""
 
 OTHER = "other"
-"""Stands for every label value that is not a name of the table."""
-
+"""Stands for every label value that is not a name in the configuration."""
 
 VENDOR_ID = "x-dragoman-upstream-request-id"
 """The header with the vendor's id of the request, which the vendor's support needs."""
 
 
 class RequestContent(Protocol):
-    """What a request asked and was answered, where the operator has it logged."""
+    """The content of a request and of its response, if the operator has it logged."""
 
     answer: bytes | None
 
     def add_run(self, run: TextRun) -> None:
-        """Add a run that the client was sent."""
+        """Add a run that was sent to the client."""
 
     def add_chunk(self, chunk: Chunk) -> None:
-        """Add what the client was sent of a choice."""
+        """Add a chunk of a choice that was sent to the client."""
 
 
 class ResponseHook(Protocol):
     """Observes the bodies of responses. `proxy.hooks.request_hook.RequestHook` is one."""
 
     def shown(self, record: "RequestRecord", body: bytes) -> None:
-        """Observe the body of a response that is no stream."""
+        """Observe the body of a non-streaming response."""
 
 
 class TargetHold(Protocol):
-    """What a call holds of the limits of its deployment."""
+    """The reservation of a call in the limits of its deployment."""
 
     @property
     def priced(self) -> bool:
-        """Whether what it costs counts for one of them."""
+        """Whether the cost of the call counts for one of the limits."""
 
     def settle(self, tokens: int, cost: int | None) -> None:
-        """Take what was used instead of what was reserved."""
+        """Replace the reserved amount by the used amount."""
 
 
 class HeldLimits(Protocol):
-    """What a request holds of the limits of its team and of the deployment that answers it. `soonest` says what
-    refused of the deployments that were at a limit, by the one that may be asked first, None where none was; `ended`
-    says that nothing is held any more."""
+    """The reservations of a request in the limits of its team and of the deployment that answers it. `soonest` is the
+    refusal by a deployment's limit that ends first, `None` if none was at a limit. `ended` is true once nothing is
+    reserved."""
 
     ended: bool
     soonest: Failure | None
 
     @property
     def tokens(self) -> int:
-        """The tokens that are reserved."""
+        """The number of reserved tokens."""
 
     def cost_at(self, price: Price | None) -> int | None:
-        """Return what the reserved tokens cost at a price, in billionths of a USD; `None` if that is unknown."""
+        """Return the cost of the reserved tokens at a price, in billionths of a USD; `None` if it is unknown."""
 
     def hold_target(self, reservation: TargetHold) -> None:
-        """Hold a deployment's units too."""
+        """Hold a reservation in the limits of a deployment too."""
 
     def leave_target(self) -> None:
-        """Give back what is held of the deployment that was asked before: another is to be asked."""
+        """Return the reservation of the deployment that was called before, because another one is to be called."""
 
     def end(self, record: "RequestRecord") -> None:
-        """Take what was used instead of what was reserved, once."""
+        """Replace the reserved amounts by the used amounts, once."""
 
     def headers(self) -> Mapping[str, str]:
-        """Return what the headers of the answer say of the limits."""
+        """Return the headers of the response that report the limits."""
 
     def header_lines(self) -> str:
-        """Return the same as lines of a head."""
+        """Return the same headers as lines of a head."""
 
 
 class PlacedRequest(Protocol):
-    """How the members of the groups behind a name were ordered for the conversation of a request."""
+    """The order of the targets of the groups behind a name, as chosen for the conversation of a request."""
 
     @property
     def number(self) -> int | None:
-        """The conversation, `None` if the request was not placed by one."""
+        """The conversation, or `None` if the order does not depend on one."""
 
     def outcome(self, label: str) -> AffinityOutcome | None:
-        """Return what became of the request that the deployment with this label answered; `None` if that is the first
-        target, and not one of a group with affinity."""
+        """Return the affinity outcome of this deployment's response; `None` if it is a first target without
+        affinity."""
 
 
 @dataclass(slots=True)
 class RequestRecord:
-    """One request of a client, all its attempts included. Times are seconds.
+    """One request of a client, including all its attempts. Times are seconds.
 
-    The labels `team`, `surface` and `model` hold names of the table only. For the log, `asked` is the client's model
-    string and `key` the table's name for the key. `called` is the client-visible name of the deployment called last
-    (None before the first call), `price` its price (None = unknown). `usage` is that of the answer, `billed` the sum
-    over several calls where that differs. `max_tokens` is set where the gateway lowered the limit to what the context
-    window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
-    team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
-    also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
-    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `cache` is set
-    where the request was one for the answer cache. `trace` is the trace that it is part of, None while requests are not
-    traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
-    line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
-    changed, None where no guard holds for the request. `paid` is a usage with its cost, if a budget has asked for it or
-    the request is settled. `unanswered` are the usages, with their prices, of calls whose responses the client did not
-    get, until they are in `billed`, and `lacking` the part of all calls without a known price, from then or `settle`
-    on. `tags` are the team's in the table that the request began with; `aside` is set if no deployment is called: for
-    lists, usage, stored responses, counts, and unknown paths. `heavy` are the large objects of a heavy request or
-    response, to be freed off the event loop. `passed` are headers of the vendor's response that go on to the client.
-    `limit` is the last limit that refused it, its own or a deployment's. `placed` is set if the name has affinity,
-    `session` is the digest of the conversation that vendors receive. `marks` are waits that most requests do not have.
-    `receipt` is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hedge` is the
-    outcome of a late request whose name has second attempts. `hooks` are those of the team until the request has ended,
-    `hook_lines` are lines that they add to the head of the response. `private` is set by a hook that stores part of the
-    response for the client's next request: a cached response would lack that."""
+    The labels `team`, `surface` and `model` only hold names of the configuration. For the log, `asked` is the client's
+    model string and `key` the configuration's name for the key. `key_label` stands for the key in the ledger and in
+    limits, also if the key has no name. `user` is the end user that the client names. `tags` are the team's tags in the
+    configuration with which the request began. `called` is the client-visible name of the deployment called last
+    (`None` before the first call), `price` its price (`None` if unknown). `routed` is the name that answers because of
+    the team's budget. `placed` is set if the name has affinity; `session` is the digest of the conversation that
+    vendors receive. `hedge` is the outcome of a late request whose name has second attempts. `aside` is true if no
+    deployment is called: for lists, usage, stored responses, counts, and unknown paths.
+
+    `usage` is the usage of the response, `billed` the sum over several calls if that differs. `paid` is a usage with
+    its cost, set when a budget reads the cost or the request is settled. `unanswered` are the usages, with their
+    prices, of calls whose responses the client did not get, until they are added to `billed`. `lacking` is the part of
+    all calls without a known price, set at the same time or by `settle`. `held` are the reservations of the request in
+    limits, `limit` the last limit that refused it, its own or a deployment's. `max_tokens` is set if the gateway
+    lowered the limit to the space left in the context window. `waited` is time spent waiting for the upstream,
+    `client_waited` for the client to send its body or to read, `limit_waited` for a limit; `marks` are waits that most
+    requests do not have. `first_content` is the time when content began.
+
+    `cache` is set if the request was looked up in the response cache. `passed` are headers of the vendor's response
+    that go on to the client. `guarded` are the changes by plugins, `None` if no guard applies to the request. `receipt`
+    is set if the client gets one. `keep_alives` counts the keep-alives that the client got. `hooks` are the team's
+    hooks until the request has ended, `hook_lines` lines that they add to the head of the response. `private` is set if
+    a hook stores part of the response, which a cached one would lack. `heavy` are the large objects of a heavy request
+    or response, to be freed off the event loop. `trace` is the trace that the request is part of, `None` if requests
+    are not traced; `sampled` is the same trace if its spans are reported, else `None`. `sample` is the share of
+    requests that the log line stands for (`None`: this request alone). `content` is the additional content for the
+    payload log.
+    """
 
     request_id: str
     started: float
@@ -271,32 +277,30 @@ class RequestRecord:
 
     @property
     def affinity(self) -> AffinityOutcome | None:
-        """What became of the request's affinity; `None` if its name has none, or no deployment was called."""
+        """The affinity outcome of the request; `None` if its name has no affinity, or no deployment was called."""
         placed, attempts = self.placed, self.attempts
         return placed.outcome(attempts[-1].deployment) if placed is not None and attempts else None
 
     @property
     def from_cache(self) -> bool:
-        """Whether the answer came out of the answer cache, so that nobody is to be paid for it."""
+        """Whether the response came from the response cache, so that it costs nothing."""
         return self.cache is not None and self.cache.result != "miss"
 
     @property
     def owner(self) -> str:
-        """Whose fair share of common resources it uses: the team, or the client's address where there are no teams."""
+        """The owner of a fair share of common resources: the team, or the client's address if there are no teams."""
         return self.client if self.team == NO_TEAM else self.team
 
     @property
     def deployment(self) -> str | None:
-        """The table's name for the deployment of the last attempt."""
+        """The configuration's name for the deployment of the last attempt."""
         return self.attempts[-1].deployment if self.attempts else None
 
     @property
     def answered_by(self) -> str | None:
-        """The full name of the deployment whose answer was given, for the log: that of the last attempt, or out of the
-        answer cache the one that gave it before."""
+        """The full name, for the log, of the deployment that produced the response, cached or of the last attempt."""
         if self.cache is not None and self.from_cache:
             return self.called
-        # As `full_name`, without its call: every line of the log asks.
         return (self.attempts[-1].name or self.attempts[-1].deployment) if self.attempts else None
 
     @property
@@ -306,13 +310,12 @@ class RequestRecord:
 
     @property
     def counted(self) -> Usage | None:
-        """The billed usage of all calls of the request, which the log, the payload log, the ledger, sinks, spans and
-        metrics show. `None` if it is unknown."""
+        """The billed usage of all calls, for the log, the ledger, sinks, spans and metrics; `None` if it is unknown."""
         return self.billed or self.usage
 
     @property
     def cost(self) -> float | None:
-        """USD, as far as it is known; None where the price or the usage is unknown."""
+        """The cost in USD, as far as it is known; `None` if the price or the usage is unknown."""
         usage = self.counted
         if self.paid is not None and self.paid[0] is usage:
             return self.paid[1]
@@ -320,12 +323,12 @@ class RequestRecord:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """What the request used at a price that is not known, as `providers.pricing.unpriced` calls it."""
+        """The kinds of usage whose price is not known, as `providers.pricing.unpriced` names them."""
         return unpriced(self.price, self.counted) if self.lacking is None else self.lacking
 
     def settle(self) -> float | None:
-        """Compute the cost of the finished request and its part without a known price once, for all observers; return
-        the cost."""
+        """Compute, once for all observers, the finished request's cost and its part without a price. Return the
+        cost."""
         usage = self.counted
         if usage is not None:
             self.lacking, self.paid = self.unpriced, (usage, self.cost)
@@ -338,8 +341,7 @@ class RequestRecord:
 
     @property
     def passed_on(self) -> Mapping[str, str]:
-        """The vendor's headers that go on to the client: whether to try again, and its limits, unless the gateway
-        reports limits of its own under the same names."""
+        """The vendor's headers for the client: whether to retry, and limits unless the gateway reports its own."""
         passed = self.passed
         if not passed:
             return {}
@@ -354,11 +356,11 @@ class RequestRecord:
 
     @property
     def vendor_id(self) -> str:
-        """The vendor's id of the last attempt, empty without one."""
+        """The vendor's id of the last attempt, empty if there is none."""
         return self.attempts[-1].vendor_id if self.attempts else ""
 
     def note_waited(self, seconds: float) -> None:
-        """Note that the vendor was waited for."""
+        """Add a wait for the vendor."""
         self.waited += seconds
         if seconds > STALL:
             self.note_stall(seconds)
@@ -371,17 +373,17 @@ class RequestRecord:
             waits.stalled += seconds
 
     def waits(self) -> WaitMarks:
-        """Return the marks of the request's waits, to add to them."""
+        """Return the marks of the request's waits, for the caller to add to."""
         if self.marks is None:
             self.marks = WaitMarks()
         return self.marks
 
     def note_unanswered(self, usage: Usage) -> None:
-        """Count what a call of the running attempt used although its answer is not given to the client."""
+        """Count the usage of a call of the running attempt whose response the client does not get."""
         self.unanswered = (*self.unanswered, (usage, self.price))
 
     def bill_unanswered(self) -> None:
-        """Bill what calls used whose answers were not given, each at the price of its own deployment."""
+        """Bill the usage of calls whose responses the client did not get, each at its own deployment's price."""
         lacking = [*self.unpriced, *(each for usage, price in self.unanswered for each in unpriced(price, usage))]
         own, costs = self.counted, [self.cost]
         usages = [usage for usage, _ in self.unanswered]

@@ -1,12 +1,13 @@
 """Many alarms on one timer of the event loop.
 
-A request sets an alarm or two for its deadlines and almost always ends before they ring. A timer of asyncio's for each
-costs about 3 us (measured on CPython 3.11: an object with its context, a heap that compares in Python, and the pruning
-of cancelled ones); an entry in a heap of tuples costs 0.5 us.
+A request sets an alarm or two for its deadlines, and almost always ends before they fire. One asyncio timer for each
+alarm would cost about 3 us (measured on CPython 3.11: an object with its context, a heap that compares in Python, and
+the removal of cancelled timers). An entry in a heap of tuples costs 0.5 us.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -17,33 +18,32 @@ from weakref import WeakKeyDictionary
 from proxy.loop_clock import loop_clock
 
 PRUNED_FROM = 256
-"""Dropped alarms that are kept in the heap in any case; from here on it is pruned when they are half of it."""
+"""The number of dropped alarms that may always stay in the heap. Above it, the heap is pruned when they are half of its
+entries."""
 
 
+@dataclass(slots=True, eq=False)
 class Timer:
-    """An alarm that has been set: its time, and what it calls, None once it has rung or has been dropped."""
+    """An alarm: its time, and its callback `ring`, which is `None` once the alarm has fired or has been dropped."""
 
-    __slots__ = ("at", "ring")
-
-    def __init__(self, at: float, ring: Callable[[], None]) -> None:
-        self.at = at
-        self.ring: Callable[[], None] | None = ring
+    at: float
+    ring: Callable[[], None] | None
 
 
 class Timers:
-    """The alarms of the running event loop. Times are the loop's, in seconds; `now` returns the present one."""
+    """The alarms of the running event loop. Times are the loop's, in seconds; `now` returns the current time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.now = loop_clock()
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = count()
-        # uvloop's handle of a time that has passed does not tell it.
+        # The time is stored here because uvloop's handle does not return it once it has passed.
         self._timer: tuple[float, asyncio.TimerHandle] | None = None
         self._dropped = 0
 
     def set(self, at: float, ring: Callable[[], None]) -> Timer:
-        """Call `ring` at a time; never before it."""
+        """Call `ring` at `at` or soon after, never before."""
         alarm = Timer(at, ring)
         heappush(self._heap, (at, next(self._order), alarm))
         if self._timer is None or self._timer[0] > at:
@@ -51,7 +51,7 @@ class Timers:
         return alarm
 
     def drop(self, alarm: Timer) -> None:
-        """Let an alarm not ring; no effect on one that has."""
+        """Drop an alarm, so that it does not fire. This has no effect on an alarm that has fired."""
         if alarm.ring is None:
             return
         alarm.ring = None
@@ -68,13 +68,13 @@ class Timers:
         return len(self._heap)
 
     def _arm(self, at: float) -> None:
-        """Let the timer fire at a time, earlier than it would."""
+        """Set the event loop's timer to an earlier time."""
         if self._timer is not None:
             self._timer[1].cancel()
         self._timer = at, self._loop.call_at(at, self._ring)
 
     def _ring(self) -> None:
-        """Ring what is due. Each alarm may set others."""
+        """Fire the alarms that are due. Each of them may set others."""
         timer, self._timer = self._timer, None
         now = self.now() if timer is None else max(self.now(), timer[0])
         try:
@@ -94,77 +94,63 @@ class Timers:
 
 
 class Watcher(Protocol):
-    """An object that a wheel calls."""
+    """An object that a timer wheel calls."""
 
     def ring(self, now: float) -> None:
-        """Do the due work. The watcher may be set again."""
+        """Do the work that is due. The watcher may be set again."""
 
 
-class Slot:
-    """The watchers that one alarm calls."""
-
-    __slots__ = ("alarm", "at", "watchers")
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-        self.watchers: dict[Watcher, None] = {}
-        self.alarm: Timer | None = None
+Slot = dict[Watcher, None]
+"""The watchers that one alarm calls."""
 
 
 class TimerWheel:
     """Coarse alarms for many watchers with the same wait. The watchers of one step share an alarm, so that each costs
     less than 0.1 us for each second of a wait of 20 s. One alarm for each watcher would wake the event loop more
-    often."""
+    often. A slot keeps its alarm when all of its watchers have been removed, for later watchers of its step."""
 
     STEPS = 32
-    """Steps in one wait: a watcher may be called one step late."""
+    """The number of steps in one wait. A watcher may be called one step late."""
 
     def __init__(self, rung_by: Timers) -> None:
         self._alarms = rung_by
         self._slots: dict[float, Slot] = {}
 
     def set(self, at: float, wait: float, watcher: Watcher) -> Slot:
-        """Call a watcher at a time, or up to a step of `wait` later. Returns its slot."""
+        """Call a watcher at `at`, or up to a step of `wait` later. Return its slot."""
         step = wait / self.STEPS
         at = ceil(at / step) * step
         slot = self._slots.get(at)
         if slot is None:
-            slot = self._slots[at] = Slot(at)
-            slot.alarm = self._alarms.set(at, partial(self._ring, slot))
-        slot.watchers[watcher] = None
+            slot = self._slots[at] = {}
+            self._alarms.set(at, partial(self._ring, at, slot))
+        slot[watcher] = None
         return slot
 
     def drop(self, slot: Slot, watcher: Watcher) -> None:
         """Remove a watcher."""
-        slot.watchers.pop(watcher, None)
-        if not slot.watchers and slot.alarm is not None:
-            self._forget(slot)
-            self._alarms.drop(slot.alarm)
-            slot.alarm = None
+        slot.pop(watcher, None)
 
     def __len__(self) -> int:
-        return sum([len(slot.watchers) for slot in self._slots.values()])
+        return sum(map(len, self._slots.values()))
 
-    def _ring(self, slot: Slot) -> None:
-        self._forget(slot)
-        slot.alarm, now, watchers = None, max(self._alarms.now(), slot.at), slot.watchers
+    def _ring(self, at: float, slot: Slot) -> None:
+        if self._slots.get(at) is slot:
+            del self._slots[at]
+        now = max(self._alarms.now(), at)
         try:
-            while watchers:
-                watchers.popitem()[0].ring(now)
+            while slot:
+                slot.popitem()[0].ring(now)
         finally:
-            if watchers:  # one has failed: the others are called all the same
-                slot.alarm = self._alarms.set(slot.at, partial(self._ring, slot))
-
-    def _forget(self, slot: Slot) -> None:
-        if self._slots.get(slot.at) is slot:
-            del self._slots[slot.at]
+            if slot:  # one has raised: the others are called by a new alarm
+                self._alarms.set(at, partial(self._ring, at, slot))
 
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()
 
 
-def alarms() -> Timers:
-    """Return those of the running loop."""
+def loop_alarms() -> Timers:
+    """Return the alarms of the running loop."""
     loop = asyncio.get_running_loop()
     found = _of_loops.get(loop)
     if found is None:

@@ -1,8 +1,8 @@
 """The trace that a request is part of, and the headers in which traces travel. Pure: no clock, no randomness.
 
 Sources: W3C Trace Context (Recommendation, 23 November 2021) for `traceparent` and `tracestate`; its Level 2 (Candidate
-Recommendation, 2024) for the flag that says that an id is random; W3C Trace Response (editors' draft) for
-`traceresponse`; OpenTelemetry's TraceIdRatioBased sampler, whose decision about an id is the same in every process.
+Recommendation, 2024) for the flag of a random id; W3C Trace Response (editors' draft) for `traceresponse`;
+OpenTelemetry's TraceIdRatioBased sampler, whose decision about an id is the same in every process.
 """
 
 import re
@@ -14,12 +14,12 @@ SAMPLED: Final = 0x01
 RANDOM: Final = 0x02
 _KNOWN: Final = SAMPLED | RANDOM
 
-MOST_STATE: Final = 512
-MOST_MEMBERS: Final = 32
-"""Characters and members of a `tracestate` that is passed on; a larger one is left out."""
+MAX_STATE_CHARS: Final = 512
+MAX_STATE_ENTRIES: Final = 32
+"""The most characters and entries of a `tracestate` that is passed on; a larger one is left out."""
 
-MOST_REASONS: Final = 16
-"""Finish reasons that are noted, of as many choices."""
+MAX_FINISH_REASONS: Final = 16
+"""The most finish reasons that are noted, one for each choice."""
 
 _PARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL)
 _LONGEST_PARENT: Final = 256
@@ -28,16 +28,17 @@ _MEMBER: Final = re.compile(
     r"=[ -+\--<>-~]{0,255}[!-+\--<>-~]"
 )
 
-HALF: Final = 16
-"""Hex digits of an id of a trace, the last ones, by which it is decided whether it is sampled."""
+SAMPLED_DIGITS: Final = 16
+"""The number of hex digits at the end of a trace id that decide whether the trace is sampled."""
 
 NoteValue = str | bool | int | float | Sequence[str]
-"""What a span may say under one name."""
+"""The value of an attribute of a span."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceParent:
-    """The caller's place in a trace: `span_id` is that of its own span, `hex_id` the trace's as it is written."""
+    """The caller's position in a trace: `span_id` is the id of the caller's span, `hex_id` the id of the trace in
+    hex."""
 
     hex_id: str
     span_id: int
@@ -46,8 +47,8 @@ class TraceParent:
 
 @dataclass(slots=True, eq=False)
 class SpanNotes:
-    """What the span of a sampled request says besides the request's record. `keeps_content` says that the texts of the
-    prompt and of the answer are noted too: `prompt` and `answer` are JSON."""
+    """The attributes of the span of a sampled request that the request's record does not have. If `keeps_content` is
+    true, the texts of the prompt and of the response are noted too: `prompt` and `answer` are JSON."""
 
     keeps_content: bool = False
     params: Mapping[str, NoteValue] | None = None
@@ -56,17 +57,17 @@ class SpanNotes:
     answer: str = ""
 
     def ended(self, reason: str) -> None:
-        """Note why a choice ended."""
-        if len(self.finish_reasons) < MOST_REASONS:
+        """Note the finish reason of a choice."""
+        if len(self.finish_reasons) < MAX_FINISH_REASONS:
             self.finish_reasons = (*self.finish_reasons, reason)
 
 
 class Trace:
     """The trace that one request is part of.
 
-    `hex_id` is the trace's id as it is written, `line` what a call that is part of it has in its head. Of a request
-    that is not sampled no span is ever told, so that all its calls have one line: nine of ten requests are such, and
-    each object and call more costs them 1 to 2 us in a running gateway.
+    `hex_id` is the id of the trace in hex, `line` the header lines of each call that is part of it. Spans of a request
+    that is not sampled are never reported, so that all of its calls have the same line. Nine of ten requests are not
+    sampled, and each extra object and call costs them 1 to 2 us in a running gateway.
     """
 
     __slots__ = ("hex_id", "line", "method")
@@ -77,15 +78,15 @@ class Trace:
         self.method = method
 
     def lines(self, attempt: int) -> str:
-        """Return lines of the head of a call that an attempt makes; `attempt` counts from 1, 0 is the request."""
+        """Return the header lines of a call that an attempt makes. `attempt` counts from 1; 0 is the request itself."""
         return self.line
 
 
 class SampledTrace(Trace):
-    """The trace of a request whose spans are told. `line` is empty.
+    """The trace of a request whose spans are reported. `line` is empty.
 
-    `span_id` is that of the request's own span; those of its attempts follow it. `parent_id` is the caller's span (0:
-    there is none), `state` its `tracestate`. `text` is the `traceresponse` of the answer.
+    `span_id` is the id of the request's own span; the ids of its attempts follow it. `parent_id` is the caller's span
+    (0 if there is none), `state` its `tracestate`. `text` is the `traceresponse` of the response.
     """
 
     __slots__ = ("flags", "notes", "parent_id", "span_id", "state", "text")
@@ -104,13 +105,12 @@ class SampledTrace(Trace):
         self.notes = SpanNotes()
 
     def lines(self, attempt: int) -> str:
-        """See Trace."""
         line = f"traceparent: 00-{self.hex_id}-{self.span_id + attempt:016x}-{self.flags:02x}\r\n"
         return f"{line}tracestate: {self.state}\r\n" if self.state else line
 
 
 def parse_parent(lines: Sequence[str]) -> TraceParent | None:
-    """Return what the `traceparent` headers of a request say; None where there is no single valid one."""
+    """Return the parsed `traceparent` header of a request; `None` unless there is exactly one and it is valid."""
     if len(lines) != 1 or len(lines[0]) > _LONGEST_PARENT:
         return None
     found = _PARENT.fullmatch(lines[0].strip(" \t"))
@@ -124,17 +124,17 @@ def parse_parent(lines: Sequence[str]) -> TraceParent | None:
 
 
 def parse_state(lines: Sequence[str]) -> str:
-    """Return the `tracestate` headers of a request as one line, empty where they are not valid or too large."""
-    if sum(map(len, lines)) > MOST_STATE:
+    """Return the `tracestate` headers of a request as one line; empty if they are invalid or too large."""
+    if sum(map(len, lines)) > MAX_STATE_CHARS:
         return ""
     members = [member for line in lines for each in line.split(",") if (member := each.strip(" \t"))]
-    if len(members) > MOST_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
+    if len(members) > MAX_STATE_ENTRIES or not all(map(_MEMBER.fullmatch, members)):
         return ""
     names = {member.partition("=")[0] for member in members}
     return ",".join(members) if len(names) == len(members) else ""
 
 
-def bound_of(share: float) -> str:
-    """Return before which text the last HALF digits of the id of a trace stand that is among a share of all."""
-    bound = round(share * 16**HALF)
-    return f"{bound:016x}" if bound < 16**HALF else "g"
+def sampling_bound(share: float) -> str:
+    """Return the bound of a sampling share: a trace is sampled if the last SAMPLED_DIGITS of its id sort before it."""
+    bound = round(share * 16**SAMPLED_DIGITS)
+    return f"{bound:016x}" if bound < 16**SAMPLED_DIGITS else "g"

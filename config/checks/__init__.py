@@ -1,1 +1,1 @@
-"""What can be wrong with a table beside its syntax, and what is only doubtful."""
+"""Checks of a configuration beyond its syntax: errors, and warnings for settings that are probably not intended."""

@@ -1,5 +1,5 @@
-"""Check the `cache` sections of a table: a Redis that is not there or has no secret, and a place where neither they nor
-`affinity` and `hedge` have an effect."""
+"""Check the `cache` sections: Redis without `server.shared` or without a secret. Also check that a deployment has no
+`cache`, `affinity` or `hedge`, which have no effect there."""
 
 from collections.abc import Iterator
 
@@ -11,21 +11,21 @@ from config.table.table_schema import DeploymentSection, GatewayConfig
 
 
 def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:
-    """Return every problem of answer caches."""
+    """Return every problem of response caches."""
     return (*_without_redis(context), *_without_secret(context), *_of_deployments(context))
 
 
 def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]:
-    """Yield the path and value of every `cache` that is written."""
+    """Yield the path and value of every `cache` section that is written."""
     for path, level in levels(config):
         if level.cache is not None:
             yield (*path, "cache"), level.cache
     routes: dict[Path, RouteSection] = {("routes", name): route for name, route in config.routes.items()}
     for team, section in config.teams.items():
         routes |= {("teams", team, "routes", name): route for name, route in section.routes.items()}
-    for place, route in routes.items():
+    for path_of_route, route in routes.items():
         if route.cache is not None:
-            yield (*place, "cache"), route.cache
+            yield (*path_of_route, "cache"), route.cache
 
 
 def _without_redis(context: CheckContext) -> Iterator[Problem]:
@@ -33,13 +33,13 @@ def _without_redis(context: CheckContext) -> Iterator[Problem]:
         return
     for path, cache in cache_sections(context.config):
         if cache.where == "redis":
-            yield context.at_value((*path, "where"), "needs server.shared, which says where the Redis is")
+            yield context.at_value((*path, "where"), "needs server.shared, which holds the address of Redis")
 
 
 def _without_secret(context: CheckContext) -> Iterator[Problem]:
     for path, cache in cache_sections(context.config):
         if cache.where == "redis" and cache.secret is None and dotted((*path, "secret")) not in context.faulty:
-            message = "redis needs a secret: without one, whoever can write there can answer clients"
+            message = "redis needs a secret: without one, anyone with write access to Redis can forge responses"
             yield context.at_value((*path, "where"), message)
 
 

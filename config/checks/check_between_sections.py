@@ -1,7 +1,7 @@
 """Check sections against each other: unknown names, circular routes, weights of zero, duplicate keys, open listeners.
 
-Whether a profile exists or needs a base_url is checked where profiles are known. No message repeats a name that came
-from a reference.
+Other code checks whether a profile exists and whether it needs a base_url, since only that code knows the profiles. No
+message repeats a name that came from a reference.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -21,28 +21,29 @@ from config.table.table_schema import DeploymentSection, DeploymentSettings, Gat
 from config.web_origins import ANY_ORIGIN
 
 _MOST_HINTS: Final = 20
-"""Problems that get nearest names: a search over thousands of names takes milliseconds."""
+"""The number of problems that suggest similar names. A search over thousands of names takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableNames:
-    """Every name in the table, those of invalid entries included, so that one mistake is not reported twice."""
+class ConfiguredNames:
+    """Every name in the configuration. It includes the names of invalid entries, so that one mistake is reported
+    once."""
 
     vendors: Set[str]
     models: Mapping[str, Set[str]]
     routes: Set[str]
 
     @classmethod
-    def of(cls, root: Node) -> "TableNames":
+    def of(cls, root: Node) -> "ConfiguredNames":
         models = {name: keys_below(root, ("models", name, "deployments")) for name in keys_below(root, ("models",))}
         return cls(keys_below(root, ("vendors",)), models, keys_below(root, ("routes",)))
 
     def knows(self, name: str) -> bool:
-        """Return whether the name is a route, a model, a deployment, or matches a `vendor/*`."""
+        """Return whether the name is a route, a model or a deployment, or matches a `vendor/*`."""
         return name in self.routes or name in self.models or self.is_deployment(name) or self._is_wild(name)
 
     def counted_as(self, name: str) -> str:
-        """Return the name of the table under which requests for a known name are counted."""
+        """Return the key of the configuration under which requests for a known name are counted."""
         if name in self.routes or name in self.models:
             return name
         return name.rpartition("/")[0] if self.is_deployment(name) else f"{name.partition('/')[0]}/*"
@@ -57,7 +58,7 @@ class TableNames:
         return bool(slash and rest) and f"{vendor}/*" in self.models
 
     def all(self) -> Iterator[str]:
-        """Yield the names that hints may suggest: no models of a vendor that is missing."""
+        """Yield the names that hints may suggest. Models of a vendor that is missing are left out."""
         yield from self.routes
         for model, deployments in self.models.items():
             if model.partition("/")[0] not in self.vendors:
@@ -75,17 +76,17 @@ def keys_below(root: Node, path: Path) -> Set[str]:
 @dataclass(slots=True)
 class CheckContext:
     """The input of the checks. `referenced` holds the paths of values that came from references. `faulty` holds the
-    dotted paths with an earlier problem, whose values are not in `config`."""
+    dotted paths with an earlier problem; their values are not in `config`."""
 
     config: GatewayConfig
     root: Node
     referenced: Set[Path]
     faulty: Set[str] = frozenset()
-    names: TableNames = field(init=False)
+    names: ConfiguredNames = field(init=False)
     hints: int = 0
 
     def __post_init__(self) -> None:
-        self.names = TableNames.of(self.root)
+        self.names = ConfiguredNames.of(self.root)
 
     def at_key(self, path: Path, message: str) -> Problem:
         return Problem.at(key_position(self.root, path), path, message)
@@ -95,14 +96,15 @@ class CheckContext:
         return Problem.at(value_position(self.root, path), written, message)
 
     def no_such(self, kind: str, name: str, path: Path, known: Iterable[str], below: str = "") -> str:
-        """Return `no vendor named x; did you mean y?`, without a name from a reference; `below`: see `did_you_mean`."""
+        """Return a message such as `no vendor named x; did you mean y?`. A name from a reference is not repeated.
+        `below` is passed to `did_you_mean`."""
         if any(path[:length] in self.referenced for length in range(1, len(path) + 1)):
             return f"the value of this reference is no {kind}"
         self.hints += 1
         return f"no {kind} named {shown(name)}{did_you_mean(name, known, below) if self.hints <= _MOST_HINTS else ''}"
 
 
-TableCheck = Callable[[CheckContext], Iterable[Problem]]
+ConfigCheck = Callable[[CheckContext], Iterable[Problem]]
 
 
 def check_between_sections(context: CheckContext) -> tuple[Problem, ...]:
@@ -128,19 +130,21 @@ def _hidden_deployments(context: CheckContext) -> Iterator[Problem]:
         for name in model.deployments:
             if f"{key}/{name}" in context.names.models:
                 path: Path = ("models", key, "deployments", name)
-                yield context.at_key(path, "cannot be reached: the model of that very name is found first")
+                yield context.at_key(path, "cannot be reached: the model of the same name is found first")
 
 
 def _renamed_wildcards(context: CheckContext) -> Iterator[Problem]:
     for key, model in context.config.models.items():
         if key.endswith("/*"):
-            places: dict[Path, str | None] = {("models", key): model.upstream_model}
-            places |= {
+            upstream_models: dict[Path, str | None] = {("models", key): model.upstream_model}
+            upstream_models |= {
                 ("models", key, "deployments", name): own.upstream_model for name, own in model.deployments.items()
             }
-            for place, name in places.items():
+            for path, name in upstream_models.items():
                 if name is not None:
-                    yield context.at_key((*place, "upstream_model"), f"has no effect under {key}: names are passed on")
+                    yield context.at_key(
+                        (*path, "upstream_model"), f"has no effect under {key}: each name is sent unchanged"
+                    )
 
 
 def levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
@@ -155,7 +159,7 @@ def levels(config: GatewayConfig) -> Iterator[tuple[Path, DeploymentSettings]]:
 
 
 def inheritances(config: GatewayConfig) -> Iterator[Inheritance]:
-    """Yield the levels of every deployment, and of each vendor without models."""
+    """Yield the levels of every deployment, and of every vendor without models."""
     used = set()
     for key, model in config.models.items():
         vendor = key.partition("/")[0]
@@ -187,14 +191,16 @@ def _urls(inheritance: Inheritance) -> Iterator[tuple[Path, str]]:
 def _two_credentials(context: CheckContext) -> Iterator[Problem]:
     for path, level in levels(context.config):
         if level.api_key is not None and level.credentials is not None:
-            yield context.at_key((*path, "credentials"), "excludes api_key, which stands beside it: keep one of them")
+            yield context.at_key(
+                (*path, "credentials"), "cannot be used with api_key, which is also written here: keep one of them"
+            )
 
 
 # Routes -------------------------------------------------------------------------------------------------------------
 
 
 def route_maps(config: GatewayConfig) -> Iterator[tuple[Path, Mapping[str, RouteSection]]]:
-    """Yield the path and value of the global routes and of each team's."""
+    """Yield the path and value of the global routes, and of each team's routes."""
     yield ("routes",), config.routes
     for name, team in config.teams.items():
         yield ("teams", name, "routes"), team.routes
@@ -216,15 +222,15 @@ def _targets_of_misshapen(context: CheckContext) -> Iterator[Problem]:
         own = keys_below(context.root, path)
         for name in [each for each in own if each not in routes]:
             here: Path = (*path, name)
-            for place, target in written_names(find(context.root, here)[0], here):
+            for target_path, target in written_names(find(context.root, here)[0], here):
                 if target not in own and not context.names.knows(target):
                     known = [*own, *context.names.all()]
-                    yield context.at_value(place, context.no_such("model or route", target, place, known))
+                    yield context.at_value(target_path, context.no_such("model or route", target, target_path, known))
 
 
 def _circles(context: CheckContext) -> Iterator[Problem]:
-    # Inside any route that a team requests its own names come first, so a circle may run through both maps. It is
-    # reported where it leaves the map under test for the last time; one that never enters it is another map's.
+    # Inside any route that a team requests, the team's own names come first, so a circle may run through both maps.
+    # It is reported at the last step that leaves `own`. A circle that never enters `own` is reported with its own map.
     shared = context.config.routes
     for path, own in route_maps(context.config):
         routes = {**shared, **own}
@@ -232,14 +238,15 @@ def _circles(context: CheckContext) -> Iterator[Problem]:
             for name, following in [step for step in pairwise(circle) if step[0] in own][-1:]:
                 index = [target.target for target in own[name].targets].index(following)
                 here: Path = (*path, name, "targets", index, "target")
-                yield context.at_value(here, f"a circle of routes: {' -> '.join(map(shown, circle))}")
+                yield context.at_value(here, f"circular routes: {' -> '.join(map(shown, circle))}")
 
 
 def _circles_from(starts: Iterable[str], routes: Mapping[str, RouteSection]) -> Iterator[list[str]]:
-    """Yield every circle found depth-first from the starts, as its names with the first repeated at the end."""
+    """Yield every circle that a depth-first search finds from the starts: its names, with the first repeated at the
+    end."""
     done: set[str] = set()
     for start in starts:
-        # Iterative: a chain of routes may exceed the interpreter's recursion limit.
+        # No recursion: a chain of routes may exceed the interpreter's recursion limit.
         trail = {start: _steps(start, routes)} if start not in done else {}
         while trail:
             name = next(reversed(trail))
@@ -296,7 +303,7 @@ def choices(config: GatewayConfig) -> Iterator[tuple[Path, str, Members]]:
 def _zero_weights(context: CheckContext) -> Iterator[Problem]:
     for path, policy, members in choices(context.config):
         if policy != "priority" and members and not sum(member.weight for _, member in members):
-            yield context.at_key(path, "the weights sum to zero: nothing could be chosen")
+            yield context.at_key(path, "the weights sum to zero: no target could be chosen")
 
 
 # Teams, surfaces, listeners -----------------------------------------------------------------------------------------
@@ -310,7 +317,7 @@ def _allowed_names(context: CheckContext) -> Iterator[Problem]:
 
 
 def unknown_allowed_name(context: CheckContext, path: Path, allowed: str, own: Set[str]) -> Iterator[Problem]:
-    """Yield a problem if an allow list's name matches nothing; `own` are the names of the team's own routes."""
+    """Yield a problem if a name in an allow list matches nothing. `own` are the names of the team's own routes."""
     if allowed.endswith("/*"):
         if not any(model.startswith(allowed[:-1]) for model in context.names.models):
             vendors = {f"{model.partition('/')[0]}/*" for model in context.names.models}
@@ -340,7 +347,7 @@ def _open_admin(context: CheckContext) -> Iterator[Problem]:
     admin = context.config.server.admin
     has_token = admin.token is not None or "server.admin.token" in context.faulty
     if not has_token and not listens_on_loopback(admin.host):
-        message = "the admin listener needs a token to listen on another address than loopback"
+        message = "the admin listener needs a token to listen on an address other than loopback"
         yield context.at_value(("server", "admin", "host"), message)
 
 
@@ -367,7 +374,7 @@ def _logged_models(context: CheckContext) -> Iterator[Problem]:
         yield from unknown_allowed_name(context, ("server", "payload_log", "models", index), model, own)
 
 
-_CHECKS: Final[tuple[TableCheck, ...]] = (
+_CHECKS: Final[tuple[ConfigCheck, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
     _renamed_wildcards,

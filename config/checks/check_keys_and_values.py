@@ -1,4 +1,4 @@
-"""Check each section by its model, and turn pydantic's errors into problems in the operator's terms with positions."""
+"""Check each section by its pydantic model, and turn pydantic's errors into problems with positions in plain words."""
 
 import re
 import typing
@@ -22,7 +22,7 @@ from config.sections.value_types import DURATION_PATTERN, Referable
 from config.table.table_schema import GatewayConfig, VendorSection
 from config.units import AS_WRITTEN
 
-_WANTED: Final = {
+_EXPECTED_TYPES: Final = {
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
@@ -38,14 +38,14 @@ _BOUNDS: Final = {
     "less_than_equal": ("at most", "le"),
 }
 _NO_SPACE: Final = "a space is missing after the colon of {}"
-_GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
-_SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
+_GLUED_VALUE: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
+_FIXED_MESSAGES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
-"""Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
-Problems it causes are at the position of the invalid element, and dropped as repetitions."""
+"""Replaces an invalid list element, so that its list is not empty. It is valid both as a key's digest and as a name.
+Problems that it causes are at the position of the invalid element, and are dropped as repetitions."""
 _MUST_BE: Final = "must be "
 _EXPECTED: Final = re.compile(r"expected (a whole number|a number)\b")
-_NAMED: Final = {
+_KIND_OF_KEY: Final = {
     "vendors": "vendor",
     "models": "model",
     "deployments": "deployment",
@@ -53,11 +53,11 @@ _NAMED: Final = {
     "teams": "team",
     "plugins": "plugin",
 }
-"""Mappings whose keys the operator chooses, and what each key names."""
+"""Mappings whose keys the operator chooses, and the kind of object that each key names."""
 
 _MOST_VENDORS: Final = 3
 _MOST_LISTED: Final = 4
-"""Vendors and targets that one message lists."""
+"""The most vendors and the most targets that one message lists."""
 
 _KEY_STEP: Final = "[key]"
 """The last step of pydantic's location of an invalid key."""
@@ -65,14 +65,15 @@ _KEY_STEP: Final = "[key]"
 
 @dataclass(frozen=True, slots=True)
 class CheckedSections:
-    """The table. With problems `config` holds only the valid parts, or is None if there are none."""
+    """The checked configuration. If there are problems, `config` holds only the valid parts, or is `None` if nothing is
+    valid."""
 
     config: GatewayConfig | None
     problems: tuple[Problem, ...]
 
 
 def check_sections(values: Mapping[str, Value], root: Node) -> CheckedSections:
-    """Check the sections of a table; `root` is the tree of the values, for positions."""
+    """Check the sections of a configuration. `root` is the tree of the values; it gives the positions."""
     try:
         return CheckedSections(GatewayConfig.model_validate(values), ())
     except ValidationError as error:
@@ -89,8 +90,8 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 def _valid_parts(values: Mapping[str, Value], root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
     refused: set[Path] = set()
-    # Without an invalid required value its section is incomplete and must go too, level by level; so must a list for
-    # whose elements nothing stands in.
+    # A section without one of its required values is invalid and must be removed too, level by level. So must a list
+    # if `_STAND_IN` is no valid element of it.
     while errors:
         found = {_refused_path(each, root) for each in errors}
         further = found - refused or {path[:-1] for path in found if path} - refused
@@ -98,7 +99,7 @@ def _valid_parts(values: Mapping[str, Value], root: Node, errors: list[ErrorDeta
             return None
         refused |= further
         try:
-            return GatewayConfig.model_validate({**_kept(values, refused, ()), "version": 1})
+            return GatewayConfig.model_validate({**_valid_entries(values, refused, ()), "version": 1})
         except ValidationError as error:
             errors = _details(error)
     return None
@@ -109,18 +110,18 @@ def _refused_path(error: ErrorDetails, root: Node) -> Path:
     return path[: find(root, path)[2]]
 
 
-def _kept(values: Mapping[str, Value], refused: Set[Path], path: Path) -> dict[str, Value]:
+def _valid_entries(values: Mapping[str, Value], refused: Set[Path], path: Path) -> dict[str, Value]:
     inner = {key: (*path, key) for key in values}
-    return {key: _kept_value(values[key], refused, at) for key, at in inner.items() if at not in refused}
+    return {key: _valid_value(values[key], refused, at) for key, at in inner.items() if at not in refused}
 
 
-def _kept_value(value: Value, refused: Set[Path], path: Path) -> Value:
+def _valid_value(value: Value, refused: Set[Path], path: Path) -> Value:
     if isinstance(value, Mapping):
-        return _kept(value, refused, path)
+        return _valid_entries(value, refused, path)
     if isinstance(value, list):
         inner = [(*path, index) for index in range(len(value))]
         return [
-            _STAND_IN if at in refused else _kept_value(value[index], refused, at) for index, at in enumerate(inner)
+            _STAND_IN if at in refused else _valid_value(value[index], refused, at) for index, at in enumerate(inner)
         ]
     return value
 
@@ -134,8 +135,8 @@ def _path(error: ErrorDetails) -> Path:
 
 
 def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
-    """Yield a problem for each error, once per path and message: a key and its value may both report the same. What one
-    value may be instead, such as a number or a word, is one problem."""
+    """Yield a problem for each error, once per path and message: a key and its value may both cause the same one. The
+    alternatives for one value, such as a number or a word, become one problem."""
     found: dict[str, list[Problem]] = {}
     for problem in (_problem(each, root) for each in errors if not _is_echo_of_glued(each, root)):
         known = found.setdefault(problem.path, [])
@@ -151,7 +152,8 @@ def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
 
 
 def _as_options(problems: list[Problem]) -> list[Problem]:
-    """Return the problems of one value with a wrong type as one more thing that it may be, where there are others."""
+    """Return the problems of one value. If any of them lists allowed values, a wrong type becomes one more allowed
+    value."""
     if not any(each.message.startswith(_MUST_BE) for each in problems):
         return problems
     found = [(each, _EXPECTED.match(each.message)) for each in problems]
@@ -159,7 +161,8 @@ def _as_options(problems: list[Problem]) -> list[Problem]:
 
 
 def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:
-    """Return whether the error only follows from a glued key (`key:value`), which is missing or has no value."""
+    """Return whether the error only follows from a glued key (`key:value`), so that the key is missing or has no
+    value."""
     path = _path(error)
     if error["type"] == "missing":
         section = find(root, path[:-1])[0]
@@ -178,15 +181,15 @@ def _problem(error: ErrorDetails, root: Node) -> Problem:
     if _is_about_key(error) and (key := glued_key(path)) is not None:
         return Problem.at(key_position(root, path), path, _NO_SPACE.format(shown(key)))
     node, _, depth = find(root, path)
-    place = key_position if _is_about_key(error) else value_position
-    return Problem.at(place(root, path), path[:depth] if isinstance(node, ScalarNode) else path, message)
+    position_of = key_position if _is_about_key(error) else value_position
+    return Problem.at(position_of(root, path), path[:depth] if isinstance(node, ScalarNode) else path, message)
 
 
 def _message(error: ErrorDetails, root: Node) -> str:
     kind, path = error["type"], _path(error)
     if kind == "extra_forbidden":
         return _unknown_key(path, root)
-    if kind in _WANTED:
+    if kind in _EXPECTED_TYPES:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
         word, key = _BOUNDS[kind]
@@ -197,11 +200,11 @@ def _message(error: ErrorDetails, root: Node) -> str:
         return _not_an_option(error["ctx"]["expected"], word)
     if error["loc"][-1:] == (_KEY_STEP,) and (message := _no_model_key(path, root)):
         return message
-    return _SENTENCES.get(kind, error["msg"])
+    return _FIXED_MESSAGES.get(kind, error["msg"])
 
 
 def _as_written(path: Path, number: float) -> str:
-    """Return a number of this setting as a table says it: with its unit, and never as 1e+12."""
+    """Return a number in the notation of this setting: with its unit, and never as 1e+12."""
     section = _section_at(path[:-1])
     known = section.model_fields.get(str(path[-1])) if section else None
     titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
@@ -210,10 +213,10 @@ def _as_written(path: Path, number: float) -> str:
 
 
 def _no_model_key(path: Path, root: Node) -> str | None:
-    """Return the message for a model key without a vendor, or for a setting indented like a model."""
+    """Return the message for a model key without a vendor, or for a setting that is indented like a model."""
     if path[:-1] != ("models",) or "/" in (name := str(path[-1])):
         return None
-    if message := _beside(path):
+    if message := _misindented(path):
         return message
     vendors, _, depth = find(root, ("vendors",))
     written = vendors.entries if depth and isinstance(vendors, MapNode) else ()
@@ -222,10 +225,11 @@ def _no_model_key(path: Path, root: Node) -> str | None:
     return f"a model key is vendor/model or vendor/*{f'; did you mean {meant}?' if meant else ''}"
 
 
-def _beside(path: Path) -> str | None:
-    """Return the message for a setting written beside its section instead of in it, or None."""
+def _misindented(path: Path) -> str | None:
+    """Return the message for a setting that is written beside its section instead of in it; `None` for any other
+    key."""
     section, name = _section_at(path), str(path[-1])
-    kind = _NAMED.get(str(path[-2])) if len(path) > 1 else None
+    kind = _KIND_OF_KEY.get(str(path[-2])) if len(path) > 1 else None
     if section is None or kind is None or name not in section.model_fields:
         return None
     return f"{name} is a setting of a {kind}: indent it further, below the {kind}'s name"
@@ -252,47 +256,49 @@ def _below_the_empty(path: Path, root: Node) -> str:
 
 def _wrong_type(kind: str, path: Path, root: Node) -> str:
     section = _section_at(path)
-    if message := _beside(path):
+    if message := _misindented(path):
         return message
     node = find(root, path)[0]
-    glued = _GLUED.match(node.text) if isinstance(node, ScalarNode) else None
+    glued = _GLUED_VALUE.match(node.text) if isinstance(node, ScalarNode) else None
     if section and glued and glued[1] in section.model_fields:
         return _NO_SPACE.format(glued[1])
     wanted = (
-        f"{section.short_form} or a mapping" if section and issubclass(section, ShorthandSection) else _WANTED[kind]
+        f"{section.short_form} or a mapping"
+        if section and issubclass(section, ShorthandSection)
+        else _EXPECTED_TYPES[kind]
     )
     found = _found(node)
     if wanted == "a whole number" and isinstance(node, ScalarNode) and node.kind == "float":
-        return f"expected a whole number; {shown(node.text)} is none"
+        return f"expected a whole number; {shown(node.text)} is not one"
     if wanted == "text" and found in ("true or false", "a number"):
         return f"expected text; YAML reads this unquoted word as {found}: put it in quotes"
-    return f"expected {wanted}, found {found}{_way_out(wanted, path, node)}"
+    return f"expected {wanted}, found {found}{_correction(wanted, path, node)}"
 
 
-def _way_out(wanted: str, path: Path, node: Node) -> str:
-    """Return the hint what to write instead, where only one thing is possible."""
+def _correction(wanted: str, path: Path, node: Node) -> str:
+    """Return a hint that shows the corrected text, if there is only one possible correction; otherwise empty text."""
     if isinstance(node, ListNode) and _section_at(path) is RouteSection:
-        return f"; write {shown(str(path[-1]))}: {{targets: [{_listed(node)}]}}"
-    if _section_at(path) is CacheSection and isinstance(node, ScalarNode) and (meant := _cache_meant(node)):
+        return f"; write {shown(str(path[-1]))}: {{targets: [{_target_list(node)}]}}"
+    if _section_at(path) is CacheSection and isinstance(node, ScalarNode) and (meant := _cache_section_for(node)):
         return f"; write {meant}"
     if wanted == "a mapping" and _found(node) == "nothing":
-        return "; indent what belongs to it, or write {} for an empty one"
-    if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
+        return "; indent the lines that belong to it, or write {} for an empty one"
+    if wanted == "a mapping" and (kind := _KIND_OF_KEY.get(str(path[-1]))):
         return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
     if wanted == "a list" and isinstance(node, ScalarNode) and node.kind == "text":
         return "; a space is missing after the dash" if node.plain and node.text[:1] == "-" else "; put it in [ ]"
     return ""
 
 
-def _cache_meant(node: ScalarNode) -> str:
-    """Return the section that a word in its place means."""
+def _cache_section_for(node: ScalarNode) -> str:
+    """Return the section that a bare word in its position stands for; empty text for an unknown word."""
     if re.fullmatch(DURATION_PATTERN, node.text):
         return f"{{ttl: {node.text}}}"
     return {"off": "{where: off}", "false": "{where: off}", "on": "{}", "true": "{}"}.get(node.text.lower(), "")
 
 
-def _listed(targets: ListNode) -> str:
-    """Return the names of a list as written, or `...` if it holds anything else or too many."""
+def _target_list(targets: ListNode) -> str:
+    """Return the names of a list as written. Return `...` if the list holds other values or too many names."""
     words = [shown(item.text) for item in targets.items if isinstance(item, ScalarNode) and is_name(item)]
     return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
 
@@ -307,7 +313,7 @@ def _found(node: Node) -> str:
 
 
 def _not_an_option(expected: str, word: str) -> str:
-    # pydantic lists the options as "'json' or 'text'"; the word found is only compared, never repeated.
+    # pydantic lists the options as "'json' or 'text'". The operator's word is only compared, never repeated.
     sentence = expected.replace("'", "")
     options = sentence.replace(" or ", ", ").split(", ")
     if word in options:

@@ -1,9 +1,9 @@
-"""Check limits and budgets against the rest of the table: names that lead nowhere, a ledger that forgets too soon."""
+"""Check limits and budgets against the other sections: unknown names, and a ledger that deletes rows too early."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from config.checks.budget_places import BudgetPlace, budget_places
+from config.checks.budget_places import BudgetScope, budget_scopes
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
 from config.sections.limits_section import BudgetSection, LimitsSection
@@ -11,26 +11,27 @@ from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
 _NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}
-"""Days that the ledger must keep for a period to be summed from it: the longest of them, and one."""
+"""Days for which the ledger must keep its rows so that a period can be summed: the longest such period, and one day
+more."""
 
 
 def check_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of limits and budgets."""
-    return (*_limited_names(context), *_budgets(context), *_short_memory(context))
+    return (*_limited_names(context), *_budgets(context), *_short_retention(context))
 
 
-Around: TypeAlias = tuple[tuple[str, LimitsSection], ...]
-"""Sections whose limits hold too, each with what messages call it."""
+OuterLimits: TypeAlias = tuple[tuple[str, LimitsSection], ...]
+"""Wider sections whose limits apply too, each with its name in messages."""
 
 
-def limit_sections(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
-    """Yield the path and value of every section with limits, and the sections around it."""
+def limit_sections(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, OuterLimits]]:
+    """Yield the path and value of every section with limits, and the wider sections whose limits apply too."""
     return (each for each in _every_section(config) if each[1].model_fields_set)
 
 
-def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
+def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, OuterLimits]]:
     path: Path
-    of_all: Around = (("that of all clients", config.limits),)
+    of_all: OuterLimits = (("the limit of all clients", config.limits),)
     yield ("limits",), config.limits, ()
     if config.each_user is not None:
         yield ("each_user", "limits"), config.each_user.limits, of_all
@@ -38,14 +39,14 @@ def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection,
         yield ("vendors", name, "limits"), vendor.limits, ()
     for key, model in config.models.items():
         above, path = config.vendors.get(key.partition("/")[0]), ("models", key)
-        around: Around = () if above is None else (("the vendor's", above.limits),)
+        around: OuterLimits = () if above is None else (("the vendor's", above.limits),)
         yield (*path, "limits"), model.limits, around
         for name, deployment in model.deployments.items():
             yield (*path, "deployments", name, "limits"), deployment.limits, (("the model's", model.limits), *around)
     for name, team in config.teams.items():
         path = ("teams", name)
         yield (*path, "limits"), team.limits, of_all
-        of_team: Around = (("the team's", team.limits), *of_all)
+        of_team: OuterLimits = (("the team's", team.limits), *of_all)
         if team.each_user is not None:
             yield (*path, "each_user", "limits"), team.each_user.limits, of_team
         yield from (((*path, "limits", "models", each), made, of_team) for each, made in team.limits.models.items())
@@ -61,42 +62,42 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
                 known = [*own, *context.names.all()]
                 yield context.at_key(path, context.no_such("model or route", name, (), known))
             elif name not in own and (counted := context.names.counted_as(name)) != name:
-                instead = f"add '{name}' to models" if counted.endswith("/*") else "limit that"
+                instead = f"add '{name}' to models" if counted.endswith("/*") else "set the limit there"
                 message = f"has no effect: requests for this name are counted as '{counted}'; {instead}"
                 yield context.at_key(path, message)
 
 
 def _budgets(context: CheckContext) -> Iterator[Problem]:
-    for place in budget_places(context.config):
+    for place in budget_scopes(context.config):
         for index, budget in enumerate(place.budgets):
             if isinstance(budget, BudgetSection) and budget.route is not None:
                 yield from _route(context, place, (*place.path, index, "then", "route"), budget.route)
 
 
-def _route(context: CheckContext, place: BudgetPlace, path: Path, name: str) -> Iterator[Problem]:
+def _route(context: CheckContext, place: BudgetScope, path: Path, name: str) -> Iterator[Problem]:
     own = keys_below(context.root, (*path[:2], "routes")) if path[0] == "teams" else frozenset()
     if name not in own and not context.names.knows(name):
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
     elif {*place.routes, *place.names} == {name}:
-        yield context.at_value(path, f"leads to itself: {place.who} may ask for nothing else")
+        yield context.at_value(path, f"leads to itself: {place.who} may request no other name")
 
 
-def _short_memory(context: CheckContext) -> Iterator[Problem]:
+def _short_retention(context: CheckContext) -> Iterator[Problem]:
     periods = counted_periods(context.config)
     days, period = max(((days, period) for period, days in _NEEDED_DAYS.items() if period in periods), default=(0, ""))
     if context.config.server.ledger.keep < days * _DAY:
-        message = f"must be at least {days}d: a limit or a budget per {period} is summed from what is kept"
+        message = f"must be at least {days}d: a limit or a budget per {period} is summed from the ledger"
         yield context.at_value(("server", "ledger", "keep"), message)
 
 
 def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
-    """Yield the path of all that is counted by the calendar, with its period."""
+    """Yield the path and the period of every limit and budget that is counted by the calendar."""
     for path, section, _ in limit_sections(config):
         yield from (((*path, each.key), each.period) for each in section.amounts() if each.period in _NEEDED_DAYS)
-    for place in budget_places(config):
+    for place in budget_scopes(config):
         yield from (((*place.path, index), each.per) for index, each in enumerate(place.budgets))
 
 
 def counted_periods(config: GatewayConfig) -> frozenset[str]:
-    """Return the periods of the calendar by which anything is counted."""
+    """Return the periods of the calendar by which a limit or a budget is counted."""
     return frozenset(period for _, period in counted(config))

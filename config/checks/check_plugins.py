@@ -1,4 +1,4 @@
-"""Check which plugins teams name. Whether one can be loaded is checked where the code is known."""
+"""Check the plugins that teams name. Whether a plugin can be loaded is checked by the code that loads it."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from config.problem import Path, Problem
 
 
 def check_plugins(context: CheckContext) -> tuple[Problem, ...]:
-    """Return a problem for each name of a team's plugins that is no plugin, or occurs twice."""
+    """Return a problem for each name in a team's `plugins` that is no plugin or occurs twice."""
     return tuple(_named_by_teams(context))
 
 

@@ -1,4 +1,4 @@
-"""Check the keys of teams: digests written twice, names that their team may not ask for, teams without keys."""
+"""Check the keys of teams: digests written twice, names that their team may not request, teams without keys."""
 
 from collections.abc import Iterator, Set
 
@@ -32,8 +32,8 @@ def _doubled_digests(context: CheckContext) -> Iterator[Problem]:
             path: Path = ("teams", team_name, kind, index, own.digest_key)
             if own.digest in first:
                 owner, at = first[own.digest]
-                place = value_position(context.root, at)
-                yield context.at_value(path, f"the same key belongs to team {shown(owner)} already, at {place}")
+                position = value_position(context.root, at)
+                yield context.at_value(path, f"the same key already belongs to team {shown(owner)}, at {position}")
             first.setdefault(own.digest, (team_name, path))
 
 
@@ -44,13 +44,13 @@ def _names_of_keys(context: CheckContext) -> Iterator[Problem]:
             for position, name in enumerate(key.models or ()):
                 path: Path = ("teams", team_name, kind, index, "models", position)
                 unknown = [*unknown_allowed_name(context, path, name, own)]
-                if not unknown and not _may_ask(context, team, own, name):
-                    message = "the team itself may not ask for this: a key can only narrow what its team has in models"
+                if not unknown and not _may_request(context, team, own, name):
+                    message = "the team may not request this name: a key can only narrow the names in its team's models"
                     yield context.at_value(path, message)
                 yield from unknown
 
 
-def _may_ask(context: CheckContext, team: TeamSection, own: Set[str], name: str) -> bool:
+def _may_request(context: CheckContext, team: TeamSection, own: Set[str], name: str) -> bool:
     if name in own or any(covers(pattern, name) for pattern in team.models):
         return True
     model = name.rpartition("/")[0]
@@ -59,13 +59,14 @@ def _may_ask(context: CheckContext, team: TeamSection, own: Set[str], name: str)
 
 
 def _doubled_names(context: CheckContext) -> Iterator[Problem]:
-    """Keys of one name share their limits, as one that is exchanged does with the one that takes its place."""
+    """Yield a problem for keys of one name with different limits. Keys of one name share their limits, such as a key
+    and the key that replaces it."""
     for team_name, team in context.config.teams.items():
         first: dict[str, tuple[LimitsSection, Path]] = {}
         for kind, index, own in team.every_key():
             path: Path = ("teams", team_name, kind, index)
             limits, at = first.setdefault(own.label, (own.limits, path))
             if limits != own.limits:
-                place = value_position(context.root, at)
-                message = f"another key of this name has other limits, at {place}: keys of one name count together"
+                position = value_position(context.root, at)
+                message = f"another key of this name has other limits, at {position}: keys of one name count together"
                 yield context.at_value((*path, "limits"), message)

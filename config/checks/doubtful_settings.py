@@ -1,6 +1,8 @@
-"""Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
-cooldowns, discovery and teams without effect, addresses that hardly lead to a collector of OpenTelemetry, and a `hedge`
-at a name with one deployment, which leaves none for a second attempt.
+"""Warn of settings that are valid but probably not intended.
+
+Such are: secrets written in the config file; a key sent to several vendors; weights, cooldowns, discovery and teams
+without effect; addresses that are probably no collector of OpenTelemetry; a `hedge` at a name with one deployment,
+which leaves no deployment for a second attempt.
 """
 
 import re
@@ -14,7 +16,7 @@ from config.addresses import reach
 from config.checks.check_answer_cache import cache_sections
 from config.checks.check_between_sections import (
     CheckContext,
-    TableCheck,
+    ConfigCheck,
     choices,
     inheritances,
     levels,
@@ -29,12 +31,12 @@ from config.units import duration
 
 _GRPC_PORT: Final = 4317
 _SIGNALS: Final = ("/v1/traces", "/v1/metrics", "/v1/logs")
-_INSIDE: Final = (".internal", ".local", ".lan", ".localdomain", ".svc", ".cluster.local")
+_PRIVATE_SUFFIXES: Final = (".internal", ".local", ".lan", ".localdomain", ".svc", ".cluster.local")
 """Endings of names that the public DNS does not have."""
 
 
 def doubtful_collectors(context: CheckContext) -> Iterator[Problem]:
-    """Yield a warning for each doubt about an address of a collector."""
+    """Yield a warning for each address that is probably no collector."""
     server = context.config.server
     payloads = None if server.payload_log is None else server.payload_log.otlp
     for path, section in ((("server", "tracing"), server.tracing), (("server", "payload_log", "otlp"), payloads)):
@@ -47,26 +49,26 @@ def _doubts(endpoint: str) -> Iterator[str]:
     parts = urlsplit(endpoint)
     signal = next((each for each in _SIGNALS if parts.path.rstrip("/").endswith(each)), None)
     if signal is not None:
-        yield f"{signal} is added to what is written here: leave it out"
+        yield f"{signal} is appended to this address: leave it out"
     if parts.port == _GRPC_PORT:
-        yield "4317 is the port of OTLP over gRPC; OTLP over HTTP, which is spoken here, has 4318"
+        yield "4317 is the port of OTLP over gRPC; the gateway sends OTLP over HTTP, whose port is 4318"
     if parts.scheme == "http" and _is_public(parts.hostname or ""):
-        yield "plain http sends headers and what is exported in the clear: write https"
+        yield "plain http sends headers and exported data in the clear: write https"
 
 
 def _is_public(host: str) -> bool:
-    """Return whether a host is on the internet, as far as its text tells. Names without a dot are of a network of the
-    operator's own."""
-    where, name = reach(host), host.rstrip(".").lower()
-    return where == "public" or (where == "unknown" and "." in name and not name.endswith(_INSIDE))
+    """Return whether a host is on the internet, judged by its text. Names without a dot belong to the operator's own
+    network."""
+    network, name = reach(host), host.rstrip(".").lower()
+    return network == "public" or (network == "unknown" and "." in name and not name.endswith(_PRIVATE_SUFFIXES))
 
 
-_MOST_STEPS = 16
-"""Routes within routes that are followed. A circle is another check's problem."""
+_MOST_NESTED_ROUTES = 16
+"""Routes within routes that are followed. Another check reports circles."""
 
 
 def doubtful_hedges(context: CheckContext) -> Iterator[Problem]:
-    """Yield a warning for each."""
+    """Yield a warning for each `hedge` at a name with one deployment."""
     config, routes = context.config, dict(route_maps(context.config))
     for path, _, members in choices(config):
         at = path[:-1]
@@ -77,13 +79,14 @@ def doubtful_hedges(context: CheckContext) -> Iterator[Problem]:
             count = max(1, len(members))
         else:
             own = routes[at[:-1]] if at[0] == "teams" else {}
-            count = _reached(context, own, str(at[-1]), _MOST_STEPS)
+            count = _reachable_deployments(context, own, str(at[-1]), _MOST_NESTED_ROUTES)
         if count < 2:
             yield context.at_key((*at, "hedge"), "has no effect: the name leads to one deployment")
 
 
-def _reached(context: CheckContext, own: Mapping[str, RouteSection], name: str, steps: int) -> int:
-    """Return how many deployments a name leads to, at most 2, as far as it is known; a team's own routes come first."""
+def _reachable_deployments(context: CheckContext, own: Mapping[str, RouteSection], name: str, steps: int) -> int:
+    """Return how many deployments a name leads to, as far as is known: 1, or 2 for two and more. A team's own routes
+    come first."""
     config = context.config
     route = own.get(name) or config.routes.get(name)
     if route is None:
@@ -94,7 +97,7 @@ def _reached(context: CheckContext, own: Mapping[str, RouteSection], name: str, 
     if not steps:
         return 2
     names = {target.target for target in route.targets}
-    return min(2, sum(_reached(context, own, each, steps - 1) for each in names))
+    return min(2, sum(_reachable_deployments(context, own, each, steps - 1) for each in names))
 
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
@@ -103,7 +106,7 @@ _VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")
 
 
 def doubtful_settings(context: CheckContext) -> tuple[Problem, ...]:
-    """Return every warning."""
+    """Return every warning about settings."""
     return tuple(problem for check in _CHECKS for problem in check(context))
 
 
@@ -124,11 +127,15 @@ def _literal_secrets(context: CheckContext) -> Iterator[Problem]:
         if not secret or path in context.referenced or not isinstance(node, ScalarNode):
             continue
         if _SHELL_NAME.fullmatch(node.text):
-            # The name is shown only where it cannot be a password.
+            # The name is shown only if it cannot be a password.
             meant = node.text[1:] if _VARIABLE.fullmatch(node.text) else "VAR"
-            yield context.at_value(path, f'this is sent as it stands, $ and all: a reference is "${{{meant}}}"')
+            yield context.at_value(
+                path, f'this text is sent unchanged, with the $: a reference is written "${{{meant}}}"'
+            )
         elif path[-2] != "headers":
-            yield context.at_value(path, 'the secret is written in the table itself; write "${VAR}" or "${file:PATH}"')
+            yield context.at_value(
+                path, 'the secret is written in the config file itself; write "${VAR}" or "${file:PATH}"'
+            )
 
 
 def _shared_key(context: CheckContext) -> Iterator[Problem]:
@@ -155,7 +162,7 @@ def _idle_weights(context: CheckContext) -> Iterator[Problem]:
 
 
 def _idle_affinity(context: CheckContext) -> Iterator[Problem]:
-    """Warn of an affinity that is written at a name whose members its policy orders as they are written."""
+    """Warn of an affinity at a name with the policy priority, under which it has no effect."""
     for path, policy, members in choices(context.config):
         at = path[:-1]
         written = _written_affinity(context.config, at)
@@ -182,19 +189,19 @@ def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
         path = inheritance.origins.get(key, ())
         if cooldown is not None and longest is not None and longest < cooldown and path not in seen:
             seen.add(path)
-            yield context.at_value(path, f"is below cooldown ({duration(cooldown)}), which is cut to it")
+            yield context.at_value(path, f"is below cooldown ({duration(cooldown)}), which is reduced to it")
 
 
 def _idle_white_space(context: CheckContext) -> Iterator[Problem]:
-    """Warn of a `keep_alive_json` whose deployments all have `keep_alive: off`."""
+    """Warn of a `keep_alive_json` if all its deployments have `keep_alive: off`."""
     used: dict[Path, bool] = {}
     key = "timeouts.keep_alive_json"
     for inheritance in inheritances(context.config):
-        asked = inheritance.first(key, lambda s: s.timeouts.keep_alive_json)
-        every = inheritance.first("timeouts.keep_alive", lambda s: s.timeouts.keep_alive)
-        if asked:
+        is_on = inheritance.first(key, lambda s: s.timeouts.keep_alive_json)
+        interval = inheritance.first("timeouts.keep_alive", lambda s: s.timeouts.keep_alive)
+        if is_on:
             path = inheritance.origins[key]
-            used[path] = used.get(path, False) or every != "off"
+            used[path] = used.get(path, False) or interval != "off"
     for path in (path for path, has_effect in used.items() if not has_effect):
         yield context.at_value(path, "has no effect: keep_alive is off")
 
@@ -204,40 +211,41 @@ def _is_faulty(context: CheckContext, path: Path) -> bool:
 
 
 def _is_idle(policy: str, member: DeploymentSection | RouteTarget) -> bool:
-    """Return whether a weight is written that the policy ignores; every policy but priority heeds a weight of 0."""
+    """Return whether a weight is written that the policy ignores. Every policy but priority observes a weight of 0."""
     if policy in ("weighted", "least_busy") or "weight" not in member.model_fields_set:
         return False
     return policy == "priority" or member.weight > 0
 
 
-def _nothing_to_ask_for(context: CheckContext) -> Iterator[Problem]:
+def _no_names(context: CheckContext) -> Iterator[Problem]:
     if not context.names.models and not context.faulty:
-        yield context.at_key(("models",), "no models: every request would be answered with 404")
+        yield context.at_key(("models",), "no models: every request would get 404")
     for name, team in context.config.teams.items():
         if not team.models and not team.routes:
-            yield context.at_key(("teams", name), "this team may ask for nothing: list models, or write routes")
+            yield context.at_key(("teams", name), "this team may request no names: list models, or write routes")
 
 
 _EMBEDS: Final = re.compile(r"embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|text2vec)-|minilm", re.IGNORECASE)
-"""Names of models that make vectors, as far as names tell."""
+"""Names of models that make embeddings, as far as a name shows it."""
 
 
 def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
-    """Warn of routes over several models whose names say that they make vectors; requests for vectors are refused
-    there, whatever other models the route has. Models of other names may make vectors too, which is not known here."""
+    """Warn of routes over several models that, by their names, make embeddings: such routes refuse requests for
+    embeddings. Models with other names may make embeddings too; that is not known here."""
     for at, routes in route_maps(context.config):
         for name, route in routes.items():
             named = dict.fromkeys(_model_named(context, member.target) for member in route.targets)
             models = [*filter(_EMBEDS.search, named)]
             if len(models) > 1 and not route.same_space:
                 listed = " and ".join(map(shown, models))
-                message = f"embeddings are refused here: {listed} need not share a space; if they do, same_space: true"
+                reason = f"{listed} may have different vector spaces"
+                message = f"embeddings are refused here: {reason}; if they share one, write same_space: true"
                 yield context.at_key((*at, name), message)
 
 
 def _settings_behind_choices(context: CheckContext) -> Iterator[Problem]:
-    """Warn of settings of a route that do not hold for requests by the name of another route, which chooses between it
-    and other targets."""
+    """Warn of settings of a route that do not apply to requests by the name of another route, which chooses between
+    this route and other targets."""
     for at, own in route_maps(context.config):
         routes = {**context.config.routes, **own}
         for name, route in own.items():
@@ -245,18 +253,18 @@ def _settings_behind_choices(context: CheckContext) -> Iterator[Problem]:
                 hidden = _settings_of(member.target, routes) - route.model_fields_set
                 if hidden:
                     listed = " and ".join(each for each in ROUTE_SETTINGS if each in hidden)
-                    message = f"{listed} of this route: without effect here, where other targets stand beside it"
-                    meant = f"{message}; if meant for {shown(name)}, write it there"
+                    message = f"{listed} of this route: without effect here, since there are other targets"
+                    meant = f"{message}; if intended for {shown(name)}, write it there"
                     yield context.at_value((*at, name, "targets", index, "target"), meant)
 
 
 def _settings_of(name: str, routes: Mapping[str, RouteSection]) -> Set[str]:
-    """Return the names of the settings that are written at a route, or at the route that it stands for. A circle of
-    routes is an error of its own, so that it ends here."""
+    """Return the names of the settings that are written at a route, or at the routes that it leads to as its only
+    target. The search ends at a circle of routes, which another check reports."""
     written: set[str] = set()
-    passed: set[str] = set()
-    while name in routes and name not in passed:
-        passed.add(name)
+    visited: set[str] = set()
+    while name in routes and name not in visited:
+        visited.add(name)
         written |= routes[name].model_fields_set.intersection(ROUTE_SETTINGS)
         if len(routes[name].targets) > 1:
             break
@@ -265,8 +273,8 @@ def _settings_of(name: str, routes: Mapping[str, RouteSection]) -> Set[str]:
 
 
 def _replaced_fallbacks(context: CheckContext) -> Iterator[Problem]:
-    """Warn of `fallbacks` of a route that replace the fallbacks of its only target and lack one of their kinds. An
-    empty mapping or list turns them off on purpose."""
+    """Warn of a route's `fallbacks` that replace the fallbacks of its only target and lack one of their kinds. An empty
+    mapping or list is no reason to warn: it turns fallbacks off explicitly."""
     for at, own in route_maps(context.config):
         routes = {**context.config.routes, **own}
         for name, route in own.items():
@@ -277,16 +285,16 @@ def _replaced_fallbacks(context: CheckContext) -> Iterator[Problem]:
             lacking = [(kind, names) for kind, names in inherited if names and kind not in written]
             lost = [f"{kind} ({', '.join(map(shown, names))})" for kind, names in lacking]
             if lost:
-                hold = "does" if len(lost) == 1 else "do"
-                message = f"replaces all fallbacks of {shown(source)}: its {' and '.join(lost)} {hold} not hold here"
+                verb = "does" if len(lost) == 1 else "do"
+                message = f"replaces all fallbacks of {shown(source)}: its {' and '.join(lost)} {verb} not apply here"
                 yield context.at_key((*at, name, "fallbacks"), f"{message}; write it here too, or an empty list")
 
 
 def _fallbacks_of(name: str, routes: Mapping[str, RouteSection]) -> tuple[str, FallbacksSection]:
-    """Return the fallbacks that hold for a name, and the route that has them; no fallbacks for a circle."""
-    passed: set[str] = set()
-    while name in routes and name not in passed:
-        passed.add(name)
+    """Return the fallbacks that apply to a name, and the route that has them. Return empty fallbacks for a circle."""
+    visited: set[str] = set()
+    while name in routes and name not in visited:
+        visited.add(name)
         if "fallbacks" in routes[name].model_fields_set:
             return name, routes[name].fallbacks
         if len(routes[name].targets) > 1:
@@ -296,7 +304,7 @@ def _fallbacks_of(name: str, routes: Mapping[str, RouteSection]) -> tuple[str, F
 
 
 def _model_named(context: CheckContext, target: str) -> str:
-    """Return the model of a route's target, which may be one of its deployments."""
+    """Return the model of a route's target. The target may be one of the model's deployments."""
     model = target.rpartition("/")[0]
     return model if target not in context.config.models and model in context.config.models else target
 
@@ -304,11 +312,11 @@ def _model_named(context: CheckContext, target: str) -> str:
 def _nothing_to_discover(context: CheckContext) -> Iterator[Problem]:
     for name, vendor in context.config.vendors.items():
         if vendor.discover and f"{name}/*" not in context.config.models:
-            message = f"has no effect: what is discovered is listed under {name}/*, which models does not have"
+            message = f"has no effect: discovered models are listed under {name}/*, which is missing in models"
             yield context.at_value(("vendors", name, "discover"), message)
 
 
-_CHECKS: Final[tuple[TableCheck, ...]] = (
+_CHECKS: Final[tuple[ConfigCheck, ...]] = (
     _literal_secrets,
     _shared_key,
     _idle_weights,
@@ -316,7 +324,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     doubtful_hedges,
     _capped_cooldowns,
     _idle_white_space,
-    _nothing_to_ask_for,
+    _no_names,
     _mixed_spaces,
     _settings_behind_choices,
     _replaced_fallbacks,

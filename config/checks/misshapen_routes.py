@@ -1,4 +1,4 @@
-"""Find the names in an invalid route, so that unknown names are reported in the same run as the invalid shape."""
+"""Find the names in an invalid route, so that unknown names are reported in the same run as the invalid form."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from config.problem import Path
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,255}")
-_HOLDERS: Final = ("targets", "target")
+_TARGET_KEYS: Final = ("targets", "target")
 
 
 def written_names(route: Node, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the path and text of each scalar that can only be a target: in a list instead of the mapping, or below
     `targets` or `target`. References are skipped."""
     if isinstance(route, MapNode):
-        for key in _HOLDERS:
+        for key in _TARGET_KEYS:
             if key in route.entries:
                 yield from written_names(route.entries[key].node, (*path, key))
     elif isinstance(route, ListNode):

@@ -1,4 +1,4 @@
-"""Detect a gateway that anyone on the network could use: one without teams that listens beyond this machine."""
+"""Detect an exposed gateway: one without teams that listens on an address other than loopback."""
 
 from typing import Protocol
 
@@ -7,8 +7,8 @@ from config.problem import COMMAND_LINE, Locate, Path, Problem
 from config.table.table_schema import GatewayConfig
 
 
-class Placed(Protocol):
-    """A table whose values have positions."""
+class LocatedConfig(Protocol):
+    """A configuration whose values have positions."""
 
     @property
     def config(self) -> GatewayConfig: ...
@@ -16,26 +16,26 @@ class Placed(Protocol):
     def locate(self) -> Locate: ...
 
 
-def exposure_problems(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
+def exposure_problems(loaded: LocatedConfig, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
     """Return the problem of an exposed gateway, unless the operator insists on it (`--insecure-open`).
 
-    `host` is that of the command line, which overrides the table's.
+    `host` is the host of the command line, which overrides the host of the configuration.
     """
     if insecure_open:
         return ()
-    message = "without teams anybody who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
-    insist = "" if host is None else "; --insecure-open serves everybody all the same"
+    message = "without teams anyone who reaches this address could use the keys: add teams, or listen on 127.0.0.1"
+    insist = "" if host is None else "; --insecure-open accepts this"
     return _exposed(loaded, host, message + insist)
 
 
-def exposure_warnings(loaded: Placed, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
+def exposure_warnings(loaded: LocatedConfig, host: str | None, insecure_open: bool) -> tuple[Problem, ...]:
     """Return the warning for an operator who insists on an exposed gateway."""
     if not insecure_open:
         return ()
-    return _exposed(loaded, host, "there are no teams: anybody who reaches this address can use the keys")
+    return _exposed(loaded, host, "there are no teams: anyone who reaches this address can use the keys")
 
 
-def _exposed(loaded: Placed, host: str | None, message: str) -> tuple[Problem, ...]:
+def _exposed(loaded: LocatedConfig, host: str | None, message: str) -> tuple[Problem, ...]:
     if loaded.config.teams or listens_on_loopback(host or loaded.config.server.host):
         return ()
     if host is not None:

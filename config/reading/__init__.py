@@ -1,1 +1,1 @@
-"""Reads the files of a table: YAML with positions, includes, references, certificates."""
+"""Reads the files of a configuration: YAML with positions, includes, references, certificates."""

@@ -1,6 +1,6 @@
-"""Complete the teams of a tree: the entries of each `keys_from` file in its place.
+"""Complete the teams of a tree: replace each `keys_from` path by the entries of its file.
 
-The entries keep the positions of their file, so that every later check reports them there.
+The entries keep their positions in that file, so that every later check reports them there.
 """
 
 import pathlib
@@ -28,7 +28,7 @@ class TeamCompleter:
     _files: int = 0
 
     def completed(self, root: MapNode) -> MapNode:
-        """Return the tree of a table, its includes merged, with its teams completed."""
+        """Return the tree of a configuration with its teams completed. Its includes must be merged before."""
         teams = root.entries.get("teams")
         if teams is None or not isinstance(teams.node, MapNode):
             return root
@@ -48,7 +48,7 @@ class TeamCompleter:
         return Entry(team.key_at, replace(team.node, entries={**team.node.entries, KEYS_FROM: listed}))
 
     def _keys(self, node: Node, path: Path) -> tuple[Node, ...]:
-        """Return the entries of the file that a node names; none after a problem."""
+        """Return the entries of the file that a node names; empty after a problem."""
         if not isinstance(node, ScalarNode) or node.kind != "text":
             return self._refused(node, path, "expected a path")
         name = self.expander.text(node, path) if has_reference(node.text) else node.text
@@ -62,13 +62,13 @@ class TeamCompleter:
         file = pathlib.Path(node.at.file).parent / name
         shown = node.text if path in self.expander.referenced else str(file)
         try:
-            text = self.expander.files.read_table(file)
+            text = self.expander.files.read_yaml(file)
         except UnreadableError as error:
             return self._refused(node, path, f"cannot read the file {shown}: {error}")
         return self._listed(parse(text, str(file)), path)
 
     def _listed(self, parsed: Parsed, path: Path) -> tuple[Node, ...]:
-        # A file that is no list may be of another kind, and hold secrets: its names are not shown.
+        # A file that is no list may be of another kind and hold secrets, so its names are not shown.
         root = parsed.root
         if not isinstance(root, ListNode):
             self.problems.extend(replace(problem, path=dotted(path)) for problem in parsed.problems)
@@ -78,7 +78,9 @@ class TeamCompleter:
         self.problems.extend(replace(problem, path=f"{inside}.{problem.path}") for problem in parsed.problems)
         for at, scalar in _scalars(root, path):
             if has_reference(scalar.text):
-                return self._refused(scalar, at, "a file of keys holds no references: who writes it may not know them")
+                return self._refused(
+                    scalar, at, "a file of keys may not hold references: its author may not know the values"
+                )
         return root.items
 
     def _refused(self, node: Node, path: Path, message: str) -> tuple[Node, ...]:
@@ -87,7 +89,7 @@ class TeamCompleter:
 
 
 def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, ScalarNode]]:
-    """Yield every scalar below a node; the tree's depth limit bounds the recursion."""
+    """Yield every scalar below a node. The tree's depth limit bounds the recursion."""
     if isinstance(node, ScalarNode):
         yield path, node
     elif isinstance(node, ListNode):

@@ -1,7 +1,8 @@
-"""Expand references in values: `${VAR}`, `${VAR:-default}`, `${VAR:?message}`, `${file:PATH}`; `$${` is a plain `${`.
+"""Expand references in values: `${VAR}`, `${VAR:-default}`, `${VAR:?message}`, `${file:PATH}`. `$${` becomes a plain
+`${`.
 
-References are expanded in parsed scalars, so that an expanded value cannot change the structure of a table. Messages
-name the variable or file, never a value. The variable forms are those of Docker Compose.
+References are expanded in parsed scalars, so an expanded value cannot change the structure of a configuration. Messages
+name the variable or file, never a value. The forms of variables are those of Docker Compose.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Final
 from config.reading.table_files import UnreadableError
 
 ReadFile = Callable[[str], str]
-"""Reads the file of a `${file:PATH}`; raises `UnreadableError`."""
+"""Reads the file of a `${file:PATH}`. Raises `UnreadableError`."""
 
 _REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<body>[^{}]*)(?P<end>\}?)")
 _BODY: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<form>:[-?])?(?P<rest>.*)", re.DOTALL)
@@ -21,7 +22,7 @@ _FORMS: Final = "${VAR}, ${VAR:-default}, ${VAR:?message} or ${file:PATH}"
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A scalar after expansion. `by_reference` is false if all of the text is written in the table."""
+    """A scalar after expansion. `by_reference` is false if all of the text is written in the configuration."""
 
     text: str
     faults: tuple[str, ...]
@@ -36,25 +37,25 @@ class _Replacement:
 
 
 def has_reference(text: str) -> bool:
-    """Return whether `expand` would change or refuse the text."""
+    """Return whether `expand` would change or reject the text."""
     return "${" in text
 
 
 def expand(text: str, env: Mapping[str, str], read_file: ReadFile) -> Expansion:
-    """Expand every reference once: the value of a variable is not expanded again."""
-    pieces: list[_Replacement] = []
+    """Expand every reference once. The value of a variable is not expanded again."""
+    replacements: list[_Replacement] = []
 
     def replace(match: re.Match[str]) -> str:
-        piece = _piece(match, env, read_file)
-        pieces.append(piece)
-        return piece.text
+        replacement = _replacement_for(match, env, read_file)
+        replacements.append(replacement)
+        return replacement.text
 
     expanded = _REFERENCE.sub(replace, text)
-    faults = tuple(piece.fault for piece in pieces if piece.fault is not None)
-    return Expansion(expanded, faults, any(piece.by_reference for piece in pieces))
+    faults = tuple(replacement.fault for replacement in replacements if replacement.fault is not None)
+    return Expansion(expanded, faults, any(replacement.by_reference for replacement in replacements))
 
 
-def _piece(match: re.Match[str], env: Mapping[str, str], read_file: ReadFile) -> _Replacement:
+def _replacement_for(match: re.Match[str], env: Mapping[str, str], read_file: ReadFile) -> _Replacement:
     body = match["body"]
     if body is None:
         return _Replacement("${", by_reference=False)
@@ -90,7 +91,7 @@ def _from_environment(parts: re.Match[str], env: Mapping[str, str]) -> _Replacem
 
 
 def _is_unicode(value: str) -> bool:
-    """Return False for bytes that were undecodable (lone surrogates): no header or URL can carry them."""
+    """Return False for undecodable bytes (lone surrogates): no header or URL can carry them."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,6 +1,7 @@
 """Merge the vendors, models, routes and teams of the files under `include:` into the tree of the including file.
 
-The same name in two files is a problem that gives both positions, unless one of the two only adds facts about a model.
+The same name in two files is a problem that reports both positions, unless one of the two files only adds facts about a
+model.
 """
 
 import os
@@ -17,31 +18,32 @@ from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, Parsed, Sca
 
 INCLUDE: Final = "include"
 MERGED: Final = ("vendors", "models", "routes", "teams")
-"""The sections an included file may hold, besides `version: 1` and its own `include`."""
+"""The sections that an included file may hold, besides `version: 1` and its own `include`."""
 
 FACTS: Final = frozenset({"context_window", "max_output_tokens", "price"})
-"""The settings a file may add to another file's model: facts about the model, such as imported prices."""
+"""The settings that a file may add to another file's model: facts about the model, such as imported prices."""
 
 _MOST_FILES: Final = 1000
-_DEEPEST: Final = 10
+_MOST_LEVELS: Final = 10
 
 
-def as_table(parsed: Parsed, name: str, keys: Sequence[str]) -> Parsed:
-    """Return `parsed` if it has any of a table's outermost `keys`. Any other file may hold secrets: return its problems
-    without names, and no tree."""
+def as_configuration(parsed: Parsed, name: str, keys: Sequence[str]) -> Parsed:
+    """Return `parsed` if it has any of the outermost `keys` of a configuration. Any other file may hold secrets: then
+    return its problems without names, and no tree."""
     if not parsed.keys.isdisjoint(keys) or not (parsed.keys or parsed.problems):
         return parsed
     problems = tuple(replace(problem, path="") for problem in parsed.problems)
     foreign = foreign_key(parsed.keys)
     if foreign is not None:
         return Parsed(None, (*problems, Problem.at(Position(name, 1, 1), (), f"this is {import_hint(foreign)}")))
-    message = f"this is no routing table: none of its keys is {', '.join(keys)}"
+    message = f"this is no configuration of the gateway: none of its keys is {', '.join(keys)}"
     return Parsed(None, problems or (Problem.at(Position(name, 1, 1), (), message),))
 
 
 @dataclass(slots=True)
 class Includer:
-    """Merges a table's files. `keys` are those of a table; `complete` is false when a file is missing."""
+    """Merges the files of a configuration. `keys` are the outermost keys of a configuration. `complete` is false if a
+    file is missing."""
 
     expander: Expander
     keys: Sequence[str]
@@ -88,23 +90,23 @@ class Includer:
     def _read(
         self, path: pathlib.Path, node: ScalarNode, shown: str, chain: tuple[pathlib.Path, ...]
     ) -> MapNode | None:
-        """Return the tree of an included file; None if it has none, or is in the table already."""
-        where = os.path.realpath(path)
-        if where in map(os.path.realpath, chain):
-            self._refuse(node, (INCLUDE,), f"a circle of includes: {' -> '.join(map(str, (*chain, path)))}")
+        """Return the tree of an included file; `None` if it has no tree, or if the file is merged already."""
+        real_path = os.path.realpath(path)
+        if real_path in map(os.path.realpath, chain):
+            self._refuse(node, (INCLUDE,), f"circular includes: {' -> '.join(map(str, (*chain, path)))}")
             return None
-        if where in self._seen:
+        if real_path in self._seen:
             return None
-        if len(chain) > _DEEPEST or len(self._seen) > _MOST_FILES:
-            self._refuse(node, (INCLUDE,), f"more than {_DEEPEST} levels or {_MOST_FILES} files of includes")
+        if len(chain) > _MOST_LEVELS or len(self._seen) > _MOST_FILES:
+            self._refuse(node, (INCLUDE,), f"more than {_MOST_LEVELS} levels or {_MOST_FILES} files of includes")
             return None
-        self._seen.add(where)
+        self._seen.add(real_path)
         try:
-            text = self.expander.files.read_table(path)
+            text = self.expander.files.read_yaml(path)
         except UnreadableError as error:
             self._refuse(node, (INCLUDE,), f"cannot read the file {shown}: {error}")
             return None
-        parsed = as_table(parse(text, str(path)), str(path), self.keys)
+        parsed = as_configuration(parse(text, str(path)), str(path), self.keys)
         self.problems.extend(parsed.problems)
         if not isinstance(parsed.root, MapNode):
             if parsed.root is not None:
@@ -122,7 +124,7 @@ class Includer:
                 if not (isinstance(entry.node, ScalarNode) and entry.node.kind == "int" and entry.node.text == "1"):
                     self.problems.append(Problem.at(entry.node.at, (key,), "must be 1"))
             else:
-                message = f"an included file holds {', '.join(MERGED)}, version and include only"
+                message = f"an included file may only hold {', '.join(MERGED)}, version and include"
                 self.problems.append(Problem.at(entry.key_at, (key,), message))
         return MapNode(root.at, entries, root.size, root.height)
 
@@ -153,7 +155,7 @@ class Includer:
 
 
 def _with_facts(old: Node, new: Node) -> tuple[MapNode, MapNode] | None:
-    """Return both as mappings if one of them holds only facts, else None."""
+    """Return both nodes as mappings if one of them holds only facts, else `None`."""
     present, added = _mapping(old), _mapping(new)
     if present is None or added is None:
         return None
@@ -162,7 +164,7 @@ def _with_facts(old: Node, new: Node) -> tuple[MapNode, MapNode] | None:
 
 
 def _mapping(node: Node) -> MapNode | None:
-    """Return the node as a mapping; an empty value counts as one without entries."""
+    """Return the node as a mapping. An empty value counts as a mapping without entries."""
     if isinstance(node, ScalarNode) and node.kind == "null":
         return MapNode(node.at, {}, node.size, 1)
     return node if isinstance(node, MapNode) else None

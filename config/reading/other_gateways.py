@@ -1,26 +1,26 @@
-"""Tell other gateways' configurations by their outermost keys, since `dragoman import` reads those."""
+"""Recognise configurations of other gateways by their outermost keys, since `dragoman import` reads them."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
 
-_UNMISTAKABLE: Final = frozenset({"model_list", "litellm_settings", "router_settings", "general_settings"})
-_KEYS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(sorted(_UNMISTAKABLE), "litellm"),
+_ONLY_LITELLM: Final = frozenset({"model_list", "litellm_settings", "router_settings", "general_settings"})
+_GATEWAY_OF_KEY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(sorted(_ONLY_LITELLM), "litellm"),
     **dict.fromkeys(("providers", "governance", "config_store"), "bifrost"),
     **dict.fromkeys(("strategy", "targets", "virtual_key", "virtualKey", "override_params"), "portkey"),
 }
-"""Outermost keys that a table has not, and the gateway whose configurations have them."""
+"""Outermost keys that a Dragoman configuration does not have, and the gateway whose configurations have them."""
 
-_OF_TABLES: Final = frozenset({"version", "vendors", "models"})
+_OWN_KEYS: Final = frozenset({"version", "vendors", "models"})
 
 
 def foreign_key(keys: Collection[str]) -> str | None:
-    """Return the first of a file's outermost keys that says that it is another gateway's configuration; None for a
-    table, in which such a key may be a mistake."""
-    is_table = not _OF_TABLES.isdisjoint(keys)
-    return next((key for key in _KEYS if key in keys and (key in _UNMISTAKABLE or not is_table)), None)
+    """Return the first outermost key that identifies a file as another gateway's configuration; `None` for a Dragoman
+    configuration, in which such a key may be a mistake."""
+    is_own = not _OWN_KEYS.isdisjoint(keys)
+    return next((key for key in _GATEWAY_OF_KEY if key in keys and (key in _ONLY_LITELLM or not is_own)), None)
 
 
 def import_hint(key: str) -> str:
-    """Return what to say of a file that has such a key."""
-    return f"a configuration of another gateway: `dragoman import {_KEYS[key]} FILE` writes the table that it means"
+    """Return the hint for a file that has such a key."""
+    return f"a configuration of another gateway: `dragoman import {_GATEWAY_OF_KEY[key]} FILE` converts it"

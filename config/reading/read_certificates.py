@@ -1,4 +1,4 @@
-"""Read the certificate files that a table names. They are part of the table: a change of one reloads it."""
+"""Read the certificate files that a configuration names. They are part of it: if one changes, the gateway reloads."""
 
 import hashlib
 import pathlib
@@ -38,8 +38,8 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The authorities of each `ca_file`, by its path in the table, the listener's pair, and the problems of the others.
-    OpenSSL alone decides whether key and certificate belong together."""
+    """The authorities of each `ca_file`, by its path in the configuration, the listener's pair, and the problems of
+    unusable files. Only OpenSSL decides whether key and certificate belong together."""
 
     authorities: Mapping[Path, Bundle]
     pair: Pair | None
@@ -48,14 +48,14 @@ class Certificates:
 
 
 class UnusableError(Exception):
-    """Certificates that cannot be used; the message says why."""
+    """Certificates that cannot be used. The message gives the reason."""
 
 
 def read_certificates(
     ca_files: Iterable[tuple[Path, str]], tls: tuple[str, str] | None, root: Node, files: SourceFiles
 ) -> Certificates:
-    """Read each `ca_file`, given by its path and value, and the listener's certificate and key, each file once. Names
-    are relative to the file they are written in."""
+    """Read each `ca_file`, given by its path and value, and the listener's certificate and key. Each file is read once.
+    A file name is relative to the file in which it is written."""
     reader = _CertificateReader(root, files)
     authorities = {path: found for path, name in ca_files if (found := reader.bundle(path, name))}
     pair = None if tls is None else reader.pair(*tls)
@@ -63,7 +63,7 @@ def read_certificates(
 
 
 def bundle(text: str) -> Bundle:
-    """Return the certificates in the text of a PEM file; raises UnusableError if none can be read."""
+    """Return the certificates in the text of a PEM file. Raises UnusableError if no certificate can be read."""
     blocks = _BLOCK.findall(text)
     if not blocks:
         raise UnusableError("the file holds no certificate; it must be PEM, with -----BEGIN CERTIFICATE-----")
@@ -76,31 +76,31 @@ def bundle(text: str) -> Bundle:
 
 
 def end_of(pem: str) -> float:
-    """Return the expiry of the first of these certificates, which OpenSSL has read before, in unix seconds.
+    """Return the expiry of the first of these certificates, in unix seconds. OpenSSL must have read them before.
 
-    The standard library gives it of a peer's certificate only. It is found as in RFC 5280, 4.1: the fields of
-    TBSCertificate in their order, in DER.
+    The standard library returns the expiry only for a peer's certificate. The expiry is found as in RFC 5280, 4.1: by
+    the fields of TBSCertificate in their order, in DER.
     """
     der = ssl.PEM_cert_to_DER_cert(_BLOCK.findall(pem)[0])
-    inside = _element(der, _element(der, 0)[1])[1]
-    if der[inside] == _VERSION:
-        inside = _element(der, inside)[2]
+    offset = _element(der, _element(der, 0)[1])[1]
+    if der[offset] == _VERSION_TAG:
+        offset = _element(der, offset)[2]
     for _ in ("serialNumber", "signature", "issuer"):
-        inside = _element(der, inside)[2]
-    not_before = _element(der, inside)[1]
+        offset = _element(der, offset)[2]
+    not_before = _element(der, offset)[1]
     tag, start, end = _element(der, _element(der, not_before)[2])
-    written = der[start:end].decode("ascii")
-    if tag == _UTC_TIME:  # two digits for the years 1950 to 2049
-        written = ("19" if written >= "50" else "20") + written
-    return datetime.strptime(written, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    expiry = der[start:end].decode("ascii")
+    if tag == _UTC_TIME_TAG:  # a year of two digits, from 1950 to 2049
+        expiry = ("19" if expiry >= "50" else "20") + expiry
+    return datetime.strptime(expiry, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
 
 
-_VERSION: Final = 0xA0
-_UTC_TIME: Final = 0x17
+_VERSION_TAG: Final = 0xA0
+_UTC_TIME_TAG: Final = 0x17
 
 
 def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag of the DER element at an offset, and where its content starts and ends."""
+    """Return the tag of the DER element at an offset, and the offsets at which its content starts and ends."""
     length, start = der[at + 1], at + 2
     if length & 0x80:
         digits = length & 0x7F
@@ -119,7 +119,7 @@ class _CertificateReader:
     _read: dict[pathlib.Path, Bundle | str] = field(default_factory=dict)
 
     def bundle(self, path: Path, name: str) -> Bundle | None:
-        """Return the certificates in a file; None, with a problem, if there are none."""
+        """Return the certificates in a file. If it has no usable certificate, record a problem and return `None`."""
         file = self._file(path, name)
         if file not in self._read:
             self._read[file] = self._certificates(file)
@@ -130,7 +130,7 @@ class _CertificateReader:
         return None
 
     def pair(self, cert_name: str, key_name: str) -> Pair | None:
-        """Return the listener's files if both can be read; the content of the key file is not kept."""
+        """Return the listener's files if both can be read. The content of the key file is not stored."""
         found = self.bundle(_CERT, cert_name)
         key = self._file(_KEY, key_name)
         try:

@@ -1,6 +1,6 @@
-"""Read the files of a table, with size limits, and record what was read.
+"""Read the files of a configuration, with size limits, and record each file that was read.
 
-Paths stay as the operator wrote them, symlinks unresolved: Kubernetes replaces a mounted table by moving a symlink.
+Symlinks in paths are not resolved: Kubernetes updates a mounted configuration by replacing a symlink.
 """
 
 import glob
@@ -12,35 +12,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-MAX_TABLE_BYTES: Final = 2**20
+MAX_YAML_BYTES: Final = 2**20
 MAX_PEM_BYTES: Final = 2**20
 MAX_SECRET_BYTES: Final = 2**16
 _ABSENT: Final = "absent"
 
 
 class UnreadableError(Exception):
-    """A file that cannot be used; the message gives the reason and nothing of the content."""
+    """A file that cannot be used. The message gives the reason, and no content of the file."""
 
 
 class Store(Protocol):
-    """Where a load gets its files from."""
+    """The source of the files of a load."""
 
     def content(self, path: Path, limit: int) -> bytes:
         """Read a file of at most `limit` bytes. Raises UnreadableError."""
 
     def matching(self, pattern: str) -> tuple[Path, ...]:
-        """Return the files that match a glob, sorted; a path without wildcards is returned whether it exists or not."""
+        """Return the files that match a glob, sorted. A path without wildcards is returned whether it exists or not."""
 
 
 class Disk:
     """The file system."""
 
     def content(self, path: Path, limit: int) -> bytes:
-        """See Store."""
         return _content(path, limit)
 
     def matching(self, pattern: str) -> tuple[Path, ...]:
-        """See Store."""
         if not glob.has_magic(pattern):
             return (Path(pattern),)
         return tuple(path for path in map(Path, sorted(glob.glob(pattern, recursive=True))) if os.path.isfile(path))
@@ -51,19 +49,19 @@ DISK: Final = Disk()
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The files as one load read them, for another process to load the same table. `contents` hold secrets."""
+    """The files as one load read them, with which another process loads the same configuration. `contents` hold
+    secrets."""
 
     contents: Mapping[Path, bytes] = field(repr=False)
     matches: Mapping[str, tuple[Path, ...]]
 
     def content(self, path: Path, limit: int) -> bytes:
-        """See Store; the limit was enforced when the copy was made."""
+        """Return the copy of a file. The limit was applied when the copy was made."""
         if path not in self.contents:
             raise UnreadableError("there is no copy of it")
         return self.contents[path]
 
     def matching(self, pattern: str) -> tuple[Path, ...]:
-        """See Store."""
         return self.matches.get(pattern, ())
 
 
@@ -89,20 +87,20 @@ class SourceFiles:
         return tuple(self._matches)
 
     def copies(self) -> Copies:
-        """Return what has been read so far."""
+        """Return copies of all files that have been read so far."""
         return Copies(dict(self._contents), dict(self._matches))
 
     def matching(self, pattern: str) -> tuple[Path, ...]:
-        """Return the files that match a pattern; see Store."""
+        """Return the files that match a pattern, as `Store.matching` does, and record them."""
         found = self._matches[pattern] = self._store.matching(pattern)
         return found
 
-    def read_table(self, path: Path) -> str:
+    def read_yaml(self, path: Path) -> str:
         """Read a YAML file: at most 1 MiB of UTF-8."""
-        return self._text(path, MAX_TABLE_BYTES)
+        return self._text(path, MAX_YAML_BYTES)
 
     def read_pem(self, path: Path) -> str:
-        """Read a PEM file: at most 1 MiB; characters outside ASCII, which only comments may hold, are replaced."""
+        """Read a PEM file: at most 1 MiB. Characters outside ASCII, which only comments may hold, are replaced."""
         return self._read(path, MAX_PEM_BYTES).decode("ascii", "replace")
 
     def read_secret(self, path: Path) -> str:
@@ -141,13 +139,13 @@ def digest(hashes: Mapping[Path, str]) -> str:
 
 
 def current_hashes(paths: Iterable[Path]) -> dict[Path, str]:
-    """Return the files' present hashes; a file that is gone or cannot be read counts as absent."""
+    """Return the current hashes of files. A file that is missing or cannot be read counts as absent."""
     return {path: _current_hash(path) for path in paths}
 
 
 def _current_hash(path: Path) -> str:
     try:
-        return hashlib.sha256(_content(path, MAX_TABLE_BYTES)).hexdigest()
+        return hashlib.sha256(_content(path, MAX_YAML_BYTES)).hexdigest()
     except UnreadableError:
         return _ABSENT
 

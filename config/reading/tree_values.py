@@ -21,7 +21,8 @@ Value = Mapping[str, "Value"] | list["Value"] | str | int | float | bool | None
 class Expander:
     """Expands the scalars of one load.
 
-    `referenced` holds the paths of scalars with text from outside the table: no message repeats their values.
+    `referenced` holds the paths of scalars whose text comes from outside the configuration: no message repeats their
+    values.
     """
 
     env: Mapping[str, str]
@@ -31,7 +32,7 @@ class Expander:
     referenced: set[Path] = field(default_factory=set)
 
     def mapping(self, node: MapNode, path: Path = ()) -> dict[str, Value]:
-        """Return the values of a mapping and everything below it; the tree's depth limit bounds the recursion."""
+        """Return the values of a mapping and of everything below it. The tree's depth limit bounds the recursion."""
         return {key: self._value(entry.node, (*path, key)) for key, entry in node.entries.items()}
 
     def _value(self, node: Node, path: Path) -> Value:
@@ -44,7 +45,7 @@ class Expander:
         return self.text(node, path)
 
     def text(self, node: ScalarNode, path: Path) -> str | None:
-        """Return the expanded text of a scalar; None, with a problem at its position, if a reference failed."""
+        """Return the expanded text of a scalar; `None`, and record a problem at its position, if a reference failed."""
 
         def read_file(name: str) -> str:
             return self._read_secret(name, node.at, path)

@@ -1,8 +1,8 @@
 """The type of a YAML scalar: text, null, boolean or number.
 
-PyYAML reads YAML 1.1, where `no` is false, `017` is fifteen and `12:30` is 750 (measured with PyYAML 6.0.3). Editors
-read YAML 1.2, where all three are text. A scalar on which the two disagree as a number is `odd`, and the tree rejects
-it. Dates are text, for fields to parse, so that `api_version: 2024-10-21` needs no quotes.
+PyYAML reads YAML 1.1, in which `no` is false, `017` is fifteen and `12:30` is 750 (measured with PyYAML 6.0.3). Editors
+read YAML 1.2, in which all three are text. If only one of the two reads a scalar as a number, its kind is `odd`, and
+the tree rejects it. Dates are text, which the fields parse, so that `api_version: 2024-10-21` needs no quotes.
 """
 
 import re
@@ -26,7 +26,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "tag:yaml.org,2002:merge": "text",
     "tag:yaml.org,2002:value": "text",
 }
-_TRUTH: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_BOOLEANS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _DECIMAL: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,18}\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _LARGE: Final = re.compile(r"[-+]?[1-9][0-9]{18,}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
@@ -50,23 +50,23 @@ def plain_kind(text: str) -> Kind:
 
 
 def tagged_kind(tag: str, text: str) -> Kind | None:
-    """Return the kind of a scalar with a YAML tag; None for a tag that is not a plain scalar's."""
+    """Return the kind of a scalar with a YAML tag; `None` for a tag that plain scalars do not have."""
     kind = _KINDS.get(tag)
     if kind == "int":
         return "int" if _DECIMAL.fullmatch(text) else "odd"
     if kind == "float":
         return "float" if _FRACTION.fullmatch(text) else "odd"
     if kind == "bool":
-        return "bool" if text.lower() in _TRUTH else "odd"
+        return "bool" if text.lower() in _BOOLEANS else "odd"
     return kind
 
 
 def scalar_value(kind: Kind, text: str) -> Scalar:
-    """Convert a scalar of this kind; an odd one keeps its text."""
+    """Convert a scalar of this kind. The value of an `odd` scalar is its text."""
     if kind == "null":
         return None
     if kind == "bool":
-        return _TRUTH[text.lower()]
+        return _BOOLEANS[text.lower()]
     if kind == "int":
         return int(text)
     if kind == "float":
@@ -75,7 +75,7 @@ def scalar_value(kind: Kind, text: str) -> Scalar:
 
 
 def why_odd(text: str) -> str:
-    """Return what is said of a word that is odd."""
+    """Return the message for a scalar of the kind `odd`."""
     if _NOT_FINITE.fullmatch(text):
         return "must be a finite number; a text goes in quotes"
     if _LARGE.fullmatch(text):
@@ -85,6 +85,6 @@ def why_odd(text: str) -> str:
 
 
 def reread(text: str) -> Scalar:
-    """Return what YAML would read in place of an expanded unquoted scalar, for a field that is not text."""
+    """Return the value that YAML would read instead of an expanded unquoted scalar, for a field that is not text."""
     stripped = text.strip()
     return scalar_value(plain_kind(stripped), stripped)

@@ -1,7 +1,7 @@
-"""Messages for YAML syntax errors in terms of the lines of the file: indentation, colons, quotes, brackets.
+"""Explain YAML syntax errors by the lines of the file: indentation, colons, quotes, brackets.
 
-PyYAML has two parsers that word the same mistake differently; one message here covers both. No message repeats the
-text, which may hold a secret.
+PyYAML has two parsers that word the same mistake differently. One message here replaces both wordings. No message
+repeats the text, which may hold a secret.
 """
 
 import re
@@ -17,14 +17,14 @@ _CONFLICT: Final = re.compile(r"(<<<<<<<|>>>>>>>)( |$)|=======$")
 """The markers of an unresolved merge conflict."""
 
 _KEY_AND_BRACKET: Final = re.compile(r"\s*(?:- +)?[A-Za-z0-9_./*-]+ *[\[{]")
-"""A line whose first word would be a key with a value, had it a colon."""
+"""A line whose first word would be a key with a value if a colon followed it."""
 
 _HANDLE: Final = re.compile(r" '![^']*'")
 """The only part of the text that PyYAML's messages quote in full."""
 
 
 class Mark(Protocol):
-    """A position as both of PyYAML's parsers give it; line and column count from 0."""
+    """A position as both of PyYAML's parsers report it. Line and column count from 0."""
 
     @property
     def line(self) -> int: ...
@@ -34,7 +34,8 @@ class Mark(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _SyntaxError:
-    """Where a parser stopped, counted from 1, the text's lines, and where the enclosing construct was `opened`."""
+    """The position at which a parser stopped, counted from 1, the lines of the text, and the position at which the
+    enclosing construct was `opened`."""
 
     lines: Sequence[str]
     line: int
@@ -43,7 +44,7 @@ class _SyntaxError:
 
     @property
     def before(self) -> str:
-        """The line up to the position, and one character more."""
+        """The line up to and including the character at the position."""
         return self.current[: self.column]
 
     @property
@@ -63,15 +64,16 @@ class _SyntaxError:
 
 
 def syntax_fault(error: yaml.MarkedYAMLError, at: tuple[int, int], text: str) -> tuple[tuple[int, int], str]:
-    """Return where the text stops being YAML (counted from 1), and the message; `at` is what the parser reported."""
+    """Return the position at which the text stops being YAML (counted from 1), and the message. `at` is the position
+    that the parser reported."""
     opened = error.context_mark
     begin = (opened.line + 1, opened.column + 1) if opened else None
     fault = _SyntaxError(LINE_BREAK.split(text), *at, begin)
     wording = f"{error.problem or ''} {error.context or ''}"
-    place, why = at, _by_text(fault)
+    position, why = at, _by_text(fault)
     if why is None and begin is not None and _NEVER_CLOSED.search(wording):
-        place, why = _never_closed(fault.lines[begin[0] - 1], begin)
-    return place, f"not YAML: {why or _by_wording(wording, fault) or _in_parser_words(error, fault)}"
+        position, why = _never_closed(fault.lines[begin[0] - 1], begin)
+    return position, f"not YAML: {why or _by_wording(wording, fault) or _in_parser_words(error, fault)}"
 
 
 def _in_parser_words(error: yaml.MarkedYAMLError, fault: _SyntaxError) -> str:
@@ -102,7 +104,8 @@ def _by_text(fault: _SyntaxError) -> str | None:
 
 
 def _second_colon(fault: _SyntaxError) -> str:
-    """Explain a colon where no key can be: in a value, on a line indented too far, or missing on the line above."""
+    """Explain a colon that cannot follow a key: it is in a value, or the line is indented too far, or the line above
+    lacks a colon."""
     number, above = next(fault.above(), (0, ""))
     if re.search(r":\s", fault.before[:-1]):
         return "a second colon on this line: put the value in quotes if it holds one"
@@ -119,16 +122,17 @@ def _second_colon(fault: _SyntaxError) -> str:
 
 
 def _no_key(fault: _SyntaxError) -> str:
-    """Explain a mapping that continues with something other than a key, mostly at an indentation of no line above."""
+    """Explain a mapping that continues with something other than a key. Mostly the line has an indentation that no line
+    above has."""
     indent = _indent(fault.current)
     if fault.column - 1 != indent:
         if _KEY_AND_BRACKET.match(fault.current):
             return "a colon is missing on this line, between its key and the bracket or brace"
-        return "something follows a value that has ended: put the whole value in quotes, or begin another line"
+        return "there is text after the end of a value: put the whole value in quotes, or begin another line"
     if fault.opened is not None and fault.column == fault.opened[1]:
         return f"a list element (-) among the keys of the mapping{fault.since}: indent the list below a key of its own"
     number, above = next(fault.above(), (0, ""))
-    return _too_deep(fault, number, above) if indent > _indent(above) else _fits_nothing(fault, indent)
+    return _too_deep(fault, number, above) if indent > _indent(above) else _unknown_indentation(fault, indent)
 
 
 def _too_deep(fault: _SyntaxError, number: int, above: str) -> str:
@@ -138,15 +142,15 @@ def _too_deep(fault: _SyntaxError, number: int, above: str) -> str:
     )
 
 
-def _fits_nothing(fault: _SyntaxError, indent: int) -> str:
-    fitting: dict[int, int] = {}
+def _unknown_indentation(fault: _SyntaxError, indent: int) -> str:
+    line_of_indent: dict[int, int] = {}
     least: int | None = None
     for number, line in fault.above():
         if least is None or _indent(line) < least:
             least = _indent(line)
-            fitting[least] = number
-    places = ", ".join(f"line {number} has {each}" for each, number in list(fitting.items())[:3])
-    return f"this line is indented by {_spaces(indent)}, which fits no line above it: {places}"
+            line_of_indent[least] = number
+    indents = ", ".join(f"line {number} has {each}" for each, number in list(line_of_indent.items())[:3])
+    return f"this line is indented by {_spaces(indent)}, which equals no line above it: {indents}"
 
 
 def _indent(line: str) -> int:
@@ -167,8 +171,8 @@ def _no_colon(fault: _SyntaxError) -> str:
 
 
 _NEVER_CLOSED: Final = re.compile("end of stream.* quoted scalar")
-_QUOTED_OR_GLUED: Final = re.compile(
-    r"""(?P<space>(?:^|[\s,\[{])["'])  # a quotation mark where one may begin: what it quotes follows
+_QUOTED_OR_UNSEPARATED: Final = re.compile(
+    r"""(?P<space>(?:^|[\s,\[{])["'])  # a quotation mark that may begin a quoted text, and that text
         (?:(?<=")[^"]*"|(?<=')[^']*')
       | [A-Za-z0-9_-](?P<colon>:)["']   # a key, a colon and a value without a space between them
       | (?:^|[{,])\s*[A-Za-z0-9_-]+(?P<gap>\ *)["']   # a key and a value without a colon
@@ -176,7 +180,7 @@ _QUOTED_OR_GLUED: Final = re.compile(
     re.VERBOSE,
 )
 
-_LACKING: Final = {
+_MESSAGE_OF_GROUP: Final = {
     "colon": "a space is missing after this colon",
     "gap": "a colon is missing here, between the key and its value",
 }
@@ -189,9 +193,10 @@ def _no_content(fault: _SyntaxError) -> str:
 
 
 def _never_closed(line: str, begin: tuple[int, int]) -> tuple[tuple[int, int], str]:
-    """Return position and message for a quotation mark never closed, often as YAML read its end as part of a key."""
-    for found in _QUOTED_OR_GLUED.finditer(line, 0, begin[1]):
-        for part, words in _LACKING.items():
+    """Return the position and message for a quotation mark that is never closed. Often YAML has read its end as part of
+    a key."""
+    for found in _QUOTED_OR_UNSEPARATED.finditer(line, 0, begin[1]):
+        for part, words in _MESSAGE_OF_GROUP.items():
             if found[part] is not None and found.end() < begin[1]:
                 return (begin[0], found.start(part) + 1), words
     return begin, "the quotation mark that starts here is never closed"
@@ -214,4 +219,5 @@ _EXPLAINED: Final[tuple[tuple[str, Callable[[_SyntaxError], str]], ...]] = (
     ("node content", _no_content),
     ("<document start>", lambda fault: "the outermost keys all begin at the same column: the lines above are indented"),
 )
-"""Explanations by a pattern over problem and context in the wording of either parser; the first that matches."""
+"""Explanations by a pattern that matches the problem and context in the wording of either parser. The first match
+counts."""

@@ -1,8 +1,8 @@
-"""Parse YAML text into a tree of nodes with positions; reject duplicate keys, ambiguous numbers, tags and alias bombs.
+"""Parse YAML text into a tree of nodes with positions. Reject duplicate keys, ambiguous numbers, tags and alias bombs.
 
-The tree is built from parser events, not by PyYAML's composer: events come one at a time, so that depth and size are
-limited before they cost anything (libyaml's scanner is quadratic in flow depth: 200,000 opening brackets took 57 s),
-and nothing here recurses.
+The tree is built from parser events instead of by PyYAML's composer. Events come one at a time, so depth and size are
+limited before they take time or memory: libyaml's scanner is quadratic in flow depth, and 200,000 opening brackets took
+57 s. Nothing here recurses.
 """
 
 import re
@@ -28,7 +28,7 @@ from config.reading.yaml_syntax_errors import LINE_BREAK, Mark, syntax_fault
 
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 400_000
-"""Nodes of one file with aliases expanded; ten thousand deployments need about a quarter of it, ten thousand teams with
+"""Nodes of one file with aliases expanded. Ten thousand deployments need about a quarter of it, ten thousand teams with
 limits and budgets half."""
 
 _LOADER: Final[type[yaml.SafeLoader | yaml.CSafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,7 +38,7 @@ _PLAIN_TAGS: Final = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 
 @dataclass(frozen=True, slots=True)
 class ScalarNode:
-    """A scalar: its text as written, what YAML reads it as, and whether it is plain (unquoted)."""
+    """A scalar: its text as written, the kind that YAML reads it as, and whether it is plain (unquoted)."""
 
     at: Position
     text: str
@@ -50,7 +50,8 @@ class ScalarNode:
 
 @dataclass(frozen=True, slots=True)
 class ListNode:
-    """A list and its position. `size` counts nodes with aliases expanded, `height` the levels, its own included."""
+    """A list and its position. `size` counts the nodes with aliases expanded. `height` counts the levels, including
+    this one."""
 
     at: Position
     items: tuple["Node", ...]
@@ -60,7 +61,7 @@ class ListNode:
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """A mapping and its position. Entries merged by `<<` keep the positions where they are written."""
+    """A mapping and its position. Entries merged by `<<` keep the positions at which they are written."""
 
     at: Position
     entries: dict[str, "Entry"]
@@ -70,7 +71,7 @@ class MapNode:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A value under a key, and where the key is written."""
+    """A value under a key, and the position of the key."""
 
     key_at: Position
     node: "Node"
@@ -81,8 +82,8 @@ Node = ScalarNode | ListNode | MapNode
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One file's tree. `root` is None when the text is not YAML, then with problems, or when it is empty. `keys` are
-    those of the outermost mapping, as far as the text could be read."""
+    """The tree of one file. `root` is `None` if the text is empty, or if it is not YAML; then there are problems.
+    `keys` are the keys of the outermost mapping, as far as the text could be read."""
 
     root: Node | None
     problems: tuple[Problem, ...]
@@ -90,7 +91,7 @@ class Parsed:
 
 
 def parse(text: str, file: str) -> Parsed:
-    """Parse one YAML document; `file` is the file name of its positions. Problems are returned, not raised."""
+    """Parse one YAML document. `file` is the file name in its positions. Problems are returned, not raised."""
     unprintable = _UNPRINTABLE.search(text.removeprefix("\ufeff"))
     if unprintable:
         line, column = _line_and_column(text.removeprefix("\ufeff"), unprintable.start())
@@ -110,7 +111,8 @@ def parse(text: str, file: str) -> Parsed:
 
 
 def find(root: Node, path: Path) -> tuple[Node, Position, int]:
-    """Return the deepest node on the path, the position of its key, and how many steps of the path led to it."""
+    """Return the deepest node on the path, the position of its key, and the number of steps of the path that lead to
+    it."""
     node, key_at = root, root.at
     for depth, step in enumerate(path):
         if isinstance(node, MapNode) and step in node.entries:
@@ -125,7 +127,8 @@ def find(root: Node, path: Path) -> tuple[Node, Position, int]:
 
 
 def value_position(root: Node, path: Path) -> Position:
-    """Return the position of a value; of a missing one, that of the key of the section that lacks it."""
+    """Return the position of a value. If the value is missing, return the position of the key of the section that lacks
+    it."""
     node, key_at, depth = find(root, path)
     if depth == len(path) or (isinstance(node, ScalarNode) and node.kind != "null"):
         return node.at
@@ -147,7 +150,7 @@ def _events(text: str) -> Iterator[Event]:
 
 
 def _position(file: str, mark: Mark | None) -> Position:
-    # Both parsers mark every event, though the annotations of PyYAML leave it open.
+    # Both parsers mark every event, although PyYAML's annotations allow `None`.
     return Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
 
 
@@ -163,7 +166,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, file: str, text: str) -> Proble
 
 
 class _Stop(Exception):
-    """Ends the parsing of a file that would be wrong or costly to parse further."""
+    """Ends the parsing of a file if parsing further would give wrong results or cost too much."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -234,7 +237,7 @@ class _MapFrame:
         return MapNode(self.at, self.entries, self.size, height)
 
     def _key_text(self, node: Node, at: Position) -> str | None:
-        """Return the key, or None for the merge key `<<`."""
+        """Return the key; `None` for the merge key `<<`."""
         if not isinstance(node, ScalarNode):
             self.builder.report(at, "a key must be text, not a list or a mapping")
             return ""
@@ -242,7 +245,7 @@ class _MapFrame:
             return None
         if node.kind not in ("text", "odd"):
             self.builder.report(
-                at, f"a key must be text; YAML reads this one as {_MEANING[node.kind]}: put it in quotes"
+                at, f"a key must be text; YAML reads this one as {_KIND_IN_WORDS[node.kind]}: put it in quotes"
             )
         return node.text
 
@@ -250,13 +253,13 @@ class _MapFrame:
         sources = merge.node.items if isinstance(merge.node, ListNode) else (merge.node,)
         for source in sources:
             if not isinstance(source, MapNode):
-                self.builder.report(merge.key_at, "<< merges mappings; this is something else", "<<")
+                self.builder.report(merge.key_at, "<< merges mappings; this value is not a mapping", "<<")
                 continue
             for key, entry in source.entries.items():
                 self.entries.setdefault(key, entry)
 
 
-_MEANING: Final[dict[Kind, str]] = {
+_KIND_IN_WORDS: Final[dict[Kind, str]] = {
     "null": "nothing",
     "bool": "true or false",
     "int": "a number",
@@ -290,11 +293,13 @@ class _Builder:
             self._documents += 1
             if self._documents > 1:
                 raise _Stop(
-                    Problem.at(self._at(event), (), "a second document (---) starts here; a table is one document")
+                    Problem.at(
+                        self._at(event), (), "a second document (---) starts here; a configuration is one document"
+                    )
                 )
 
     def keys(self) -> frozenset[str]:
-        """Return the keys read so far of the outermost mapping; none if the text is something else."""
+        """Return the keys of the outermost mapping that have been read so far; empty if the text is no mapping."""
         outermost = self._frames[0] if self._frames else None
         if isinstance(outermost, _MapFrame):
             return frozenset({*outermost.entries, *([] if outermost.key is None else [outermost.key])})
@@ -318,7 +323,7 @@ class _Builder:
         elif event.tag not in (None, "!"):
             kind = tagged_kind(event.tag, event.value)
         if kind is None:
-            self.report(at, "a YAML tag the table does not know")
+            self.report(at, "an unknown YAML tag")
         elif kind == "odd":
             self.report(at, why_odd(event.value))
         node = ScalarNode(at, event.value, kind or "text", plain)
@@ -337,7 +342,7 @@ class _Builder:
     def _open(self, event: MappingStartEvent | SequenceStartEvent) -> None:
         at = self._at(event)
         if event.tag not in (None, "!", *_PLAIN_TAGS):
-            self.report(at, "a YAML tag the table does not know")
+            self.report(at, "an unknown YAML tag")
         self._check_depth(at, 1)
         self._remember(event.anchor, None)
         kind = _MapFrame if isinstance(event, MappingStartEvent) else _ListFrame

@@ -1,1 +1,1 @@
-"""The sections of the table: their keys, values and defaults."""
+"""The sections of the configuration: their keys, values and defaults."""

@@ -1,4 +1,4 @@
-"""The `cache` section of defaults, vendors, models and routes: which answers are given again to equal requests."""
+"""The `cache` section of defaults, vendors, models and routes: which responses are cached for equal requests."""
 
 from typing import Annotated, Final, Literal
 
@@ -8,11 +8,11 @@ from config.sections.section import MaybeEmptySection
 from config.sections.value_types import Duration, Referable, Secret, Size, off_as_word, refuse
 
 MOST_BYTES: Final = 1024 * 1024
-"""Bytes of the largest answer that can be kept."""
+"""The size in bytes of the largest response that can be cached."""
 
-SHORTEST: Final = 1.0
-SECRET: Final = 16
-"""Seconds that an answer is given again at least, and characters that a secret has at least."""
+LEAST_TTL: Final = 1.0
+LEAST_SECRET_CHARACTERS: Final = 16
+"""The least seconds for which a response is cached, and the least characters of a secret."""
 
 
 CacheScope = Annotated[Literal["team", "table"], Referable()]
@@ -20,7 +20,7 @@ CacheWhere = Annotated[Literal["memory", "redis", "off"], Referable(), BeforeVal
 
 
 def _long_enough(ttl: float) -> float:
-    if ttl < SHORTEST:
+    if ttl < LEAST_TTL:
         raise refuse("ttl must be 1s or more; where: off switches the cache off")
     return ttl
 
@@ -32,40 +32,42 @@ def _small_enough(size: int) -> int:
 
 
 def _secret_enough(secret: SecretStr | None) -> SecretStr | None:
-    if secret is not None and len(secret) < SECRET:
-        raise refuse(f"secret must have {SECRET} characters or more")
+    if secret is not None and len(secret) < LEAST_SECRET_CHARACTERS:
+        raise refuse(f"secret must have {LEAST_SECRET_CHARACTERS} characters or more")
     return secret
 
 
 class CacheSection(MaybeEmptySection):
-    """Answers that are given again to equal requests. The nearest level that has the section says all of it: a route,
+    """Responses that are cached for equal requests. The nearest level that has the section decides all of it: a route,
     or else the route or model that is its only target, or else `defaults`; a model, or else its vendor, or else
-    `defaults`. It is for requests that ask for it: by `temperature: 0`, or by the header `x-dragoman-cache: use`."""
+    `defaults`. A request uses the cache only if it asks for it: by `temperature: 0`, or by the header
+    `x-dragoman-cache: use`."""
 
     ttl: Annotated[Duration, AfterValidator(_long_enough)] = Field(
-        default=600.0, description="How long an answer is given again, from 1s to 24h."
+        default=600.0, description="How long a response is reused, from 1s to 24h."
     )
     stale: Duration = Field(
         default=0.0,
-        description="For how long after that it is still given while no deployment answers, 24h at most. 0: never.",
+        description="How long after that it is still used while no deployment responds, 24h at most. 0: never.",
     )
     scope: CacheScope = Field(
         default="team",
-        description="Who is given an answer again: the team that asked, or with table every team that may use the "
-        "name. Teams that share can tell by its speed that somebody asked the same.",
+        description="Which clients get a cached response: the team whose request it was, or with table every team "
+        "that may use the name. Teams that share responses can notice by the speed that another team sent the same "
+        "request.",
     )
     where: CacheWhere = Field(
         default="memory",
-        description="In each process (memory); also at `server.shared`, where answers stand as plain text (redis); or "
-        "nowhere (off).",
+        description="Where responses are cached: in each process (memory); also at `server.shared`, as plain text "
+        "(redis); or nowhere (off).",
     )
     max_bytes: Annotated[Size, AfterValidator(_small_enough)] = Field(
         default=256 * 1024,
-        description="A larger answer is not kept, 1MiB at most. All together take up to 64 MiB of a process, and each "
-        "team its equal share of them.",
+        description="A larger response is not cached, 1MiB at most. All responses together take up to 64 MiB of a "
+        "process, and each team gets an equal share of it.",
     )
     secret: Annotated[Secret | None, AfterValidator(_secret_enough)] = Field(
         default=None,
-        description="Needed with redis: 16 characters or more, known to the gateways alone. Without it nobody can "
-        "write an answer there that they would take for their own.",
+        description="Needed with redis: 16 characters or more, known to the gateways alone. Only the holder of the "
+        "secret can write a response there that the gateways accept.",
     )

@@ -1,4 +1,4 @@
-"""The `credentials` section: where credentials that expire are fetched from."""
+"""The `credentials` section: the source of credentials that expire."""
 
 from typing import Final
 
@@ -16,18 +16,18 @@ from config.sections.value_types import (
     refuse,
 )
 
-_NEED_NOTHING: Final = ("aws", "google", "entra")
-"""Kinds that need no settings: the vendor's own libraries find the credentials."""
+_WITHOUT_SETTINGS: Final = ("aws", "google", "entra")
+"""Kinds that need no settings, since the vendor's own libraries find the credentials."""
 
 
 class AwsCredentials(Section):
-    """Requests are signed (SigV4) with what AWS's own chain finds: environment, profile, web identity, container,
-    instance. Needs the extra `aws`."""
+    """Requests are signed (SigV4) with the credentials that AWS's own chain finds: environment, profile, web identity,
+    container, instance. Needs the extra `aws`."""
 
     profile: Text | None = Field(
-        default=None, description="A profile of AWS's own files, instead of what the environment says."
+        default=None, description="A profile of AWS's own files, instead of the profile in the environment."
     )
-    role_arn: RoleArn | None = Field(default=None, description="A role to take on with what was found.")
+    role_arn: RoleArn | None = Field(default=None, description="A role to assume with these credentials.")
     region: AwsName | None = Field(
         default=None, description="Built in: url_params.region, or the region in the address."
     )
@@ -41,8 +41,8 @@ class GoogleCredentials(Section):
 
     file: Text | None = Field(
         default=None,
-        description="A JSON file with the credentials, relative to this file. Built in: where Google's own tools look, "
-        "the metadata server last.",
+        description="A JSON file with the credentials, relative to this file. Built in: the sources that Google's own "
+        "tools use, the metadata server last.",
     )
 
 
@@ -50,7 +50,7 @@ class EntraCredentials(Section):
     """Access tokens of Microsoft Entra ID, by Azure's own chain: environment, workload identity, managed identity,
     command line. Needs the extra `azure`."""
 
-    scope: Text | None = Field(default=None, description="What the token is for. Built in: the profile's.")
+    scope: Text | None = Field(default=None, description="The scope of the token. Built in: the profile's.")
     client_id: Text | None = Field(
         default=None, description="Which managed or workload identity. Built in: AZURE_CLIENT_ID, or the only one."
     )
@@ -59,20 +59,20 @@ class EntraCredentials(Section):
 class OidcCredentials(Section):
     """Access tokens by OAuth 2.0 client credentials (RFC 6749, 4.4), from any identity provider."""
 
-    token_url: BaseUrl = Field(description="The provider's token endpoint; in the own network with allow_private.")
+    token_url: BaseUrl = Field(
+        description="The provider's token endpoint; in the operator's own network with allow_private."
+    )
     client_id: Text = Field(description="The client's name at the provider.")
     client_secret: Secret = Field(description='The client\'s secret, best as "${VAR}" or "${file:PATH}".')
-    scope: Text | None = Field(default=None, description="Scopes to ask for, separated by spaces.")
-    audience: Text | None = Field(
-        default=None, description="Whom the token is for, where the provider wants that said."
-    )
+    scope: Text | None = Field(default=None, description="The scopes to request, separated by spaces.")
+    audience: Text | None = Field(default=None, description="The audience of the token, if the provider requires one.")
     ca_file: Text | None = Field(
         default=None,
-        description="A PEM file with the authorities that may vouch for token_url's certificate, instead of the "
-        "system's; relative to this file.",
+        description="A PEM file with the authorities that may sign token_url's certificate, instead of the system's; "
+        "relative to this file.",
     )
     client_auth: ClientAuth = Field(
-        default="basic", description="How the client shows its secret: basic in a header, post in the body."
+        default="basic", description="How the client sends its secret: basic in a header, post in the body."
     )
 
 
@@ -86,20 +86,20 @@ class CredentialsSection(ShorthandSection):
 
     @property
     def kind(self) -> AwsCredentials | GoogleCredentials | EntraCredentials | OidcCredentials:
-        """The one kind that is configured."""
+        """The only kind that is configured."""
         return next(own for own in (self.aws, self.google, self.entra, self.oidc) if own is not None)
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:
-        return {"enum": list(_NEED_NOTHING)}
+        return {"enum": list(_WITHOUT_SETTINGS)}
 
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: object) -> object:
         if isinstance(value, dict):
             return {name: {} if own is None else own for name, own in value.items()}
-        if isinstance(value, str) and value not in _NEED_NOTHING:
-            raise refuse(f"must be {', '.join(_NEED_NOTHING)}, or a mapping of one of these or oidc")
+        if isinstance(value, str) and value not in _WITHOUT_SETTINGS:
+            raise refuse(f"must be {', '.join(_WITHOUT_SETTINGS)}, or a mapping of one of these or oidc")
         return {value: {}} if isinstance(value, str) else value
 
     @model_validator(mode="after")

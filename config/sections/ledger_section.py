@@ -1,4 +1,4 @@
-"""The `server.ledger` section: where it is written down what teams used."""
+"""The `server.ledger` section: where the usage of teams is recorded."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,10 @@ from config.sections.value_types import REFERENCE_PATTERN, Keep, Referable, Text
 
 _DAY: Final = 86400.0
 DEFAULT_FILE: Final = "ledger.db"
-"""The ledger of a table that is a file, has teams and says nothing: a file beside it."""
+"""The ledger of a configuration that is a file, has teams and sets no ledger: a file beside it."""
 
 DEFAULT_JOURNAL: Final = "ledger.journal"
-"""The folder beside the table for the journals of a ledger in PostgreSQL."""
+"""The folder beside the config file for the journals of a ledger in PostgreSQL."""
 
 _OFF: Final = "off"
 _SQLITE: Final = "sqlite:"
@@ -25,8 +25,8 @@ _SQLITE: Final = "sqlite:"
 
 @dataclass(frozen=True, slots=True)
 class LedgerAddress:
-    """The path of a SQLite database as written, or the address of a PostgreSQL one, which may hold a password; without
-    either there is no ledger."""
+    """The path of a SQLite database as written, or the address of a PostgreSQL database, which may hold a password.
+    There is no ledger if both are `None`."""
 
     file: str | None = None
     postgres: SecretStr | None = None
@@ -58,9 +58,9 @@ LedgerUrl = Annotated[LedgerAddress, PlainValidator(_to_address), PlainSerialize
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerPlace:
-    """Where a ledger is: the file of a SQLite database, or the address of a PostgreSQL one, which may hold a password.
-    `keep` is in seconds; `journals` is the folder into which every process writes first."""
+class LedgerLocation:
+    """The location of a ledger: the file of a SQLite database, or the address of a PostgreSQL database, which may hold
+    a password. `keep` is in seconds. `journals` is the folder into which every process writes first."""
 
     file: Path | None
     postgres: SecretStr | None
@@ -70,43 +70,44 @@ class LedgerPlace:
 
 
 class LedgerSection(ShorthandSection):
-    """The ledger: a row for each request, from which budgets, limits by the calendar and `dragoman usage` are read.
-    Each process writes its rows to a journal first, so that they wait there while it is away. Bare text is its url."""
+    """The ledger: a row for each request. Budgets, limits by the calendar and `dragoman usage` are read from it. Each
+    process writes its rows to a journal first, where they wait while the database is unavailable. Bare text is its
+    url."""
 
     short_form: ClassVar[str] = "off, an address"
 
     url: LedgerUrl | None = Field(
         default=None,
-        description="sqlite:FILE, relative to this file, for one gateway with any number of workers; "
-        'postgresql://…, best as "${LEDGER_URL}", for several gateways, which needs the extra `postgres`; or off. '
-        f"Built in: sqlite:{DEFAULT_FILE} where the table has teams and is no embedded one, otherwise off.",
+        description="sqlite:FILE, relative to this file, for one gateway with any number of workers; postgresql://…, "
+        f'best as "${{LEDGER_URL}}", for several gateways, which needs the extra `postgres`; or off. Built in: '
+        f"sqlite:{DEFAULT_FILE} if the configuration has teams and is not the embedded one, otherwise off.",
     )
-    keep: Keep = Field(default=400 * _DAY, description="How long the row of a request is kept, such as 400d.")
+    keep: Keep = Field(default=400 * _DAY, description="How long the row of a request is stored, such as 400d.")
     unread: Annotated[Literal["allow", "reject"], Referable()] = Field(
         default="allow",
-        description="What becomes of requests of teams with a budget while a gateway that has just started could not "
-        "yet read from the ledger what was spent: allow answers them, reject refuses them.",
+        description="What happens to requests of teams with a budget while a gateway that has just started could not "
+        "yet read the spending from the ledger: allow accepts them, reject refuses them.",
     )
 
     journal: Text | None = Field(
         default=None,
-        description="The folder, relative to this file, into which every process writes its rows first, and from which "
-        "one of them loads the ledger: on a disk that outlives the process. Built in: the file's name and .journal, or "
-        f"{DEFAULT_JOURNAL} for PostgreSQL.",
+        description="The folder, relative to this file, into which every process writes its rows first, and from "
+        "which one process loads the ledger. It must be on a disk that outlives the process. Built in: the file's "
+        f"name and .journal, or {DEFAULT_JOURNAL} for PostgreSQL.",
     )
 
     @property
     def is_off(self) -> bool:
-        """Whether the table says that there is no ledger."""
+        """Whether the configuration turns the ledger off."""
         return self.url == LedgerAddress()
 
     @property
     def is_postgres(self) -> bool:
-        """Whether several gateways can have the same ledger."""
+        """Whether several gateways can use the same ledger."""
         return self.url is not None and self.url.postgres is not None
 
-    def place(self, table: Path) -> "LedgerPlace | None":
-        """Return where the ledger of a table is, by default beside its file; None where it is switched off."""
+    def place(self, table: Path) -> "LedgerLocation | None":
+        """Return the location of the ledger, by default beside the config file `table`; `None` if it is turned off."""
         url = self.url or LedgerAddress(file=DEFAULT_FILE)
         if self.is_off:
             return None
@@ -114,7 +115,7 @@ class LedgerSection(ShorthandSection):
         journals = table.parent / DEFAULT_JOURNAL if file is None else file.with_name(f"{file.name}.journal")
         if self.journal is not None:
             journals = table.parent / self.journal
-        return LedgerPlace(file, url.postgres, self.keep, self.unread, journals)
+        return LedgerLocation(file, url.postgres, self.keep, self.unread, journals)
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:

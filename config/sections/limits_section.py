@@ -12,8 +12,8 @@ from pydantic_core import CoreSchema
 from config.sections.section import OrWord, Section, WordSection
 from config.sections.value_types import (
     DURATION_PATTERN,
-    AskedName,
     Referable,
+    RequestedName,
     Switch,
     TargetName,
     refuse,
@@ -28,7 +28,7 @@ LIMIT_UNITS: Final[tuple[LimitUnit, ...]] = ("requests", "tokens")
 LIMIT_PERIODS: Final[tuple[LimitPeriod, ...]] = ("second", "minute", "hour", "day", "week", "month")
 
 LONGEST_QUEUE: Final = 60.0
-"""Seconds; a request that waits holds its body in memory, and its client waits too."""
+"""Seconds. A request that waits holds its body in memory, and its client waits too."""
 
 _THOUSANDS: Final = {"k": 10**3, "m": 10**6}
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?[kKmM]$"
@@ -36,7 +36,7 @@ PERCENT: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})? ?%$"
 
 
 def to_amount(value: object) -> object:
-    """Convert text such as `200k` or `5M` to a number. Others are returned as they are, for the field to check."""
+    """Convert text such as `200k` or `5M` to a number. Other values are returned unchanged, for the field to check."""
     if not isinstance(value, str):
         return value
     if not re.fullmatch(_AMOUNT, value):
@@ -45,8 +45,8 @@ def to_amount(value: object) -> object:
 
 
 def to_share(value: object) -> object:
-    """Convert text such as `80%` to 0.8. Other values are returned as they are, but for a percentage without its
-    sign."""
+    """Convert text such as `80%` to 0.8. Other values are returned unchanged. Raise an error for a number above 1,
+    which is probably a percentage without its sign."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 1:
         raise refuse("must be a share such as 80% or 0.8, at most 100%")
     if not isinstance(value, str):
@@ -66,11 +66,11 @@ Patience = Annotated[float, Field(gt=0, le=LONGEST_QUEUE), Referable(to_seconds,
 Unpriced = Annotated[Literal["reject", "ignore"], Referable()]
 
 CONCURRENT_WAIT: Final = 1.0
-"""Seconds that a request waits for a slot of a deployment with a concurrency limit; no setting changes it."""
+"""Seconds that a request waits for a slot of a deployment with a concurrency limit. No setting changes it."""
 
 
 class WrittenLimit(NamedTuple):
-    """One limit of a section, and the key that it stands under."""
+    """One limit of a section, and the key under which it is written."""
 
     key: str
     unit: LimitUnit
@@ -79,36 +79,38 @@ class WrittenLimit(NamedTuple):
 
 
 class LimitsSection(Section):
-    """The most that may be used. Seconds and minutes flow: what is used comes back evenly, and `burst` may be used at
-    once. Hours, days, weeks (from Monday) and months are those of the calendar in `server.timezone`. A request must fit
-    into every limit that concerns it, and a refused one uses up none."""
+    """The most that may be used. Limits per second and minute refill evenly, and `burst` may be used at once. Hours,
+    days, weeks (from Monday) and months follow the calendar in `server.timezone`. A request must fit into every limit
+    that applies to it, and a refused request uses up none."""
 
-    requests_per_second: Amount = Field(default=None, description="Requests a second.")
-    requests_per_minute: Amount = Field(default=None, description="Requests a minute.")
+    requests_per_second: Amount = Field(default=None, description="Requests per second.")
+    requests_per_minute: Amount = Field(default=None, description="Requests per minute.")
     requests_per_hour: Amount = Field(default=None, description="Requests in each hour of the clock.")
     requests_per_day: Amount = Field(default=None, description="Requests on each day.")
     requests_per_week: Amount = Field(default=None, description="Requests in each week.")
     requests_per_month: Amount = Field(default=None, description="Requests in each month.")
-    tokens_per_second: Amount = Field(default=None, description="Tokens a second, of prompts and answers.")
+    tokens_per_second: Amount = Field(default=None, description="Tokens per second, of prompts and responses.")
     tokens_per_minute: Amount = Field(
         default=None,
-        description="Tokens a minute, of prompts and answers. What a request is likely to take is held from its "
-        "beginning, what it took counts at its end.",
+        description="Tokens per minute, of prompts and responses. The estimated tokens of a request are reserved when "
+        "it begins; its actual tokens count when it ends.",
     )
     tokens_per_hour: Amount = Field(default=None, description="Tokens in each hour of the clock.")
     tokens_per_day: Amount = Field(default=None, description="Tokens on each day.")
     tokens_per_week: Amount = Field(default=None, description="Tokens in each week.")
     tokens_per_month: Amount = Field(default=None, description="Tokens in each month.")
-    concurrent: Concurrent = Field(default=None, description="Requests under way at once, streams until they end.")
+    concurrent: Concurrent = Field(
+        default=None, description="Requests in flight at once; a stream counts until it ends."
+    )
     burst: Burst = Field(
         default=None,
-        description="Requests that may come at once under the limits per second and minute. Built in: for clients, "
-        "teams and keys the limit itself; for vendors, models and deployments what a limit per minute lets through in "
-        "10 s.",
+        description="Requests that may be used at once under the limits per second and minute. Built in: the limit "
+        "itself for clients, teams and keys; for vendors, models and deployments, the requests that a limit per "
+        "minute allows in 10 s.",
     )
 
     def amounts(self) -> Iterator[WrittenLimit]:
-        """Yield the limits that are written, but for `concurrent`."""
+        """Yield the limits that are written, except `concurrent`."""
         for unit in LIMIT_UNITS:
             for period in LIMIT_PERIODS:
                 key = f"{unit}_per_{period}"
@@ -124,35 +126,35 @@ class LimitsSection(Section):
 class TeamLimitsSection(LimitsSection):
     """The most that a team may use, over all its keys, and of single models."""
 
-    models: dict[AskedName, LimitsSection] = Field(
+    models: dict[RequestedName, LimitsSection] = Field(
         default={},
-        description="Further limits by the name that the team asks for: a route, a model or a deployment.",
+        description="Further limits by the name that the team requests: a route, a model or a deployment.",
     )
 
 
 class BudgetRoute(WordSection):
-    """What happens once a budget's share is spent: `warn` says so in the log and in metrics, `reject` refuses, and a
-    mapping with `route` has the requests of the period answered by a cheaper name."""
+    """The action once a budget's share is spent: `warn` reports it in the log and in metrics, `reject` refuses
+    requests, and a mapping with `route` sends the requests of the period to a cheaper name."""
 
     words = ("warn", "reject")
     short_form = "warn, reject"
     long_form = "{route: NAME}"
 
     route: TargetName = Field(
-        description="The name that answers instead of the one asked for: a route, a model or a deployment. Being "
-        "written here grants it."
+        description="The name that is used instead of the requested one: a route, a model or a deployment. Being "
+        "written here allows it."
     )
 
 
 class OnLimitQueue(WordSection):
-    """What happens to a request at a limit: `reject` answers 429 at once, a mapping with `queue` waits first."""
+    """The action for a request at a limit: `reject` returns 429 at once, a mapping with `queue` waits first."""
 
     words = ("reject",)
     short_form = "reject"
     long_form = "{queue: 5s}"
 
     queue: Patience = Field(
-        description=f"The longest wait until the limit lets the request through, {LONGEST_QUEUE:g}s at most."
+        description=f"The longest wait until the limit allows the request, {LONGEST_QUEUE:g}s at most."
     )
 
 
@@ -161,14 +163,15 @@ OnLimit = Annotated[OnLimitQueue | Literal["reject"], OrWord(OnLimitQueue)]
 
 
 class SpendingSection(Section):
-    """What may be spent in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+    """The most that may be spent in each period, in USD or in tokens. The ledger preserves the spending across
+    restarts."""
 
-    usd: Dollars = Field(default=None, description="USD, by the prices of the models. This or tokens.")
-    tokens: Amount = Field(default=None, description="Tokens, of prompts and answers. This or usd.")
+    usd: Dollars = Field(default=None, description="USD, by the prices of the models. Either this or tokens.")
+    tokens: Amount = Field(default=None, description="Tokens, of prompts and responses. Either this or usd.")
     per: Annotated[BudgetPeriod, Referable()] = Field(
         description="The period, by the calendar in `server.timezone`; a week begins on Monday."
     )
-    at: Share = Field(default=1.0, description="From which share of it on `then` happens, such as 80%.")
+    at: Share = Field(default=1.0, description="The share of the budget from which on `then` applies, such as 80%.")
 
     @model_validator(mode="after")
     def _one_amount(self) -> Self:
@@ -182,39 +185,41 @@ class ClientSpendingSection(SpendingSection):
 
     unpriced: Unpriced = Field(
         default="ignore",
-        description="Requests whose price is not known: ignore lets them pass and counts them apart, "
-        "reject refuses them. For a budget in USD.",
+        description="Requests whose price is not known: ignore accepts them and counts them separately, reject "
+        "refuses them. For a budget in USD.",
     )
 
 
 class BudgetSection(ClientSpendingSection):
-    """What clients may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+    """The most that clients may spend in each period, in USD or in tokens. The ledger preserves the spending across
+    restarts."""
 
     then: BudgetAction = Field(
         default="reject",
-        description="What happens then, until the period ends: warn, reject (429 `insufficient_quota`, with the end of "
-        "the period), or {route: NAME}.",
+        description="The action from then until the period ends: warn, reject (429 `insufficient_quota`, with the end "
+        "of the period), or {route: NAME}.",
     )
 
     @property
     def route(self) -> str | None:
-        """The name that answers from `at` on, if one does."""
+        """The name that is used from `at` on; `None` for another action."""
         return None if isinstance(self.then, str) else self.then.route
 
 
 class TargetBudgetSection(SpendingSection):
-    """What a vendor, a model or a deployment may cost in each period, in USD or in tokens. Models without a price count
-    as nothing of USD."""
+    """The most that a vendor, a model or a deployment may cost in each period, in USD or in tokens. Models without a
+    price cost 0 USD."""
 
     then: Annotated[Literal["warn", "reject"], Referable()] = Field(
         default="reject",
-        description="What happens then, until the period ends: warn, or reject, by which deployments that count there "
-        "are skipped, and a request that has no other gets 429 `insufficient_quota`.",
+        description="The action from then until the period ends: warn, or reject. With reject, the deployments that "
+        "this budget counts are skipped, and a request without any other gets 429 `insufficient_quota`.",
     )
 
 
 class UserBudgetSection(ClientSpendingSection):
-    """The budget of each user in each period, in USD or in tokens. Spending survives restarts in the ledger."""
+    """The budget of each user in each period, in USD or in tokens. The ledger preserves the spending across
+    restarts."""
 
     then: Annotated[Literal["warn", "reject"], Referable()] = Field(
         default="reject",
@@ -228,7 +233,7 @@ AnyBudget: TypeAlias = BudgetSection | UserBudgetSection | TargetBudgetSection
 
 
 class OneOrMany:
-    """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
+    """Annotation of a list. Editors accept one element instead, which the loader replaces by a list of one."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         several = handler(schema)
@@ -241,21 +246,21 @@ TargetBudgets = Annotated[list[TargetBudgetSection], OneOrMany()]
 
 
 class EachUserSection(Section):
-    """Limits and budgets of each end user: a request names its user as `user` or `safety_identifier`, on
-    `/v1/messages` as `metadata.user_id`. The same name at two teams is two users."""
+    """Limits and budgets of each end user. A request names its user as `user` or `safety_identifier`, on `/v1/messages`
+    as `metadata.user_id`. The same name at two teams is two users."""
 
     limits: LimitsSection = Field(
         default=LimitsSection(), description="The limits of each user, within the limits of the team."
     )
     budget: UserBudgets = Field(
         default_factory=list,
-        description="The budget of each user, within the budget of the team: one budget, or a list of them, which "
-        "all hold.",
+        description="The budget of each user, within the budget of the team: one budget, or a list of budgets that "
+        "all apply.",
     )
     required: Switch = Field(
         default=False,
-        description="Whether a request that names no user is refused with 400. If not, nothing of this section holds "
-        "for it.",
+        description="Whether a request that names no user is refused with 400. If not, nothing of this section "
+        "applies to it.",
     )
 
     @property

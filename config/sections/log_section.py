@@ -1,5 +1,5 @@
 """The `server.log` and `server.payload_log` sections: the form of the log, which good requests it has, and a log of
-what was asked and answered."""
+requests and responses."""
 
 import re
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from config.sections.value_types import (
 )
 
 EVERY_TEAM: Final = "*"
-"""In the list of teams: all of them, and where the table has none every client."""
+"""In the list of teams: all of them or, if the configuration has no teams, every client."""
 
 MOST_PATTERNS: Final = 64
 LONGEST_PATTERN: Final = 1024
@@ -46,15 +46,15 @@ class LogSection(ShorthandSection):
 
     form: LogFormat = Field(
         default="json",
-        description="Form of the log lines. Where nothing is written: text when standard output and standard error "
-        "both go to a terminal, otherwise json.",
+        description="Form of the log lines. None written: text if standard output and standard error both go to a "
+        "terminal, otherwise json.",
     )
     sample: Share = Field(
         default=1.0,
-        description="The share of good requests that get a line, such as 10%, which then says so in `sample`. Good is "
-        "what the first attempt answered in time; any other request has its line always.",
+        description="The share of good requests that get a line, such as 10%. Each such line has the share in "
+        "`sample`. A request is good if its first attempt succeeded in time; any other request always has a line.",
     )
-    slow: Duration = Field(default=5.0, description="From how long on a good request has its line always.")
+    slow: Duration = Field(default=5.0, description="The duration from which on a good request always has a line.")
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:
@@ -67,13 +67,13 @@ class LogSection(ShorthandSection):
 
 
 _NO_PATTERN: Final = "must be a regular expression of Python's module re"
-_WORDS: Final = re.compile(r"(?:(?<=range)|(?<=escape)|(?<=extension)) .*| '.*| [<\\].*", re.DOTALL)
-"""What follows re's own words in its messages: parts of the pattern."""
+_QUOTED_PATTERN: Final = re.compile(r"(?:(?<=range)|(?<=escape)|(?<=extension)) .*| '.*| [<\\].*", re.DOTALL)
+"""Parts of the pattern that follow re's own words in its messages."""
 
 
 def _reason(error: re.error) -> str:
-    """Return why a pattern is none, without what re quotes of it: no message repeats a part of a value."""
-    return _WORDS.sub("", error.msg, count=1)
+    """Return why a pattern is invalid, without the parts that re quotes: no message repeats a part of a value."""
+    return _QUOTED_PATTERN.sub("", error.msg, count=1)
 
 
 def _compiles(pattern: str) -> str:
@@ -82,8 +82,8 @@ def _compiles(pattern: str) -> str:
     try:
         matches_nothing = re.compile(pattern).match("")
     except re.error as error:
-        place = "" if error.pos is None else f" at position {error.pos + 1}"
-        raise refuse(f"{_NO_PATTERN}: {_reason(error)}{place}") from None
+        position = "" if error.pos is None else f" at position {error.pos + 1}"
+        raise refuse(f"{_NO_PATTERN}: {_reason(error)}{position}") from None
     except (OverflowError, RecursionError):
         raise refuse(_NO_PATTERN) from None
     if matches_nothing:
@@ -103,18 +103,21 @@ class PayloadCollectorSection(Section):
 
     endpoint: BaseUrl = Field(description="The collector, such as http://127.0.0.1:4318; /v1/logs is added to it.")
     headers: dict[CollectorHeader, HeaderValue] = Field(
-        default={}, description='Sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
+        default={}, description='Headers that are sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
     )
     service_name: Text = Field(default="dragoman", description="The resource's service.name.")
     timeout: CollectorPatience = Field(
-        default=5.0, description="How long one export may take, repeats included: 100ms to 10s."
+        default=5.0, description="How long one export may take, including retries: 100ms to 10s."
     )
 
 
 @dataclass(frozen=True, slots=True)
-class PayloadLogPlace:
-    """Where payloads are written, which is a file or a collector, and how: `rotate` and `most` are bytes of a file and
-    of one text of an entry, `models` patterns of the names that are written (none: every one)."""
+class PayloadLogSettings:
+    """Where and how payloads are written: to a file or a collector.
+
+    `rotate` is the most bytes of a file, and `most` the most bytes of one text of an entry. `models` are patterns of
+    the names that are written; if it is empty, every name is written.
+    """
 
     file: Path | None
     teams: frozenset[str]
@@ -125,19 +128,21 @@ class PayloadLogPlace:
     models: tuple[str, ...] = ()
     collector: PayloadCollectorSection | None = None
 
-    def concerns(self, team: str) -> bool:
+    def includes_team(self, team: str) -> bool:
         """Return whether a team's payloads may be written."""
         return team in self.teams or EVERY_TEAM in self.teams
 
-    def names_one(self, *names: str) -> bool:
-        """Return whether one of these names is written: what a request asked for, and what answered it."""
+    def includes_any(self, *names: str) -> bool:
+        """Return whether one of these names is written: the requested name, or the name of the target that
+        responded."""
         return not self.models or any(covers(pattern, name) for pattern in self.models for name in names)
 
 
 class PayloadLogSection(Section):
-    """What the named teams asked and were answered, a line of JSON for each request: the request's body, and the answer
-    as its client got it, a stream as the text that it was. A key never is in it. A request never waits for it: what
-    cannot be written is counted. In a file that its owner alone can read, or at a collector."""
+    """The requests and responses of the named teams, a line of JSON for each request: the request's body, and the
+    response as its client got it. A stream is written as its whole text. Keys are never written. A request never waits
+    for it: entries that cannot be written are counted. The entries go to a file that its owner alone can read, or to a
+    collector."""
 
     path: Text | None = Field(
         default=None,
@@ -147,25 +152,26 @@ class PayloadLogSection(Section):
         default=None, description="Instead of a file: a collector, which gets each entry as a log record."
     )
     teams: Annotated[list[Text], Field(min_length=1)] = Field(
-        description='Whose: names of teams, or "*" for every team and for clients where there are no teams.'
+        description='Whose payloads: names of teams, or "*" for every team and, without teams, for every client.'
     )
     models: list[Text] = Field(
         default=[],
-        description="Of which names, as in a team's `models`: routes or models that are asked for, and models or "
-        "vendor/* that answer. Without any: of all.",
+        description="Of which names, as in a team's `models`: routes or models that are requested, and models or "
+        "vendor/* that respond. None listed: of all.",
     )
     max_bytes: Size = Field(
         default=64 * 1024,
-        description="The most of a request, and of an answer, such as 64KiB. Of what is longer, long texts are cut.",
+        description="The most bytes of a request, and of a response, such as 64KiB. If one is longer, its long texts "
+        "are cut.",
     )
     redact: Annotated[list[Pattern], Field(max_length=MOST_PATTERNS)] = Field(
         default=[],
-        description="Regular expressions (Python's re). Whatever they match in a text, a number or a name is replaced "
-        "by [redacted], before anything is cut; also in JSON within strings, such as arguments of tools. An entry for "
-        "which they take longer than 2s is written without texts.",
+        description="Regular expressions (Python's re). Their matches in a text, a number or a name are replaced by "
+        "[redacted] before anything is cut; also in JSON within strings, such as arguments of tools. If they take "
+        "longer than 2s for an entry, it is written without texts.",
     )
     rotate: Size = Field(default=100 * 2**20, description="The size from which on a new file is begun, such as 100MiB.")
-    keep: RotatedFiles = Field(default=5, description="How many earlier files are kept, as path.1, path.2 and so on.")
+    keep: RotatedFiles = Field(default=5, description="How many earlier files are stored, as path.1, path.2 and so on.")
 
     @model_validator(mode="after")
     def _one_place(self) -> "PayloadLogSection":
@@ -173,8 +179,8 @@ class PayloadLogSection(Section):
             raise refuse("needs path or otlp" if self.path is None else "has path and otlp: leave one of them out")
         return self
 
-    def place(self, table: Path) -> PayloadLogPlace:
-        """Return where the payloads of a table are written."""
+    def place(self, table: Path) -> PayloadLogSettings:
+        """Return where and how the payloads are written. `table` is the path of the config file."""
         rules = (frozenset(self.teams), self.max_bytes, tuple(self.redact), self.rotate, self.keep)
         file = None if self.path is None else table.parent / self.path
-        return PayloadLogPlace(file, *rules, tuple(self.models), self.otlp)
+        return PayloadLogSettings(file, *rules, tuple(self.models), self.otlp)

@@ -1,4 +1,5 @@
-"""The `plugins` section: code of the operator's own that checks requests and answers, or takes what was used."""
+"""The `plugins` section: the operator's own code that checks requests and responses, or receives the usage of
+requests."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -28,19 +29,19 @@ PLUGIN_DEADLINE: Final = 1.0
 
 
 class PluginSection(Section):
-    """A plugin: a guard of requests or answers, or a sink of what was used. See proxy/plugins/README.md."""
+    """A plugin: a guard of requests or responses, or a sink of their usage. See proxy/plugins/README.md."""
 
     use: PluginUse = Field(
         description="The class: module:Class, importable where the gateway runs, or the name of an entry point of the "
         "group dragoman.plugins."
     )
     options: PluginOptions = Field(
-        default_factory=dict, repr=False, description="What the class is made with; it says itself what it takes."
+        default_factory=dict, repr=False, description="The arguments of the class, which documents them itself."
     )
     fail: PluginFail = Field(
         default="closed",
-        description="What becomes of a request whose guard raises, or does not answer within its deadline: closed "
-        "refuses it with 503, open lets it pass unchecked. Without meaning for a sink, whose rows are dropped then.",
+        description="The action for a request whose guard raises, or exceeds its deadline: closed refuses it with "
+        "503, open accepts it unchecked. It has no effect for a sink, whose rows are dropped then.",
     )
     deadline: Annotated[Duration, Field(gt=0, le=60)] = Field(
         default=PLUGIN_DEADLINE,

@@ -1,4 +1,4 @@
-"""The `price` of a deployment: list prices, prices of the operator's own, or none."""
+"""The `price` of a deployment: list prices, the operator's own prices, or none."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -10,41 +10,45 @@ from config.sections.value_types import Dollars, OptionalDollars, ServiceTier, T
 
 
 class RatesSection(Section):
-    """What a price may name, in USD per million tokens; searches and requests in USD per thousand."""
+    """The rates of a price, in USD per million tokens; for searches and requests, in USD per thousand."""
 
-    input: OptionalDollars = Field(default=None, description="Tokens of the prompt. Built in: as around it.")
-    output: OptionalDollars = Field(default=None, description="Generated tokens, reasoning too. Built in: unknown.")
+    input: OptionalDollars = Field(
+        default=None, description="Tokens of the prompt. Built in: as in the section around it."
+    )
+    output: OptionalDollars = Field(
+        default=None, description="Generated tokens, including reasoning. Built in: unknown."
+    )
     cached_input: OptionalDollars = Field(
-        default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
+        default=None, description="Tokens of the prompt that the vendor read from its cache. Built in: as input."
     )
     cache_write: OptionalDollars = Field(
         default=None,
-        description="Tokens of the prompt that the vendor put into its cache, where it says so, as Anthropic does. "
+        description="Tokens of the prompt that the vendor wrote to its cache, if it reports them, as Anthropic does. "
         "Built in: as input.",
     )
     cache_write_1h: OptionalDollars = Field(
-        default=None, description="Those of them that it keeps for an hour. Built in: as cache_write."
+        default=None, description="Tokens among them that stay in the cache for an hour. Built in: as cache_write."
     )
     input_audio: OptionalDollars = Field(default=None, description="Tokens of audio in the prompt. Built in: as input.")
     output_audio: OptionalDollars = Field(default=None, description="Generated tokens of audio. Built in: as output.")
     cached_audio: OptionalDollars = Field(
-        default=None, description="Tokens of audio that the vendor had in its cache. Built in: as cached_input."
+        default=None, description="Tokens of audio that the vendor read from its cache. Built in: as cached_input."
     )
     input_image: OptionalDollars = Field(
         default=None, description="Tokens of images in the prompt. Built in: as input."
     )
     output_image: OptionalDollars = Field(default=None, description="Generated tokens of images. Built in: as output.")
     cached_image: OptionalDollars = Field(
-        default=None, description="Tokens of images that the vendor had in its cache. Built in: as cached_input."
+        default=None, description="Tokens of images that the vendor read from its cache. Built in: as cached_input."
     )
     input_video: OptionalDollars = Field(default=None, description="Tokens of video in the prompt. Built in: as input.")
     output_video: OptionalDollars = Field(default=None, description="Generated tokens of video. Built in: as output.")
     web_search: OptionalDollars = Field(
         default=None,
-        description="A thousand searches of the web that the vendor makes. Built in: unknown; such requests count as "
-        "ones without a price, with what their tokens cost.",
+        description="A thousand searches of the web that the vendor makes. Built in: unknown. Such requests count as "
+        "requests without a price; the cost of their tokens still counts.",
     )
-    request: OptionalDollars = Field(default=None, description="A thousand calls. Built in: nothing.")
+    request: OptionalDollars = Field(default=None, description="A thousand calls. Built in: 0.")
 
     def rates(self) -> Iterator[tuple[str, float]]:
         """Yield the rates that are written, by their keys."""
@@ -54,22 +58,24 @@ class RatesSection(Section):
 
 
 class LongContextSection(RatesSection):
-    """The rates of requests with a long prompt, for the whole request. What is not named costs as in a short one."""
+    """The rates of requests with a long prompt, for the whole request. A rate that is not written is the rate of short
+    prompts."""
 
     above: TokenCount = Field(description="Prompts with more tokens than this, such as 200k.")
 
 
 class TierSection(RatesSection):
-    """The rates of a service tier. What is not named costs as in the standard tier, but for long contexts."""
+    """The rates of a service tier. A rate that is not written is the rate of the standard tier, except for long
+    contexts."""
 
     long_context: list[LongContextSection] = Field(
-        default=[], description="Rates of requests with a long prompt. None written: as of short ones."
+        default=[], description="Rates of requests with a long prompt. None written: as of short prompts."
     )
 
 
 class PriceSection(RatesSection, WordSection):
-    """What a deployment costs, in USD per million tokens: `auto` takes the vendor's list price from the data that ships
-    with the gateway, `none` none, and a mapping has prices of your own. It is inherited as a whole."""
+    """The cost of a deployment, in USD per million tokens: `auto` takes the vendor's list price from the data that
+    ships with the gateway, `none` has no price, and a mapping has your own prices. It is inherited as a whole."""
 
     words = ("auto", "none")
     short_form = "auto, none"
@@ -81,8 +87,8 @@ class PriceSection(RatesSection, WordSection):
     )
     service_tiers: dict[ServiceTier, TierSection] = Field(
         default={},
-        description="Rates of service tiers by the name that responses report, such as flex, priority or batch. Others "
-        "cost as the standard tier.",
+        description="Rates of service tiers by the name that responses report, such as flex, priority or batch. Other "
+        "tiers cost as the standard tier.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""The sections of routes: names of our own over models, their targets and fallbacks."""
+"""The sections of routes: the operator's own names for models, their targets and fallbacks."""
 
 from pydantic import Field, model_validator
 
@@ -8,12 +8,14 @@ from config.sections.failover_section import HedgeSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import Policy, Switch, TargetName, Weight
 
-WEIGHT = "Its share under policy weighted, what it can carry under least_busy. 0 takes it out, except under priority."
-LISTED = "Whether the list of models names it to those who may use it. A name that is not listed works all the same."
+WEIGHT = (
+    "Its share under policy weighted, its relative capacity under least_busy. 0 excludes it, except under priority."
+)
+LISTED = "Whether the list of models has the name, for clients that may use it. A name that is not listed still works."
 POLICIES = (
-    "priority: as written. weighted: drawn by weight. round_robin: in turn. least_busy: the fewest requests under way"
-    " for its weight. fastest: the soonest usual first byte, and any for one request in twenty, so that a slow one is"
-    " seen to recover."
+    "priority: as written. weighted: at random by weight. round_robin: in turn. least_busy: the fewest requests in"
+    " flight for its weight. fastest: the shortest typical time to the first byte; one request in twenty goes to any"
+    " target, so that the recovery of a slow one is noticed."
 )
 
 
@@ -30,33 +32,37 @@ class RouteTarget(ShorthandSection):
 
 
 class FallbacksSection(Section):
-    """Where a request goes that the targets of its route cannot answer for what it holds. Models or deployments."""
+    """Where a request goes if the targets of its route cannot process its content. Models or deployments."""
 
     context_window: list[TargetName] = Field(default=[], description="When the prompt is too long for a target.")
-    content_filter: list[TargetName] = Field(default=[], description="When a target's content filter refuses it.")
+    content_filter: list[TargetName] = Field(
+        default=[], description="When a target's content filter refuses the request."
+    )
 
 
 class RouteSection(ShorthandSection):
-    """A name of our own over models; a bare name is a route with one target. A route whose only target is another
-    route, or a model, has the `fallbacks`, `same_space`, `cache`, `affinity` and `hedge` of its target, except the
-    settings written at the route."""
+    """Your own name for models; a bare name is a route with one target. A route whose only target is another route, or
+    a model, has the `fallbacks`, `same_space`, `cache`, `affinity` and `hedge` of its target, except the settings
+    written at the route."""
 
-    targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
-    policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")
+    targets: list[RouteTarget] = Field(
+        min_length=1, description="The models, deployments or routes that the name stands for."
+    )
+    policy: Policy = Field(default="priority", description=f"The order in which the targets are tried. {POLICIES}")
     fallbacks: FallbacksSection = Field(
         default=FallbacksSection(),
-        description="Where requests go instead that no target can answer for what they hold. Written here, they "
-        "replace the fallbacks of an only target as a whole.",
+        description="Where requests go whose content no target can process. Fallbacks written here replace all "
+        "fallbacks of an only target.",
     )
     same_space: Switch = Field(
         default=False,
-        description="Whether the vectors of all targets may be compared with each other. Without it embeddings are "
+        description="Whether the embeddings of all targets can be compared with each other. Without it, embeddings are "
         "refused on a route over several models; the deployments of one model always have the same space.",
     )
     cache: CacheSection | None = Field(
         default=None,
-        description="Which answers are given again to equal requests for this name. None written: as its only target, "
-        "or else `defaults`, has it.",
+        description="Which responses are cached for equal requests to this name. None written: as its only target, or "
+        "else `defaults`, has it.",
     )
     affinity: AffinitySection | None = Field(
         default=None,
@@ -65,8 +71,8 @@ class RouteSection(ShorthandSection):
     )
     hedge: HedgeSection | None = Field(
         default=None,
-        description="When a request that is late gets a second attempt at another target. None written: as its only "
-        "target, or else `defaults`, has it.",
+        description="When a late request gets a second attempt at another target. None written: as its only target, "
+        "or else `defaults`, has it.",
     )
     listed: Switch = Field(default=True, description=LISTED)
 
@@ -77,4 +83,4 @@ class RouteSection(ShorthandSection):
 
 
 ROUTE_SETTINGS = tuple(name for name in RouteSection.model_fields if name not in ("targets", "policy", "listed"))
-"""The settings that a name over one route or model takes from that one, if they are not written at the name itself."""
+"""The settings that a name with only one target takes from that target, unless they are written at the name itself."""

@@ -1,4 +1,4 @@
-"""Base classes of the table's sections, and the declaration of a setting that deployments inherit."""
+"""Base classes of the configuration's sections, and the declaration of a setting that deployments inherit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from config.sections.value_types import REFERENCE_PATTERN, TargetName, off_as_wo
 
 
 class Section(BaseModel):
-    """A mapping of the table: no unknown keys, no silent conversions, no input in error texts."""
+    """A mapping of the configuration: no unknown keys, no implicit conversions, no input in error texts."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -35,7 +35,8 @@ class Section(BaseModel):
 
 
 BUILT_IN: Final = "{built_in}"
-"""Stands for the built-in value in a setting's documentation, which otherwise ends with it."""
+"""Stands for the built-in value in a setting's description. Without it, the description ends with the built-in
+value."""
 
 _S = TypeVar("_S", bound=Section)
 _T = TypeVar("_T")
@@ -55,10 +56,11 @@ def setting(
 ) -> Any:  # noqa: ANN401 -- it stands for a value of any type, as pydantic's `Field` does
     """Declare a setting: a field that each level may write, from the deployment up to the `defaults`.
 
-    The deepest level that writes the setting decides: of a section (`default` is one) key by key, of a mapping
-    (`default` is one) entry by entry, otherwise as a whole. Empty text stands for no value. `built_in` is the value if
-    no level writes one, in the form that the operator would write. If `resolved` is False, other code applies it, since
-    it depends on more than the deployment. A level with a setting `instead_of` another does not inherit the other.
+    The deepest level that writes the setting decides. If `default` is a section, this applies to each of its keys; if
+    it is a mapping, to each entry; otherwise to the whole value. Empty text stands for no value. `built_in` is the
+    value if no level writes one, in the form that the operator would write. If `resolved` is False, other code applies
+    the setting, since it depends on more than the deployment. A level that writes a setting with `instead_of` does not
+    inherit the setting that `instead_of` names.
     """
     if built_in is not None:
         words = f"[{', '.join(built_in)}]" if isinstance(built_in, list) else str(built_in)
@@ -78,15 +80,16 @@ def settings_of(section: type[Section]) -> Mapping[str, Declaration]:
 
 
 def built_in(section: type[Section], key: str, kind: type[_T]) -> _T:
-    """Return the built-in value of a setting, for code that applies it; raises TypeError if it has another type."""
+    """Return the built-in value of a setting, for code that applies it. Raises TypeError if the value has another
+    type."""
     value = getattr(section.model_validate({key: settings_of(section)[key].built_in}), key)
     if not isinstance(value, kind):
-        raise TypeError(f"the built-in value of {key} is no {kind.__name__}")
+        raise TypeError(f"the built-in value of {key} is not of type {kind.__name__}")
     return value
 
 
 def unwritten(section: type[_S]) -> _S:
-    """Return the section that holds if no level writes a setting: the built-in values, and no field counts as set."""
+    """Return the section if no level writes a setting: it has the built-in values, and no field counts as set."""
     known = ((name, each.built_in) for name, each in settings_of(section).items() if each.resolved)
     made = section.model_validate({name: value for name, value in known if value is not None})
     inner = {name: unwritten(type(value)) for name, value in made if isinstance(value, Section)}
@@ -107,7 +110,7 @@ class MaybeEmptySection(Section):
 
 
 class ShorthandSection(Section):
-    """A section with a short form, one scalar; `short_form` is what messages call it."""
+    """A section with a short form, one scalar. `short_form` describes it in messages."""
 
     short_form: ClassVar[str] = "a name"
 
@@ -123,7 +126,7 @@ class ShorthandSection(Section):
 
 
 class SwitchableSection(ShorthandSection):
-    """A section with a field `mode` in whose place the bare word `auto` or `off` may stand."""
+    """A section with a field `mode`. The bare word `auto` or `off` may be written instead of the mapping."""
 
     short_form: ClassVar[str] = "auto, off"
     modes: ClassVar[tuple[str, ...]] = ("auto", "off")
@@ -144,7 +147,7 @@ class SwitchableSection(ShorthandSection):
 
 
 class WordSection(ShorthandSection):
-    """A section in whose place one of a few words may stand. `long_form` is how messages write the mapping."""
+    """A section instead of which one of a few words may be written. `long_form` describes the mapping in messages."""
 
     words: ClassVar[tuple[str, ...]] = ()
     long_form: ClassVar[str] = ""
@@ -156,8 +159,8 @@ class WordSection(ShorthandSection):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrWord:
-    """Annotation of `WordSection | Literal[...]`: errors keep the paths of the table. Those of a union of pydantic's
-    have steps that name its members."""
+    """Annotation of `WordSection | Literal[...]`. With it, errors have the paths of the configuration; a union of
+    pydantic would add steps that name the alternatives."""
 
     section: type[WordSection]
 

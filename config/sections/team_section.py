@@ -37,7 +37,7 @@ from config.sections.value_types import (
 
 _MOST_TAGS: Final = 16
 _LONGEST_TAG: Final = 256
-"""What the ledger keeps of a request is bounded: characters of a tag's value."""
+"""The ledger stores bounded texts of a request: the most tags, and the most characters of a tag's value."""
 
 
 class TeamKey(ShorthandSection):
@@ -49,23 +49,24 @@ class TeamKey(ShorthandSection):
         default=None, description="The key's SHA-256 digest, as `dragoman key new` prints it. Required."
     )
     name: KeyName | None = Field(
-        default=None, description="What the log, metrics and the ledger call the key, such as who holds it."
+        default=None,
+        description="The name of the key in the log, metrics and the ledger, such as the name of its holder.",
     )
     expires: Moment | None = Field(
         default=None,
-        description="When the key ends, without a reload: a time with its zone, or a date, to the end of that day in "
-        "UTC. From then on requests with it are refused, and told when it ended.",
+        description="When the key expires, without a reload: a time with its zone, or a date, to the end of that day "
+        "in UTC. From then on requests with it are refused, with the time of expiry.",
     )
     models: Annotated[list[AllowedName], Field(min_length=1)] | None = Field(
         default=None,
-        description="Names that may be asked for with this key, within those that the team may ask for. Built in: all "
-        "of them.",
+        description="Names that may be requested with this key, among the names that the team may request. Built in: "
+        "all of them.",
     )
     limits: LimitsSection = Field(
-        default=LimitsSection(), description="The most that may be used with this key, within what the team may use."
+        default=LimitsSection(), description="The most that may be used with this key, within the limits of the team."
     )
     budget: Budgets = Field(
-        default_factory=list, description="What may be spent with this key, within what the team may spend."
+        default_factory=list, description="The most that may be spent with this key, within the budget of the team."
     )
     key: KeyDigest | None = Field(default=None, description="The older name of hash.")
     not_after: Moment | None = Field(default=None, description="The older name of expires.")
@@ -77,12 +78,12 @@ class TeamKey(ShorthandSection):
 
     @property
     def digest_key(self) -> Literal["hash", "key"]:
-        """The key of the table under which the digest is written."""
+        """The key of the configuration under which the digest is written."""
         return "hash" if self.key is None else "key"
 
     @property
     def expires_key(self) -> Literal["expires", "not_after"]:
-        """The key of the table under which the expiry is written."""
+        """The key of the configuration under which the expiry is written."""
         return "expires" if self.not_after is None else "not_after"
 
     @property
@@ -136,19 +137,21 @@ def _few_tags(tags: dict[str, str]) -> dict[str, str]:
 TagValue = Annotated[str, Checked(_check_tag, {"minLength": 1, "maxLength": _LONGEST_TAG})]
 Tags = Annotated[dict[TagName, TagValue], AfterValidator(_few_tags)]
 KeysOfFile = Annotated[list[TeamKey], WithJsonSchema({"title": "path", "type": "string"})]
-"""The text in the table is a path; the loader puts the entries of that file in its place."""
+"""The text in the configuration is a path. The loader replaces it by the entries of that file."""
 
 _NO_LIMITS: Final = TeamLimitsSection()
-"""One for all teams without limits: a default that is no factory is copied for each, since it holds a mapping."""
+"""One object for all teams without limits: pydantic copies a default that is no factory for each team, since it holds a
+mapping."""
 
 
 class TeamSection(Section):
-    """Who may call, which names they may ask for, and how much they may use. A team needs keys or keys_from."""
+    """The clients of a team, the names that they may request, and how much they may use. A team needs keys or
+    keys_from."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"required": ["keys"], "properties": {"keys": {"minItems": 1, "description": "One at least."}}},
+                {"required": ["keys"], "properties": {"keys": {"minItems": 1, "description": "At least one."}}},
                 {"required": ["keys_from"]},
             ]
         }
@@ -156,73 +159,74 @@ class TeamSection(Section):
 
     keys: list[TeamKey] = Field(
         default=[],
-        description="SHA-256 digests of the team's keys, as `dragoman key new` prints them. Several while they are "
-        "exchanged.",
+        description="SHA-256 digests of the team's keys, as `dragoman key new` prints them. List several while keys "
+        "are replaced.",
     )
     keys_from: KeysOfFile = Field(
         default_factory=list,
-        description="A YAML file with a list of further keys, relative to this file. It is watched like the table, so "
-        "that another program can issue keys. It holds no references.",
+        description="A YAML file with a list of further keys, relative to this file. It is watched like the config "
+        "file, so that another program can issue keys. It holds no references.",
     )
     models: list[AllowedName] = Field(
         default=[],
-        description="Names the team may ask for: *, vendor/*, a model with its deployments, a deployment, or a route. "
-        "Each grants what a request for it reaches. None unless listed.",
+        description="Names that the team may request: *, vendor/*, a model with its deployments, a deployment, or a "
+        "route. A name allows everything that a request for it reaches. Built in: none.",
     )
     routes: dict[RouteName, RouteSection] = Field(
         default={},
-        description="The team's own meaning of names, granted by being written; first inside other routes too.",
+        description="The team's own routes, which it may request without listing them in models. They come first "
+        "inside other routes too.",
     )
     limits: TeamLimitsSection = Field(
         default_factory=lambda: _NO_LIMITS, description="The most that the team may use, over all its keys."
     )
     budget: Budgets = Field(
         default_factory=list,
-        description="What the team may spend: one budget, or a list of them, which all hold. Of what they say at once "
-        "reject comes before route, and route before warn.",
+        description="The most that the team may spend: one budget, or a list of budgets that all apply. If several "
+        "actions apply at once, reject comes before route, and route before warn.",
     )
     each_user: EachUserSection | None = Field(
         default=None,
-        description="Limits and budgets of each end user of the team. Built in: the section of the whole config file, "
-        "which this one replaces as a whole.",
+        description="Limits and budgets of each end user of the team. Built in: the each_user of the whole "
+        "configuration, which this section replaces as a whole.",
     )
     on_limit: OnLimit = Field(
         default="reject",
-        description="What happens to a request that a limit does not let through: reject, or {queue: 5s}, which waits "
-        "so long for the limits of the team, its keys and all clients first.",
+        description="The action for a request that exceeds a limit: reject, or {queue: 5s}, which first waits for up "
+        "to this time until the limits of the team, its keys and all clients allow it.",
     )
     tags: Tags = Field(
         default_factory=dict,
-        description="Words that the ledger keeps with each request of the team, such as its cost_center, and that "
-        f"`dragoman usage` can sum by. {_MOST_TAGS} at most.",
+        description="Words that the ledger stores with each request of the team, such as its cost_center, and by "
+        f"which `dragoman usage` can sum. {_MOST_TAGS} at most.",
     )
     plugins: list[NamedPlugin] | None = Field(
         default=None,
-        description="The guards that the team's requests and answers pass, in this order; an empty list: none. Built "
-        "in: all guards of the table, in its order.",
+        description="The guards that check the team's requests and responses, in this order; an empty list: none. "
+        "Built in: all guards of the configuration, in its order.",
     )
     on_unsupported: OnUnsupported = Field(
-        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
+        default=None, description="As for a deployment, for this team's requests. Built in: the deployment's."
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
-        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
+        default=None, description="As for a deployment, for this team's requests. Built in: the deployment's."
     )
     media: MediaSection = Field(
-        default=MediaSection(), description="As of a deployment, for this team's requests. Built in: the deployment's."
+        default=MediaSection(), description="As for a deployment, for this team's requests. Built in: the deployment's."
     )
     inference_extra_params: Switch = Field(
         default=True,
         description="Whether the team may send inference_extra_params, and fields outside the unified request, which "
-        "would reach the upstream as they are too.",
+        "also reach the upstream unchanged.",
     )
     inference_extra_headers: Switch = Field(
         default=True,
-        description="Whether the team may send inference_extra_headers: tracing, the vendors' documented switches, and "
-        "what a deployment's allow_headers adds.",
+        description="Whether the team may send inference_extra_headers: tracing, the vendors' documented switches, "
+        "and the names in a deployment's allow_headers.",
     )
 
     def every_key(self) -> Iterator[tuple[Literal["keys", "keys_from"], int, TeamKey]]:
-        """Yield the keys of the table and of the file, each with where it stands."""
+        """Yield the keys of the configuration and of the file, each with its list and its index."""
         for index, own in enumerate(self.keys):
             yield "keys", index, own
         for index, own in enumerate(self.keys_from):

@@ -1,4 +1,4 @@
-"""The `server.tracing` section: where traces and metrics are sent by OTLP, and what they say."""
+"""The `server.tracing` section: where traces and metrics are sent by OTLP, and their content."""
 
 from typing import Annotated, Final, Literal
 
@@ -18,18 +18,18 @@ from config.sections.value_types import (
     to_seconds,
 )
 
-_FRAMING: Final = frozenset(
+_EXPORTER_HEADERS: Final = frozenset(
     {"connection", "content-encoding", "content-length", "content-type", "expect", "host", "te", "transfer-encoding"}
 )
 
 
 def _off_as_word(value: object) -> object:
-    """YAML reads an unquoted `off` and `on` as false and true."""
+    """Convert false and true to `off` and `on`: YAML reads the unquoted words as booleans."""
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
 
 def _not_framing(name: str) -> str:
-    if name.lower() in _FRAMING:
+    if name.lower() in _EXPORTER_HEADERS:
         raise refuse("this header is set by the exporter")
     return name
 
@@ -49,32 +49,32 @@ AttributeName = Annotated[
 
 class TracingSection(Section):
     """Traces by OpenTelemetry: one span for each request and one for each attempt, by OTLP over HTTP. No request waits
-    for it: what the collector does not take in time is dropped and counted. Needs the extra `otel`."""
+    for it: spans that the collector does not accept in time are dropped and counted. Needs the extra `otel`."""
 
     endpoint: BaseUrl = Field(
         description="The collector, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it."
     )
     headers: dict[CollectorHeader, HeaderValue] = Field(
-        default={}, description='Sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
+        default={}, description='Headers that are sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
     )
     sample: TracedShare = Field(
         default=1.0,
         description="The share of the requests that are traced, such as 10% or 0.1. A request with a `traceparent` is "
-        "traced where its caller traces it, and only there.",
+        "traced if its caller traces it, and only then.",
     )
     content: Switch = Field(
         default=False,
-        description="Write the texts of prompts and answers, cut at 32,000 characters each, and the messages of "
-        "vendors' errors into the spans. Whoever reads traces reads them then.",
+        description="Write the texts of prompts and responses, cut at 32,000 characters each, and the messages of "
+        "vendors' errors into the spans. Everyone with access to the traces can read them then.",
     )
     metrics: ExportMetrics = Field(
         default="off",
-        description="on: send tokens, durations, the time to the first token and chunk and between chunks under "
-        "OpenTelemetry's names for generative AI too, every 30 s.",
+        description="on: send tokens, durations, the time to the first token and chunk, and the time between chunks, "
+        "also under OpenTelemetry's names for generative AI, every 30 s.",
     )
     metric_names: MetricNames = Field(
         default="operation",
-        description="Which of its names: the names of semantic-conventions 1.41, which dashboards know "
+        description="Which of these names: the names of semantic-conventions 1.41, which dashboards know "
         "(`gen_ai.client.operation.*`, `gen_ai.client.token.usage`), their successors "
         "(`gen_ai.client.inference.*`), or both while dashboards change.",
     )
@@ -83,5 +83,5 @@ class TracingSection(Section):
         default={}, description="More attributes of the resource, such as deployment.environment.name: production."
     )
     timeout: ExportTimeout = Field(
-        default=10.0, description="How long one export may take, repeats included: 100ms to 60s."
+        default=10.0, description="How long one export may take, including retries: 100ms to 60s."
     )

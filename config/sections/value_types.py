@@ -1,6 +1,6 @@
 """The types of single values: durations, sizes, token counts, names, URLs, secrets, headers, with their JSON Schemas.
 
-No message repeats the value it refuses, which may be a secret.
+No message repeats the value that it rejects, which may be a secret.
 """
 
 import re
@@ -19,22 +19,23 @@ from config.reading.yaml_scalars import Unquoted, reread
 from config.time_zones import zone_fault
 
 REFERENCE_PATTERN: Final = r"\$\{"
-"""Matches text with a reference, which may expand to anything: editors must accept it in any field."""
+"""Matches text with a reference. It may expand to any value, so editors must accept it in every field."""
 
 _LONGEST_NAME: Final = 256
-"""Characters; also the longest model name that a client may send."""
+"""Characters. It is also the longest model name that a client may send."""
 
 TextCheck = Callable[[str], object]
 
 
 def refuse(message: str) -> PydanticCustomError:
-    """Return the error for a field to raise; the operator sees the message as it is."""
+    """Return the error that a field raises. The operator sees the message unchanged."""
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """Annotation of a text field: `check` returns the value to keep or raises; `schema` is added to the JSON Schema."""
+    """Annotation of a text field. `check` returns the value to store, or raises. `schema` is added to the JSON
+    Schema."""
 
     check: TextCheck
     schema: Mapping[str, str | int] | None = None
@@ -51,7 +52,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Referable:
-    """Annotation of a field that is not text: lets `${VAR}` stand there unquoted and reads its value as YAML would."""
+    """Annotation of a field that is not text: it accepts an unquoted `${VAR}`, and reads its value as YAML would."""
 
     convert: Callable[[object], object] = lambda value: value
     text_pattern: str = ""
@@ -88,7 +89,7 @@ def key_matching(pattern: str, message: str) -> Checked:
 
 
 def value_matching(pattern: str, message: str) -> Checked:
-    """Annotate a value that must match the whole pattern once its references are expanded."""
+    """Annotate a value that must match the whole pattern after its references are expanded."""
     return Checked(_matcher(pattern, message), {"pattern": f"^({pattern})$|{REFERENCE_PATTERN}"})
 
 
@@ -105,7 +106,7 @@ _SIZE_PARTS: Final = re.compile(r"([0-9]+) ?([A-Za-z]*)")
 
 
 def to_seconds(value: object) -> object:
-    """Convert text such as `1m30s` to seconds. Other values are returned as they are, for the field to check."""
+    """Convert text such as `1m30s` to seconds. Other values are returned unchanged, for the field to check."""
     if not isinstance(value, str):
         return value
     if not re.fullmatch(DURATION_PATTERN, value):
@@ -114,7 +115,7 @@ def to_seconds(value: object) -> object:
 
 
 def to_bytes(value: object) -> object:
-    """Convert text such as `32MiB` to bytes. Other values are returned as they are."""
+    """Convert text such as `32MiB` to bytes. Other values are returned unchanged."""
     if not isinstance(value, str):
         return value
     parts = _SIZE_PARTS.fullmatch(value)
@@ -128,8 +129,7 @@ _TOKENS: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?[kKmM]$"
 
 
 def to_tokens(value: object) -> object:
-    """Convert text such as `128k` or `1.5m` to a number of tokens: k is 1000, m a million. Others are returned as they
-    are."""
+    """Convert text such as `128k` (128,000) or `1.5m` (1,500,000) to tokens. Other values are returned unchanged."""
     if not isinstance(value, str):
         return value
     if not re.fullmatch(_TOKENS, value):
@@ -142,7 +142,7 @@ _MOMENT: Final = rf"^{_DAY}([Tt ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}}
 
 
 def to_moment(value: str) -> datetime:
-    """Parse an RFC 3339 time with its zone; a date means the end of that day in UTC."""
+    """Parse an RFC 3339 time with its zone. A date means the end of that day in UTC."""
     try:
         if re.fullmatch(_DAY, value):
             return datetime.fromisoformat(value).replace(tzinfo=UTC) + timedelta(days=1)
@@ -154,8 +154,8 @@ def to_moment(value: str) -> datetime:
 
 
 def off_as_word(value: object) -> object:
-    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
-    they are."""
+    """Return `off` for false, since YAML reads an unquoted `off` as false; also for an expanded reference that reads as
+    false. Other values are returned unchanged."""
     return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 
@@ -209,7 +209,7 @@ ClientAuth = Annotated[Literal["basic", "post"], Referable()]
 
 # Names --------------------------------------------------------------------------------------------------------------
 
-# Names become metric labels, log fields and URL segments: letters, digits and a few marks, no `.` or `..` segment.
+# Names become metric labels, log fields and URL segments: letters, digits and a few marks, but no segment `.` or `..`.
 _WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _SEGMENT: Final = r"(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+"
 _SLASHED: Final = rf"{_SEGMENT}(/{_SEGMENT})*"
@@ -231,7 +231,7 @@ ModelKey = Annotated[
 ]
 ServiceTier = Annotated[str, key_matching(_WORD, f"a service tier {_WORD_MESSAGE}")]
 RouteName = Annotated[str, key_matching(_SLASHED, f"a route name {_NAME_MESSAGE}")]
-AskedName = Annotated[str, key_matching(_SLASHED, f"a name that a team asks for {_NAME_MESSAGE}")]
+RequestedName = Annotated[str, key_matching(_SLASHED, f"a name that a team requests {_NAME_MESSAGE}")]
 TargetName = Annotated[str, value_matching(_SLASHED, f"a target is one model, deployment or route: it {_NAME_MESSAGE}")]
 SessionField = Annotated[
     str,
@@ -288,7 +288,7 @@ _PARAM_VALUE: Final = re.compile(r"[A-Za-z0-9._~-]{1,253}(:[0-9]{1,5})?")
 def _check_param(value: str) -> str:
     if not _PARAM_VALUE.fullmatch(value):
         raise refuse(
-            "may hold letters, digits and . _ ~ - (and a port after a host), for it becomes part of an address"
+            "may hold letters, digits and . _ ~ - (and a port after a host), since it becomes part of an address"
         )
     return value
 
@@ -339,7 +339,7 @@ KeyDigest = Annotated[str, Checked(_check_digest, {"pattern": rf"^sha256:[0-9A-F
 
 # Headers ------------------------------------------------------------------------------------------------------------
 
-# Hop-by-hop headers, those that frame the message and those that carry the credential: only the gateway sets them.
+# Hop-by-hop headers, headers that frame the message and headers with the credential: only the gateway sets them.
 _OWN_HEADERS: Final = frozenset(
     {
         "accept-encoding",

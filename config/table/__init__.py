@@ -1,1 +1,1 @@
-"""The table as a whole: all its sections, its JSON Schema, and which settings hold for a deployment."""
+"""The configuration as a whole: all its sections, its JSON Schema, and the settings that apply to a deployment."""

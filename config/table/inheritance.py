@@ -18,7 +18,7 @@ from config.table.table_schema import (
 )
 
 IMPLICIT_DEPLOYMENT: Final = "default"
-"""The name of the only deployment of a model that lists none."""
+"""The name of the only deployment of a model that lists no deployments."""
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Section)
@@ -26,12 +26,12 @@ _Levels: TypeAlias = Sequence[tuple[Path, Section]]
 
 
 class Settings(ModelSettings, defer_build=True):
-    """The resolved settings of one deployment: of each the value that holds, or `None`.
+    """The resolved settings of one deployment: for each setting the value that applies, or `None`.
 
-    The fields that are set of each section, such as `timeouts`, are those that a level writes. `origins` maps a key
-    (`base_url`, `timeouts.connect`, `headers.X-Team`) to the path where its value is written, which `Loaded.locate`
-    turns into a position; a built-in value has no entry. At most one of `api_key` and `credentials` is set. `ca_file`
-    is as written; `Loaded.authorities` holds its content, by its origin.
+    A field of a section, such as `timeouts`, counts as set if a level writes it. `origins` maps a key (`base_url`,
+    `timeouts.connect`, `headers.X-Team`) to the path at which its value is written, which `Loaded.locate` converts to a
+    position. A built-in value has no entry. At most one of `api_key` and `credentials` is set. `ca_file` is the name as
+    written; `Loaded.authorities` holds the content of the file, by the origin of `ca_file`.
     """
 
     profile: str
@@ -44,7 +44,7 @@ _BUILT_IN: Final = Settings.model_construct(set(), **dict(unwritten(ModelSetting
 
 @dataclass(slots=True)
 class Inheritance:
-    """The levels a deployment inherits from, the deepest first, and the origin of each value read so far."""
+    """The levels from which a deployment inherits, the deepest first, and the origin of each value read so far."""
 
     levels: list[tuple[Path, DeploymentSettings]]
     origins: dict[str, Path] = field(default_factory=dict)
@@ -59,8 +59,8 @@ class Inheritance:
         return None
 
     def resolve(self, built_in: _S) -> _S:
-        """Return the settings that hold by the rules of `setting`; of those that no level writes, the ones of
-        `built_in`. The fields that are set are those that a level writes."""
+        """Return the settings that apply by the rules of `setting`. A setting that no level writes has the value of
+        `built_in`. The fields that count as set are the ones that a level writes."""
         return _resolved(self.levels, built_in, self.origins, "")
 
 
@@ -73,10 +73,10 @@ def _resolved(levels: _Levels, built_in: _S, origins: dict[str, Path], above: st
     for name, declared in settings_of(type(built_in)).items():
         if (values := written.get(name)) is None:
             continue
-        key, otherwise = above + name, getattr(built_in, name)
-        if isinstance(otherwise, Section):
-            found[name] = _resolved(values, otherwise, origins, f"{key}.")
-        elif isinstance(otherwise, dict):
+        key, default = above + name, getattr(built_in, name)
+        if isinstance(default, Section):
+            found[name] = _resolved(values, default, origins, f"{key}.")
+        elif isinstance(default, dict):
             found[name] = _merged(values, origins, key)
         elif (deepest := _deepest(levels, name, declared)) is not None:
             origins[key], value = deepest
@@ -87,7 +87,7 @@ def _resolved(levels: _Levels, built_in: _S, origins: dict[str, Path], above: st
 
 
 def _merged(values: Sequence[tuple[Path, Mapping[str, object]]], origins: dict[str, Path], key: str) -> object:
-    """Return the entries of all levels; of names that differ only in case the deepest level's."""
+    """Return the entries of all levels. Of names that differ only in case, return the deepest level's entry."""
     found: dict[str, tuple[str, object]] = {}
     for path, entries in reversed(values):
         for name, value in entries.items():
@@ -118,23 +118,23 @@ def model_inheritance(config: GatewayConfig, name: str) -> Inheritance:
 
 
 def deployment_named(model: ModelSection, deployment: str) -> DeploymentSection:
-    """Return a model's deployment by name, the implicit one included; raises KeyError for others."""
+    """Return a model's deployment by name, including the implicit one. Raises KeyError for other names."""
     if not model.deployments and deployment == IMPLICIT_DEPLOYMENT:
         return DeploymentSection()
     return model.deployments[deployment]
 
 
 def deployment_inheritance(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Inheritance:
-    """Return the levels of one deployment; names are the table's keys."""
+    """Return the levels of one deployment. The names are keys of the configuration."""
     own, path = deployment_named(config.models[model], deployment), ("models", model, "deployments", deployment)
     above = [(("models", model), config.models[model]), *vendor_inheritance(config, vendor).levels]
     return Inheritance([(path, own), *above])
 
 
 def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:
-    """Resolve the settings of one deployment; raises KeyError for names that the table does not hold.
+    """Resolve the settings of one deployment. Raises KeyError for names that the configuration does not have.
 
-    `model` is the table's key, `vendor/model` or `vendor/*`; `deployment` may be the implicit one.
+    `model` is a key of the configuration, `vendor/model` or `vendor/*`. `deployment` may be the implicit one.
     """
     level = deployment_inheritance(config, vendor, model, deployment)
     own = {

@@ -1,4 +1,4 @@
-"""The JSON Schema of the table, for editors and `dragoman schema`."""
+"""The JSON Schema of the configuration, for editors and `dragoman schema`."""
 
 import json
 from collections.abc import Iterable
@@ -19,8 +19,10 @@ _INCLUDE: Final[JsonSchemaValue] = {
 
 
 class _TableSchema(GenerateJsonSchema):
-    """Omits generated titles and empty or nested defaults, names definitions without `Section`, and closes mappings
-    whose keys follow a pattern: pydantic's `patternProperties` alone accept any other key."""
+    """Omits generated titles and empty or nested defaults, and names definitions without `Section`.
+
+    It also closes mappings whose keys follow a pattern: pydantic's `patternProperties` alone accept any other key.
+    """
 
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(name).removesuffix("Section")
@@ -43,15 +45,15 @@ class _TableSchema(GenerateJsonSchema):
 
 
 def json_schema(table: type[GatewayConfig] = GatewayConfig) -> JsonSchemaValue:
-    """Return the schema as JSON values. It accepts a string with a reference wherever one may stand."""
+    """Return the schema as JSON values. It accepts a string with a reference in every field that may have one."""
     schema = table.model_json_schema(schema_generator=_TableSchema)
     properties = {"version": schema["properties"]["version"], "include": _INCLUDE, **schema["properties"]}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Dragoman routing table"}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Dragoman configuration"}
     return {**head, **schema, "title": head["title"], "properties": properties}
 
 
 def with_profiles(schema: JsonSchemaValue, profiles: Iterable[str]) -> JsonSchemaValue:
-    """Return the schema with the names of the profiles, for editors to complete; a reference is accepted too."""
+    """Return the schema with the names of the profiles, which editors complete. A reference is accepted too."""
     vendor = schema["$defs"]["Vendor"]
     options = [{"enum": sorted(profiles)}, {"type": "string", "pattern": REFERENCE_PATTERN}, {"type": "null"}]
     profile = {**vendor["properties"]["profile"], "anyOf": options}

@@ -18,7 +18,7 @@ from providers.models.claude import MIN_BUDGET, fit_budget
 from providers.models.facts import ModelFacts, model_facts
 from providers.request_fields import is_neutral
 from providers.target import Target
-from providers.unified_request import INSTRUCTING, ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
 
 _LIMIT: Final = "max_tokens"
 _EFFORT: Final = "reasoning_effort"
@@ -44,21 +44,13 @@ def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | Non
     """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
     values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, *target.model_names)
+    given, max_tokens, dropped = request, None, tuple[str, ...]()
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
     most = own or facts.most_output
-    fitted = FittedRequest(request)
     if most is not None and (limit > most if limit is not None else _thinks_beyond(request, own)):
-        fitted = _lowered(request, target, most)
-    if own is not None and (held := _with_held_members(fitted.request, target, own)) is not fitted.request:
-        fitted = replace(fitted, request=held, max_tokens=own)
-    ruled, dropped = _held_to_rules(fitted.request, target, facts)
-    return None if ruled is request else replace(fitted, request=ruled, dropped=(*fitted.dropped, *dropped))
-
-
-def _held_to_rules(
-    request: UnifiedRequest, target: Target, facts: ModelFacts
-) -> tuple[UnifiedRequest, tuple[str, ...]]:
-    """Return the request within the rules of the model, and the fields that were left out for it. Raises Refusal."""
+        (request, dropped), max_tokens = _lowered(request, target, most), most
+    if own is not None and (held := _with_held_members(request, target, own)) is not request:
+        request, max_tokens = held, own
     if not facts.prefill and _ends_in_text(request):
         message = (
             f"'messages' ends in a text of the assistant, which the model of {target.name} does not continue: the "
@@ -72,24 +64,26 @@ def _held_to_rules(
     if facts.unthinking and _is_off(request.params):
         request = _unthinking(request, target, facts)
     if facts.thinking or not facts.thinking_choice:
-        return fit_beside_thinking(request, target, facts)
-    return request, ()
+        request, left_out = fit_beside_thinking(request, target, facts)
+        dropped = (*dropped, *left_out)
+    return None if request is given else FittedRequest(request, max_tokens, dropped)
 
 
 # The limit ------------------------------------------------------------------------------------------------------------
 
 
-def _lowered(request: UnifiedRequest, target: Target, most: int) -> FittedRequest:
-    """Return the request with the greatest limit, and with a budget of thinking that leaves room within it for the
-    text; a limit without room for the smallest budget means no thinking."""
+def _lowered(request: UnifiedRequest, target: Target, most: int) -> tuple[UnifiedRequest, tuple[str, ...]]:
+    """Return the request with the greatest limit, and the fields that were left out for it. A thinking budget is
+    lowered so that the limit leaves tokens for the text; if it leaves too few for the smallest budget, `thinking` is
+    left out."""
     budget = _budget(request.params.get(_THINKING)) or _budget(_native_member(request, _THINKING))
     if budget is None or budget < most or target.dialect.capabilities(request, target)[_THINKING].refused:
-        return FittedRequest(_with(request, _LIMIT, most), most)
+        return _with(request, _LIMIT, most), ()
     if most <= MIN_BUDGET:
-        return FittedRequest(_with(request.without({_THINKING}), _LIMIT, most), most, (_THINKING,))
+        return _with(request.without({_THINKING}), _LIMIT, most), (_THINKING,)
     smaller = fit_budget(budget, most)
     request = _changed(request, _THINKING, lambda thinking: {**_object(thinking), "budget_tokens": smaller})
-    return FittedRequest(_with(request, _LIMIT, most), most)
+    return _with(request, _LIMIT, most), ()
 
 
 def _thinks_beyond(request: UnifiedRequest, own: int | None) -> bool:
@@ -198,7 +192,7 @@ def _ends_in_text(request: UnifiedRequest) -> bool:
     prompt = request.prompt
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     # Instructions after that text are moved to the beginning.
-    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTING), {})
+    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTION_ROLES), {})
     if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
         return False
     return _has_text(last.get("content"))

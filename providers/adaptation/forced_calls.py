@@ -16,7 +16,7 @@ from providers.adaptation.instructions import with_instructions
 from providers.adaptation.tool_members import other_members
 from providers.adaptation.unique_call_ids import made_id
 from providers.capabilities import BY_FORMAT, Capabilities, feature_of
-from providers.constraints.constraint_styles import IN_TEXT
+from providers.constraints.constraint_styles import BY_PROMPT
 from providers.constraints.json_schema import is_pointer, walk_schemas
 from providers.failure import Refusal
 from providers.frozen_record import record
@@ -69,7 +69,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}
     listed = [*functions.values()]
-    if table["response_format.json_schema"] == IN_TEXT:  # which tells the parameters
+    if table["response_format.json_schema"] == BY_PROMPT:  # which tells the parameters
         listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
     words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
     held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))

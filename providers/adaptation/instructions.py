@@ -5,12 +5,14 @@ from dataclasses import replace
 
 from providers.constraints.constraint_styles import Unenforceable
 from providers.json_types import JsonObject
-from providers.unified_request import INSTRUCTING, ChatPrompt, Prompt, TextPrompt
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, Prompt, TextPrompt
 
 
 def behind_instructions(messages: Sequence[JsonObject]) -> int:
     """Return the index of the first message that does not instruct the model, the number of messages if all do."""
-    return next((at for at, message in enumerate(messages) if message.get("role") not in INSTRUCTING), len(messages))
+    return next(
+        (at for at, message in enumerate(messages) if message.get("role") not in INSTRUCTION_ROLES), len(messages)
+    )
 
 
 def with_instructions(prompt: Prompt, words: str) -> Prompt:

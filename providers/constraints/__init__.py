@@ -1,1 +1,1 @@
-"""Guided decoding: schemas, patterns and grammars in each engine's form, and checks of answers."""
+"""Guided decoding: schemas, patterns and grammars in each engine's form, and checks of responses."""

@@ -1,12 +1,12 @@
-"""Fits a client's schema into what a vendor takes, and tells whether it then promises less.
+"""Fits a client's schema to a vendor's rules, and returns whether the result promises less.
 
-A schema may be narrowed: what keeps the narrower one keeps the client's too, so that every property may be required
-and every object closed without a word about it in the answer. What a vendor refuses or ignores is taken out and told
-in the `description`; the answer must then be held against the client's own schema. A schema that has no useful form
-there (an open map, for one, where every object must be closed) is not sent.
+A schema may be narrowed: a value that fits the narrower schema also fits the client's. So every property may be
+required and every object closed without a note about it. Keywords that the vendor refuses or ignores are removed and
+described in the `description`; the response must then be checked against the client's own schema. A schema that has no
+useful form at the vendor is not sent; an example is an open map if every object must be closed.
 
-Linear in the text of the schema: each place is fitted once, references are followed and never copied out, and there is
-no recursion over what a client wrote.
+The time is linear in the text of the schema: each part is fitted once, references are followed and never copied, and
+nothing recurses over the client's JSON.
 """
 
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ from providers.constraints.json_schema import DEFINITIONS, References, required_
 from providers.constraints.schema_rules import SchemaRules
 from providers.json_types import JsonObject
 
-LONGEST_CACHED: Final = 8192
-MOST_CACHED: Final = 256
-"""The longest schema, in bytes of JSON, that is cached as fitted, and the most of them: 10 MB at most."""
+MOST_CACHED_BYTES: Final = 8192
+MOST_CACHED_SCHEMAS: Final = 256
+"""The longest schema, in bytes of JSON, that is cached as fitted, and the most such schemas: 10 MB in all."""
 
 MAX_PARTS: Final = 10_000
-"""The most schemas within a schema that is fitted: twice as many properties as any vendor takes."""
+"""The most schemas within a schema that is fitted: twice the most properties that any vendor accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedSchema:
-    """A schema as it is sent: None where the vendor has no form for it, for `reason`. `weakened` says that it promises
-    less than the client's, against which the answer must be checked."""
+    """A schema as it is sent. `schema` is `None` if the vendor has no form for it, for `reason`. `weakened` is true if
+    it promises less than the client's schema, against which the response must then be checked."""
 
     schema: JsonObject | None
     weakened: bool
@@ -51,18 +51,18 @@ _TOO_DEEP: Final = FittedSchema(None, True, "is nested too deeply")
 
 
 def fit_schema(schema: JsonObject, rules: SchemaRules) -> FittedSchema:
-    """Return the schema in a vendor's keywords; the client's object itself where nothing has to change."""
+    """Return the schema in a vendor's keywords; the client's object itself if nothing has to change."""
     try:
         written = orjson.dumps(schema)
     except orjson.JSONEncodeError:
         return _TOO_DEEP
     # Agents send the same tools with each request.
-    fitted = _fit_short(written, rules) if len(written) <= LONGEST_CACHED else _fit_written(written, rules)
+    fitted = _fit_short(written, rules) if len(written) <= MOST_CACHED_BYTES else _fit_written(written, rules)
     return FittedSchema(schema, False) if fitted is None else fitted
 
 
 def _fit_written(written: bytes, rules: SchemaRules) -> FittedSchema | None:
-    """Return a schema, which is given as JSON, in a vendor's keywords; `None` if nothing has to change."""
+    """Return a schema, given as JSON, in a vendor's keywords; `None` if nothing has to change."""
     try:
         own: JsonObject = orjson.loads(written)
         weakened = _fitted(References(own), rules)
@@ -75,12 +75,12 @@ def _fit_written(written: bytes, rules: SchemaRules) -> FittedSchema | None:
     return FittedSchema(own, weakened)
 
 
-_fit_short = lru_cache(maxsize=MOST_CACHED)(_fit_written)
-"""Fits a short schema, once for many requests that hold it: what it returns is read-only."""
+_fit_short = lru_cache(maxsize=MOST_CACHED_SCHEMAS)(_fit_written)
+"""Fits a short schema once for many requests that hold it. Its result is read-only."""
 
 
 def _fitted(references: References, rules: SchemaRules) -> bool:
-    """Fit a schema in place, and return whether it is weaker."""
+    """Fit a schema in place, and return whether it promises less."""
     root, weakened = references.root, False
     if len(references.places) > MAX_PARTS:
         raise Unfittable(f"has more than {MAX_PARTS} parts")
@@ -106,9 +106,9 @@ def _fitted(references: References, rules: SchemaRules) -> bool:
 
 def _fit_limits(references: References, rules: SchemaRules) -> None:
     if rules.most_unions is not None:
-        _leave_null_out(references, rules.most_unions)
+        _drop_null(references, rules.most_unions)
     if rules.most_optional is not None:
-        _require_most(references, rules.most_optional)
+        _require_properties(references, rules.most_optional)
     properties = values = unions = 0
     for level, node in reachable(references):
         named, listed = node.get("properties"), node.get("enum")
@@ -116,14 +116,14 @@ def _fit_limits(references: References, rules: SchemaRules) -> None:
             properties += len(named)
             unions += sum(isinstance(each, dict) and _is_union(each) for each in named.values())
         values += len(listed) if isinstance(listed, list) else 0
-        for amount, most, what in (
+        for amount, most, name in (
             (properties, rules.most_properties, "properties"),
             (values, rules.most_values, "enum values"),
             (unions, rules.most_unions, "properties of several types"),
             (level, rules.most_levels, "levels"),
         ):
             if most is not None and amount > most:
-                raise Unfittable(f"has more than {most} {what}")
+                raise Unfittable(f"has more than {most} {name}")
 
 
 def _is_union(node: JsonObject) -> bool:
@@ -131,7 +131,7 @@ def _is_union(node: JsonObject) -> bool:
 
 
 def count_limited(root: JsonObject) -> tuple[int, int]:
-    """Return how many properties may be absent, and how many have several types."""
+    """Return the number of optional properties, and the number of properties that have a union type."""
     optional = unions = 0
     for _, node in reachable(References(root)):
         named, required = node.get("properties"), required_names(node)
@@ -141,8 +141,8 @@ def count_limited(root: JsonObject) -> tuple[int, int]:
     return optional, unions
 
 
-def _leave_null_out(references: References, most: int) -> None:
-    """Let properties that may be absent be null no more, until no more than `most` have several types."""
+def _drop_null(references: References, most: int) -> None:
+    """Drop `null` from optional properties until at most `most` properties have a union type."""
     unions = [
         (member, name in required_names(node))
         for _, node in reachable(references)
@@ -150,26 +150,26 @@ def _leave_null_out(references: References, most: int) -> None:
         for name, member in named.items()
         if isinstance(member, dict) and _is_union(member)
     ]
-    for member, needed in unions[most:] if len(unions) > most else ():
+    for member, required in unions[most:] if len(unions) > most else ():
         options = member.get("anyOf")
         other = [each for each in options if each != {"type": "null"}] if isinstance(options, list) else []
-        if not needed and len(other) == 1 and isinstance(options, list) and len(options) == 2:
+        if not required and len(other) == 1 and isinstance(options, list) and len(options) == 2:
             del member["anyOf"]
             single = other[0]
             member.update(single if isinstance(single, dict) else {})
 
 
-def _require_most(references: References, most: int) -> None:
-    """Require properties until no more than `most` may be absent, first those that may be null instead."""
-    absent = [
+def _require_properties(references: References, most: int) -> None:
+    """Require properties until at most `most` are optional. Properties that may be null are required first."""
+    optional = [
         (not _may_be_null(member), node, name)
         for _, node in reachable(references)
         if isinstance(named := node.get("properties"), dict)
         for name, member in named.items()
         if name not in required_names(node)
     ]
-    absent.sort(key=lambda each: each[0])
-    for _, node, name in absent[: max(0, len(absent) - most)]:
+    optional.sort(key=lambda each: each[0])
+    for _, node, name in optional[: max(0, len(optional) - most)]:
         required = node.setdefault("required", [])
         if isinstance(required, list):
             required.append(name)

@@ -1,13 +1,13 @@
-"""Compiles JSON Schemas and regular expressions into checks of answers.
+"""Compiles JSON Schemas and regular expressions into checks of responses.
 
-Compiling and checking what a client wrote may take any time, memory and stack, so both belong into a process that can
-be killed (`proxy.off_loop.answer_check_pool`); only `first_invalid_keyword` is linear in the schema. The library is
-loaded when it is first needed, since most processes never need it. It is called for a yes or no only: collecting its
+Compiling and checking a client's schema may take any time, memory and stack. Both must therefore run in a process that
+can be killed (`proxy.off_loop.answer_check_pool`). Only `first_invalid_keyword` is linear in the schema. The library is
+loaded at its first use, since most processes never need it. It only returns whether a value is valid: collecting its
 errors takes exponential time on schemas whose branches lead back to them.
 
-Source: `jsonschema-rs` 0.60.3, tried in November 2026: it visits each place of a value once where a schema leads back
-to itself, raises ValueError for what it cannot compile, and its meta-schema check fetches an unknown `$schema` unless
-the draft is given.
+Source: `jsonschema-rs` 0.60.3, tried in November 2026. It visits each part of a value once if a schema leads back to
+itself, and raises ValueError for a schema that it cannot compile. Its meta-schema check fetches an unknown `$schema`
+unless the draft is given.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,11 @@ _DRAFTS = frozenset(
 
 
 class Uncompilable(ValueError):
-    """No check can be made; the message continues the name of the schema or pattern."""
+    """No check can be made. The message continues the name of the schema or pattern."""
 
 
 def first_invalid_keyword(schema: JsonObject) -> str | None:
-    """Return the path of the first keyword whose value JSON Schema does not allow; None for a valid schema."""
+    """Return the path of the first keyword whose value JSON Schema does not allow; `None` for a valid schema."""
     if not isinstance(schema.get("$schema", ""), str):
         return "$.$schema"
     draft = _draft(schema)
@@ -36,7 +36,8 @@ def first_invalid_keyword(schema: JsonObject) -> str | None:
 
 
 def _draft(schema: JsonObject) -> str:
-    """Return the draft that `$schema` names. Most schemas name none; a list of `items` then shows an older one."""
+    """Return the draft that `$schema` names. Most schemas name none; then a list of `items` indicates an older
+    draft."""
     declared = str(schema.get("$schema", "")).removesuffix("#")
     if declared in _DRAFTS:
         return declared
@@ -63,10 +64,10 @@ def _first_misfit(schema: JsonObject, draft: str) -> str:
 
 
 def schema_check(schema: JsonObject) -> Callable[[JsonValue], bool]:
-    """Return a check whether a value fits the schema; one nested deeper than MAX_ANSWER_DEPTH does not. `format` is an
-    annotation. Raises Uncompilable."""
+    """Return a check whether a value fits the schema. A value that is nested deeper than MAX_ANSWER_DEPTH does not fit.
+    `format` is an annotation. Raises Uncompilable."""
     if count_evaluations(schema) > MAX_SPREAD:
-        raise Uncompilable(f"spreads over more than {MAX_SPREAD} places once its references are followed")
+        raise Uncompilable(f"spreads over more than {MAX_SPREAD} parts once its references are followed")
     is_valid = _validator({**schema, "$schema": _draft(schema)})
     if is_valid is None:
         raise Uncompilable(_uncompilable_pattern(schema) or "cannot be compiled")
@@ -74,7 +75,7 @@ def schema_check(schema: JsonObject) -> Callable[[JsonValue], bool]:
 
 
 def _validator(schema: JsonObject) -> Callable[[JsonValue], bool] | None:
-    """Return the library's check; None for what it does not compile."""
+    """Return the library's check; `None` for a schema that it cannot compile."""
     from jsonschema_rs import FancyRegexOptions, validator_for
 
     # Look-around needs the other engine, which is as fast for patterns without it.
@@ -91,7 +92,7 @@ def _uncompilable_pattern(schema: JsonObject) -> str | None:
         at for path, node in walk_schemas(schema) for at, pattern in patterns(path, node) if _validator_lacks(pattern)
     )
     at = next(found, None)
-    return None if at is None else f"cannot be compiled: {at} is too large, or of a syntax that is not known here"
+    return None if at is None else f"cannot be compiled: {at} is too large, or has a syntax that is not known here"
 
 
 def _validator_lacks(pattern: str) -> bool:
@@ -99,8 +100,8 @@ def _validator_lacks(pattern: str) -> bool:
 
 
 def expression_check(expression: str) -> Callable[[str], bool]:
-    """Return a check whether a text matches an expression in Rust's syntax, in time linear in its length. Raises
-    Uncompilable."""
+    """Return a check whether a text matches an expression in Rust's syntax. The check takes time linear in the text's
+    length. Raises Uncompilable."""
     from jsonschema_rs import RegexOptions, validator_for
 
     schema: JsonObject = {"type": "string", "pattern": expression}

@@ -1,22 +1,22 @@
-"""Limits on what one constraint of a client (schema, pattern, choice, grammar) may cost the gateway.
+"""Limits on the cost of one constraint of a client (schema, pattern, choice, grammar) for the gateway.
 
-Every limit is far above what vendors take: OpenAI's structured outputs allow 5,000 properties, 10 levels and 120,000
-characters of names ("Structured outputs", read in November 2026). A `Budget` counts what shows while a constraint is
-read; the time and memory that a native validator takes for one answer are limited where it runs (`CHECK_SECONDS` and
-the following).
+Every limit is far above the vendors' limits: OpenAI's structured outputs allow 5,000 properties, 10 levels and 120,000
+characters of names ("Structured outputs", read in November 2026). A `Budget` counts costs that are visible while a
+constraint is read. The time and memory that a native validator takes for one response are limited where it runs
+(`CHECK_SECONDS` and the following).
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 MAX_SCHEMAS: Final = 20_000
-"""The most schemas within schemas, also those of all tools of a request together."""
+"""The most schemas within schemas, also in all tools of a request together."""
 
 MAX_SPREAD: Final = 1_000_000
-"""The most schemas that a validator may evaluate for one value, once every reference has been followed."""
+"""The most schemas that a validator may evaluate for one value, after every reference has been followed."""
 
 MAX_CHAIN: Final = 200
-"""The most schemas in a chain that apply to the same value (`anyOf`, `not`, `$ref`, ...): each is a frame on the native
+"""The most schemas in a chain that apply to the same value (`anyOf`, `not`, `$ref`, ...). Each is a frame on the native
 stack."""
 
 MAX_PATTERN: Final = 4096
@@ -32,31 +32,32 @@ MAX_GROUPS: Final = 64
 """The deepest nesting of groups in a pattern."""
 
 MAX_ANSWER_DEPTH: Final = 200
-"""The deepest nesting of an answer that is checked. Times `MAX_CHAIN`, it is what the native stack has to hold."""
+"""The deepest nesting of a response that is checked. Times `MAX_CHAIN`, it is the depth that the native stack must
+hold."""
 
 PROGRAM_BYTES: Final = 2 << 20
-"""The most bytes of one compiled pattern; compiling and matching take time in proportion to it."""
+"""The most bytes of one compiled pattern. The time of compiling and matching is proportional to it."""
 
 BACKTRACKS: Final = 10_000
-"""The most steps that a pattern with look-around may backtrack on one text. Patterns without it need none."""
+"""The most steps that a pattern with look-around may backtrack on one text. Patterns without look-around need none."""
 
 CHECK_SECONDS: Final = 0.5
-"""CPU time for compiling a constraint, and for checking one answer."""
+"""CPU time for compiling a constraint, and for checking one response."""
 
 CHECK_SECONDS_PER_MEBIBYTE: Final = 0.25
-"""Additional CPU time for each MiB of the answer and of the constraint, of which ordinary ones need a tenth."""
+"""Additional CPU time for each MiB of the response and of the constraint. Ordinary ones need a tenth of it."""
 
 CHECK_BYTES: Final = 768 << 20
 """Address space of the process that compiles and checks."""
 
 
 class OverBudget(ValueError):
-    """A constraint that would cost too much; the message continues its name: "has more than ...", "is ..."."""
+    """A constraint that would cost too much. The message continues its name: "has more than ...", "is ..."."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What one constraint has used so far. Its methods raise OverBudget beyond the limit."""
+    """The amounts that one constraint has used so far. The methods raise OverBudget beyond the limit."""
 
     schemas: int = 0
     characters: int = 0
@@ -77,7 +78,7 @@ class Budget:
             raise OverBudget(f"brings the patterns to more than {MAX_PATTERNS} characters together")
 
     def count_ranges(self, amount: int) -> None:
-        """Count a bracketed class of so many ranges of characters."""
+        """Count a bracketed class of `amount` ranges of characters."""
         self.ranges += amount
         if self.ranges > MAX_RANGES:
             raise OverBudget(f"has bracketed classes of more than {MAX_RANGES} ranges of characters together")

@@ -1,7 +1,7 @@
-"""Constraints on the generated text in each vendor's form: from `guided_*` and `response_format` to body members.
+"""Constraints on the generated text in each vendor's form: from `guided_*` and `response_format` to fields of the body.
 
-A constraint is never weakened in silence: a schema of which a vendor enforces a part is sent as that part, with a note
-that the answer must be checked; a constraint that a vendor cannot enforce is `Unenforceable`.
+A constraint is never weakened silently. If a vendor enforces only a part of a schema, that part is sent, with a note
+that the response must be checked. A constraint that a vendor cannot enforce is `Unenforceable`.
 
 Sources: vLLM 0.9 to 0.33, SGLang 0.5.23, llama.cpp server, TGI, NVIDIA NIM 1.x, Fireworks "Structured outputs", OpenAI
 "Structured outputs" strict rules; read in November 2026. That llama.cpp's completions honour `json_schema` and ignore
@@ -20,7 +20,7 @@ from providers.constraints.adapt_schema import FittedSchema, fit_schema
 from providers.constraints.engine_gaps import Engine
 from providers.constraints.object_root import (
     SCHEMA_NAME,
-    VALUE_MEMBER,
+    VALUE_KEY,
     fitting_name,
     is_object,
     with_root_type,
@@ -32,12 +32,12 @@ from providers.constraints.schema_rules import SchemaRules, rules_of
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, GuidedKind
 
-CHOICE_MEMBER = "choice"
+CHOICE_KEY = "choice"
 SCHEMA_MODE = "json_object with a schema"
 
 
 class Unenforceable(Exception):
-    """The vendor cannot enforce this constraint; `reason` is for the client."""
+    """The vendor cannot enforce this constraint. `reason` is for the client."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -45,57 +45,60 @@ class Unenforceable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintMembers:
-    """Body members that make the vendor enforce a constraint. `unwrap` says that the answer is an object whose `choice`
-    is the text; `emulated` that the vendor lacks the field itself; `unheld` that the members promise less than the
-    constraint, so that the answer must be checked; `in_text` that there are none, and the prompt has to tell it."""
+class ConstraintFields:
+    """Fields of the body that make the vendor enforce a constraint.
 
-    members: JsonObject
+    `unwrap` is true if the response is an object whose `choice` is the text. `emulated` is true if the vendor lacks the
+    field itself. `unenforced` is true if the fields promise less than the constraint, so that the response must be
+    checked. `in_prompt` is true if there are no fields, so that the prompt must describe the constraint.
+    """
+
+    fields: JsonObject
     unwrap: bool = False
     emulated: bool = False
-    unheld: bool = False
-    in_text: bool = False
+    unenforced: bool = False
+    in_prompt: bool = False
 
 
-BY_ENUM = emulated("a JSON object with one enum member")
+BY_ENUM = emulated("a JSON object with one enum property")
 BY_REGEX = emulated("a regular expression")
 BY_GRAMMAR = emulated("a grammar")
-LOOSELY = emulated("the vendor reads the schema, and the answer is checked")
-IN_TEXT = emulated("the prompt asks for it, and the answer is checked")
-TOLD = ConstraintMembers({}, emulated=True, unheld=True, in_text=True)
-"""A constraint that the vendor has no form for: the prompt tells it, and the answer is checked."""
+LOOSELY = emulated("the vendor reads the schema, and the response is checked")
+BY_PROMPT = emulated("the prompt asks for it, and the response is checked")
+IN_PROMPT_ONLY = ConstraintFields({}, emulated=True, unenforced=True, in_prompt=True)
+"""A constraint that the vendor has no form for: the prompt describes it, and the response is checked."""
 
 
 # Conversions of a constraint ----------------------------------------------------------------------------------------
 
 
 def choice_schema(choices: Sequence[str]) -> JsonObject:
-    """Return the object schema for a choice, where only JSON Schema can be enforced."""
+    """Return the object schema for a choice, for vendors that can only enforce JSON Schema."""
     return {
         "type": "object",
-        "properties": {CHOICE_MEMBER: {"type": "string", "enum": list(choices)}},
-        "required": [CHOICE_MEMBER],
+        "properties": {CHOICE_KEY: {"type": "string", "enum": list(choices)}},
+        "required": [CHOICE_KEY],
         "additionalProperties": False,
     }
 
 
 def unwrap_choice(text: str) -> str:
-    """Return the choice in a response to `choice_schema`, or the JSON of the value in one to `wrapped_schema`. Raises
-    ValueError if there is none (a cut response, a refusal)."""
+    """Return the choice in a response to `choice_schema`, or the JSON of the value in a response to `wrapped_schema`.
+    Raises ValueError if there is none (a cut response, a refusal)."""
     value = orjson.loads(text)
-    if isinstance(value, dict) and VALUE_MEMBER in value and CHOICE_MEMBER not in value:
-        return orjson.dumps(value[VALUE_MEMBER]).decode()
-    choice = value.get(CHOICE_MEMBER) if isinstance(value, dict) else None
+    if isinstance(value, dict) and VALUE_KEY in value and CHOICE_KEY not in value:
+        return orjson.dumps(value[VALUE_KEY]).decode()
+    choice = value.get(CHOICE_KEY) if isinstance(value, dict) else None
     if not isinstance(choice, str):
-        raise ValueError("the answer holds no choice")
+        raise ValueError("the response holds no choice")
     return choice
 
 
 def choice_regex(choices: Sequence[str]) -> str:
-    """Return an alternation of the literals, longest first.
+    """Return an alternation of the literals, the longest first.
 
-    Only special characters are escaped: engines differ about a backslash before others (to Rust's, an escaped angle
-    bracket is a word boundary).
+    Only special characters are escaped. Engines differ about a backslash before other characters: to Rust's engine, an
+    escaped angle bracket is a word boundary.
     """
     escaped = (_SPECIAL.sub(_escape, choice) for choice in sorted(choices, key=len, reverse=True))
     return f"({'|'.join(escaped)})"
@@ -135,17 +138,18 @@ Make = Callable[[Guided], JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How one kind of constraint is sent: `make` returns the body members, or raises Unenforceable."""
+    """The form in which one kind of constraint is sent. `make` returns the fields of the body, or raises
+    Unenforceable."""
 
     cell: Cell
     make: Make
     unwrap: bool = False
 
-    def constraint(self, guided: Guided) -> ConstraintMembers:
-        """Return the members for a constraint. Raises Unenforceable."""
-        if self.cell == IN_TEXT:
-            return TOLD
-        return ConstraintMembers(self.make(guided), self.unwrap, self.cell.emulated)
+    def constraint(self, guided: Guided) -> ConstraintFields:
+        """Return the fields for a constraint. Raises Unenforceable."""
+        if self.cell == BY_PROMPT:
+            return IN_PROMPT_ONLY
+        return ConstraintFields(self.make(guided), self.unwrap, self.cell.emulated)
 
 
 def refused_encoding(reason: str) -> Encoding:
@@ -157,18 +161,18 @@ def refused_encoding(reason: str) -> Encoding:
     return Encoding(refused(reason), make)
 
 
-TOLD_IN_PROMPT = Encoding(IN_TEXT, lambda guided: {})
-"""The encoding of a constraint that is told in the prompt and checked in the answer."""
+BY_PROMPT_ALONE = Encoding(BY_PROMPT, lambda guided: {})
+"""The encoding of a constraint that the prompt describes and that is checked in the response."""
 
 
-def member(*path: str) -> Encoding:
-    """Return the encoding that sends the value unchanged in the member at a path."""
+def body_field(*path: str) -> Encoding:
+    """Return the encoding that sends the value unchanged in the field at a path."""
 
     def make(guided: Guided) -> JsonObject:
-        members: JsonObject = {path[-1]: list(guided.value) if isinstance(guided.value, tuple) else guided.value}
+        fields: JsonObject = {path[-1]: list(guided.value) if isinstance(guided.value, tuple) else guided.value}
         for name in reversed(path[:-1]):
-            members = {name: members}
-        return members
+            fields = {name: fields}
+        return fields
 
     return Encoding(NATIVE, make)
 
@@ -181,14 +185,18 @@ SCHEMA_ONLY = refused_encoding("it can only be held to a JSON Schema")
 class ConstraintStyle:
     """How the vendors of one kind enforce constraints on one endpoint.
 
-    `passes` are the types of `response_format` that are sent unchanged; `SCHEMA_MODE` is Fireworks' JSON mode with a
-    schema. `json_mode` holds the body members of the plain JSON mode where it is not in `passes`; without them,
-    `object_by_schema` says that it is sent as the schema of any object, and `object_in_text` that the prompt asks for
-    it. `rules` are what its schemas may hold, however they are sent (`engine` alone: those of the converter);
-    `loosely` makes the members for a schema that has no form by the rules, and is None where the prompt tells it.
-    `loose_unless_strict` says that a format without `strict: true` is sent unchanged, `best_effort` that the vendor
-    reads a schema and is not held to it. `wraps` says that a value which is no object goes as the property of one, and
-    that the names of formats are OpenAI's.
+    `passes` are the types of `response_format` that are sent unchanged. `SCHEMA_MODE` is Fireworks' JSON mode with a
+    schema.
+
+    `json_mode` holds the fields of the body for the plain JSON mode, if that is not in `passes`. Without them, the
+    plain JSON mode is sent as the schema of any object if `object_by_schema`, and requested by the prompt if
+    `object_in_text`.
+
+    `rules` are the vendor's rules for schemas, however they are sent; without them the rules of `engine` apply.
+    `loosely` makes the fields for a schema that has no form by the rules; if it is `None`, the prompt describes the
+    schema. If `loose_unless_strict`, a format without `strict: true` is sent unchanged. If `best_effort`, the vendor
+    reads a schema but does not enforce it. If `wraps`, a value that is no object is sent as the property of one, and
+    the names of formats must be OpenAI's.
     """
 
     json: Encoding
@@ -217,13 +225,13 @@ class ConstraintStyle:
         return encodings[kind]
 
     def form(self, kind: str) -> Encoding | None:
-        """Return the encoding of a type of `response_format`; None where it is sent unchanged."""
+        """Return the encoding of a type of `response_format`; `None` if it is sent unchanged."""
         if kind in self.passes:
             return None
         if kind == "json_object" and self.json_mode is not None:
             return Encoding(NATIVE, lambda guided: self.json_mode or {})
         if kind == "json_object" and self.object_in_text:
-            return TOLD_IN_PROMPT
+            return BY_PROMPT_ALONE
         if kind == "json_object" and not self.object_by_schema and not self.json.cell.refused:
             return refused_encoding("it has no JSON mode without a schema")
         if kind in ("json_object", "json_schema", SCHEMA_MODE):
@@ -231,8 +239,9 @@ class ConstraintStyle:
         return self.grammar if kind == "grammar" else refused_encoding(f"it has no response_format of type {kind!r}")
 
 
-TOLD_STYLE = ConstraintStyle(TOLD_IN_PROMPT, SCHEMA_ONLY, TOLD_IN_PROMPT, SCHEMA_ONLY, object_in_text=True)
-"""The style of models that cannot be held to a constraint, and follow instructions well enough to be told it."""
+PROMPT_ONLY_STYLE = ConstraintStyle(BY_PROMPT_ALONE, SCHEMA_ONLY, BY_PROMPT_ALONE, SCHEMA_ONLY, object_in_text=True)
+"""The style of models that cannot be held to a constraint, and follow instructions well enough to be given it in the
+prompt."""
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 
@@ -248,8 +257,8 @@ FORMAT_KINDS = ("json_object", "json_schema", "grammar", "structural_tag")
 def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
     """Return how each kind of constraint is treated, by the name of its feature.
 
-    `constraint_members` reads the same table: it refuses what is refused here, and beyond that only values that are
-    invalid themselves. A JSON mode with a schema counts as `json_schema`.
+    `constraint_fields` reads the same encodings. It refuses the constraints that are refused here, and beyond them
+    only values that are invalid themselves. A JSON mode with a schema counts as `json_schema`.
     """
     cells = {f"guided_{kind}": style.guided(kind).cell for kind in get_args(GuidedKind)}
     for kind in FORMAT_KINDS:
@@ -258,45 +267,45 @@ def constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
     return cells
 
 
-def constraint_members(style: ConstraintStyle, value: object) -> ConstraintMembers:
-    """Return the body members that enforce a `guided_*` field or a `response_format`. Raises Unenforceable."""
+def constraint_fields(style: ConstraintStyle, value: object) -> ConstraintFields:
+    """Return the fields of the body that enforce a `guided_*` field or a `response_format`. Raises Unenforceable."""
     match value:
         case Guided(kind="json"):
-            return _schema_members(style, value.schema)
+            return _schema_fields(style, value.schema)
         case Guided():
             made = style.guided(value.kind).constraint(value)
-            return replace(made, unheld=True) if style.best_effort else made
+            return replace(made, unenforced=True) if style.best_effort else made
         case {"type": "text"}:
-            return ConstraintMembers({})
+            return ConstraintFields({})
         case dict():
-            return _format_members(style, value)
+            return _format_fields(style, value)
         case _:
-            raise TypeError(f"a constraint is no {type(value).__name__}")
+            raise TypeError(f"a constraint cannot be of type {type(value).__name__}")
 
 
-def _schema_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
-    """Return the members for a schema, or for what the vendor takes of it."""
+def _schema_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields:
+    """Return the fields for a schema, or for the part of it that the vendor accepts."""
     if style.wraps:
         schema = with_root_type(schema)
     fitted = None if style.json.cell.refused else _fitted(style, schema)
-    if style.wraps and not is_object(schema) and (made := _wrapped_members(style, schema)) is not None:
+    if style.wraps and not is_object(schema) and (made := _wrapped_fields(style, schema)) is not None:
         return made
     if fitted is None:
         made = style.json.constraint(Guided("json", schema))
-        return replace(made, unheld=True) if style.best_effort else made
+        return replace(made, unenforced=True) if style.best_effort else made
     if fitted.schema is not None:
-        return replace(style.json.constraint(Guided("json", fitted.schema)), unheld=fitted.weakened)
-    return _unfitted(style, schema)
+        return replace(style.json.constraint(Guided("json", fitted.schema)), unenforced=fitted.weakened)
+    return _fields_without_form(style, schema)
 
 
-def _wrapped_members(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers | None:
-    """Return the members for a schema of values that are no objects, or of alternatives; `None` if it has no form."""
+def _wrapped_fields(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields | None:
+    """Return the fields for a schema of values that are no objects, or of alternatives; `None` if it has no form."""
     wrapped = wrapped_schema(schema)
     fitted = None if wrapped is None else _fitted(style, wrapped)
     if fitted is None or fitted.schema is None:
         return None
-    members = style.json.make(Guided("json", fitted.schema))
-    return ConstraintMembers(members, unwrap=True, emulated=True, unheld=fitted.weakened)
+    fields = style.json.make(Guided("json", fitted.schema))
+    return ConstraintFields(fields, unwrap=True, emulated=True, unenforced=fitted.weakened)
 
 
 def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
@@ -304,41 +313,41 @@ def _fitted(style: ConstraintStyle, schema: JsonObject) -> FittedSchema | None:
     return None if rules is None else fit_schema(schema, rules)
 
 
-def _unfitted(style: ConstraintStyle, schema: JsonObject) -> ConstraintMembers:
-    """Return the members for a schema that has no form by the vendor's rules."""
+def _fields_without_form(style: ConstraintStyle, schema: JsonObject) -> ConstraintFields:
+    """Return the fields for a schema that has no form by the vendor's rules."""
     if style.loosely is None or schema.get("type") != "object":
-        return TOLD
-    return ConstraintMembers(style.loosely(Guided("json", schema)), unheld=True)
+        return IN_PROMPT_ONLY
+    return ConstraintFields(style.loosely(Guided("json", schema)), unenforced=True)
 
 
-def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMembers:
+def _format_fields(style: ConstraintStyle, value: JsonObject) -> ConstraintFields:
     kind, schema = str(value.get("type")), schema_in(value)
     if schema is not None:
         kind = SCHEMA_MODE if kind == "json_object" else kind
     encoding = style.form(kind)
     if style.best_effort and kind == "json_schema" and schema is not None:
-        return _passed(style, value, schema)
+        return _as_sent(style, value, schema)
     if encoding is None:
-        return ConstraintMembers({"response_format": value}) if schema is None else _passed(style, value, schema)
+        return ConstraintFields({"response_format": value}) if schema is None else _as_sent(style, value, schema)
     if kind == "grammar":
         return encoding.constraint(Guided("grammar", str(value.get("grammar"))))
     if kind == "json_schema" and schema is None and not encoding.cell.refused:
         raise Unenforceable("it has no JSON mode without a schema")
     if encoding is style.json and schema is not None:
-        return _schema_members(style, described_schema(value) or schema)
+        return _schema_fields(style, described_schema(value) or schema)
     return encoding.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
 
 
-def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> ConstraintMembers:
-    """Return a `response_format` with a schema as the vendor takes it, the same object where nothing changes."""
+def _as_sent(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> ConstraintFields:
+    """Return a `response_format` with a schema in the vendor's form; the same object if nothing changes."""
     named = value.get("json_schema")
     strict = isinstance(named, dict) and bool(named.get("strict"))
     if style.best_effort and strict and isinstance(named, dict):
         loose: JsonObject = {**value, "json_schema": {**named, "strict": False}}
-        return ConstraintMembers({"response_format": loose}, emulated=True, unheld=True)
+        return ConstraintFields({"response_format": loose}, emulated=True, unenforced=True)
     if style.wraps and not is_object(schema):
         # "schema must be a JSON Schema of 'type: "object"', got 'type: "array"'", strict or not.
-        return _wrapped_members(style, schema) or _unfitted(style, schema)
+        return _wrapped_fields(style, schema) or _fields_without_form(style, schema)
     if style.wraps and isinstance(named, dict):
         name, typed = fitting_name(named.get("name")), with_root_type(schema)
         if name != named.get("name") or typed is not schema:
@@ -346,13 +355,13 @@ def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> Co
             value = {**value, "json_schema": named}
     fitted = None if style.loose_unless_strict and not strict else _fitted(style, schema)
     if fitted is None or fitted.schema is schema:
-        return ConstraintMembers({"response_format": value})
+        return ConstraintFields({"response_format": value})
     if fitted.schema is None:
-        return _unfitted(style, schema)
+        return _fields_without_form(style, schema)
     put: JsonObject = {**value, "schema": fitted.schema}
     if isinstance(named, dict):
         put = {**value, "json_schema": {**named, "schema": fitted.schema}}
-    return ConstraintMembers({"response_format": put}, unheld=fitted.weakened)
+    return ConstraintFields({"response_format": put}, unenforced=fitted.weakened)
 
 
 def field_of(value: object) -> str:
@@ -362,20 +371,26 @@ def field_of(value: object) -> str:
 
 def described_schema(value: object) -> JsonObject | None:
     """Return the schema of a `response_format` with the description that OpenAI's form has beside it, for forms and
-    prompts without such a place; the same object if there is none, or if the schema has its own."""
+    prompts that have no field for it. Return the same object if there is no description, or if the schema has its
+    own."""
     schema, named = schema_in(value), value.get("json_schema") if isinstance(value, dict) else None
-    said = named.get("description") if isinstance(named, dict) else None
-    if schema is None or not isinstance(said, str) or not said.strip() or not schema.keys().isdisjoint(_UNDESCRIBED):
+    description = named.get("description") if isinstance(named, dict) else None
+    if (
+        schema is None
+        or not isinstance(description, str)
+        or not description.strip()
+        or not schema.keys().isdisjoint(_WITHOUT_DESCRIPTION)
+    ):
         return schema
-    return {**schema, "description": said}
+    return {**schema, "description": description}
 
 
-_UNDESCRIBED = frozenset({"description", "$ref"})
-"""Keywords at the root of a schema beside which no description is put."""
+_WITHOUT_DESCRIPTION = frozenset({"description", "$ref"})
+"""Keywords at the root of a schema beside which no description is added."""
 
 
 def schema_in(value: object) -> JsonObject | None:
-    """Return the schema of a `response_format`, in OpenAI's place or in Fireworks'."""
+    """Return the schema of a `response_format`, in OpenAI's form or in Fireworks'; `None` if it has none."""
     match value:
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
             return schema

@@ -1,12 +1,13 @@
-"""Finds what the converters of open engines ignore in a schema, so that it can be told and the answer be checked.
+"""Finds the keywords of a schema that the converters of open engines ignore, so that the schema's description names
+them and the response is checked.
 
-They turn a schema into a grammar and drop without an error what a grammar cannot express; a 200 would then break the
-schema. All of them read `oneOf` as `anyOf`, which cannot be found in a schema. `format` is an annotation, as in the
-standard. Builds with another converter may accept more.
+The converters turn a schema into a grammar, and drop without an error the keywords that a grammar cannot express; a
+response with status 200 may then break the schema. All of them read `oneOf` as `anyOf`, which is not detected here.
+`format` is an annotation, as in the standard. Builds with another converter may accept more.
 
-Sources: llama.cpp `common/json-schema-to-grammar.cpp` and `grammars/README.md`; the list of what vLLM keeps from
-xgrammar, which SGLang uses; outlines-core `src/json_schema`, which TGI uses; Fireworks "Structured outputs". Read in
-November 2026.
+Sources: llama.cpp `common/json-schema-to-grammar.cpp` and `grammars/README.md`; the list of keywords that vLLM keeps
+from xgrammar, which SGLang uses; outlines-core `src/json_schema`, which TGI uses; Fireworks "Structured outputs". Read
+in November 2026.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,19 +18,19 @@ from providers.constraints.regex_parse import MalformedPattern, find_unsupported
 from providers.json_types import JsonObject, JsonValue
 
 Check = Callable[[JsonObject, JsonObject], str | None]
-"""From the schema's root and a schema in it to the problem there, worded to follow its path, which begins with the
-keyword at fault; None for no problem."""
+"""Takes the schema's root and a schema in it. Returns the problem there, worded to follow the schema's path, beginning
+with the keyword at fault; `None` if there is no problem."""
 
-_BEYOND_GRAMMARS = frozenset(
+_INEXPRESSIBLE_KEYWORDS = frozenset(
     {"not", "if", "then", "else", "contains", "minContains", "maxContains", "uniqueItems", "multipleOf"}
     | {"dependentRequired", "dependentSchemas", "dependencies"}
 )
-_OF_NAMES = frozenset({"patternProperties", "propertyNames", "minProperties", "maxProperties"})
-_LEFT_OVER = frozenset({"unevaluatedProperties", "unevaluatedItems", "additionalItems"})
+_NAME_KEYWORDS = frozenset({"patternProperties", "propertyNames", "minProperties", "maxProperties"})
+_REMAINDER_KEYWORDS = frozenset({"unevaluatedProperties", "unevaluatedItems", "additionalItems"})
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 _LENGTHS = frozenset({"minLength", "maxLength"})
 _SIZES = frozenset({"minItems", "maxItems"})
-_NOTES = frozenset(
+_ANNOTATION_KEYWORDS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "type"}
     | {"$schema", "$id", "$comment", "$anchor", *DEFINITIONS}
 )
@@ -46,23 +47,23 @@ DEMANDS_NOTHING: dict[str, JsonValue] = {
 
 
 _MAX_HOPS = 16
-"""The longest chain of references; a longer one counts as one that leads nowhere."""
+"""The longest chain of references. A longer chain counts as one whose target is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A converter: the keywords that it ignores anywhere, and a check of what it ignores in some places."""
+    """A converter: the keywords that it always ignores, and checks for keywords that it ignores under a condition."""
 
-    passes_over: frozenset[str]
+    ignored: frozenset[str]
     checks: tuple[Check, ...] = ()
 
 
 def unenforced(engine: Engine, root: JsonObject, node: JsonObject) -> list[str]:
     """Return the keywords of one part of a schema that the engine would not enforce."""
-    found = {keyword: None for keyword in node if keyword in engine.passes_over and _demands(node, keyword)}
+    found = {keyword: None for keyword in node if keyword in engine.ignored and _demands(node, keyword)}
     rest = {keyword: value for keyword, value in node.items() if keyword not in found}
     for check in engine.checks:
-        # A check names the first at fault.
+        # A check names the first keyword at fault.
         while problem := check(root, rest):
             keyword = next((name for name in rest if problem.startswith((f".{name} ", f".{name}["))), None)
             if keyword is None:
@@ -77,7 +78,7 @@ def _demands(node: JsonObject, keyword: str) -> bool:
 
 
 def _only(node: JsonObject, kind: str) -> bool:
-    """Return whether the schema's `type` is this one, or this one and null."""
+    """Return whether the schema's `type` is `kind`, or `kind` and null."""
     types = node.get("type")
     listed = types if isinstance(types, list) else [types]
     return kind in listed and all(name in (kind, "null") for name in listed)
@@ -94,13 +95,13 @@ def _plain_pattern(root: JsonObject, node: JsonObject) -> str | None:
     return None if problem is None else f".pattern is not enforced: it {problem}"
 
 
-# llama.cpp takes the first keyword it knows, in an order of its own, and ignores those beside it.
+# llama.cpp takes the first keyword that it knows, in an order of its own, and ignores the keywords beside it.
 
 
 def _anchored(root: JsonObject, node: JsonObject) -> str | None:
     pattern = node.get("pattern")
     if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
-        return ".pattern is only enforced where it begins with '^' and ends with '$'"
+        return ".pattern is only enforced if it begins with '^' and ends with '$'"
     return None
 
 
@@ -113,8 +114,8 @@ def _integers(root: JsonObject, node: JsonObject) -> str | None:
     bounds = [node[keyword] for keyword in _BOUNDS & node.keys()]
     whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in bounds)
     both = {"minimum", "exclusiveMinimum"} <= node.keys() or {"maximum", "exclusiveMaximum"} <= node.keys()
-    kept = _only(node, "integer") and whole and not both
-    return _conditional(node, _BOUNDS, kept, "type integer, and a single whole number for each end")
+    enforced = _only(node, "integer") and whole and not both
+    return _conditional(node, _BOUNDS, enforced, "type integer, and a single whole number for each end")
 
 
 def _arrays(root: JsonObject, node: JsonObject) -> str | None:
@@ -123,7 +124,7 @@ def _arrays(root: JsonObject, node: JsonObject) -> str | None:
     if isinstance(tuple_, list):
         if isinstance(prefix, list) and "items" in node:
             return ".items is not enforced beside prefixItems"
-        # Every position is then filled, so sizes that require the same are kept.
+        # Every position is then filled, so sizes that require the same number are enforced.
         same = all(node[keyword] == len(tuple_) for keyword in _SIZES & node.keys())
         return _conditional(node, _SIZES, same, "the number of positions")
     return _conditional(node, _SIZES, isinstance(items, dict), "items that are a schema")
@@ -133,18 +134,20 @@ def _objects(root: JsonObject, node: JsonObject) -> str | None:
     required, properties = node.get("required"), node.get("properties")
     names = properties if isinstance(properties, dict) else {}
     missing = next((name for name in required if name not in names), None) if isinstance(required, list) else None
-    return None if missing is None else f".required is only enforced for properties, and {missing!r} is none"
+    return None if missing is None else f".required is only enforced for properties, and {missing!r} is not a property"
 
 
-def _conditional(node: JsonObject, keywords: frozenset[str], kept: bool, condition: str) -> str | None:
+def _conditional(node: JsonObject, keywords: frozenset[str], enforced: bool, condition: str) -> str | None:
     keyword = next((word for word in node if word in keywords and _demands(node, word)), None)
-    return None if kept or keyword is None else f".{keyword} is only enforced with {condition}"
+    return None if enforced or keyword is None else f".{keyword} is only enforced with {condition}"
 
 
 def _alone(root: JsonObject, node: JsonObject) -> str | None:
     for leading in ("$ref", "oneOf", "anyOf"):
         if leading in node:
-            beside = next((keyword for keyword in node if keyword not in _NOTES and keyword != leading), None)
+            beside = next(
+                (keyword for keyword in node if keyword not in _ANNOTATION_KEYWORDS and keyword != leading), None
+            )
             return None if beside is None else f".{beside} is not enforced beside {leading}"
     return None
 
@@ -154,8 +157,8 @@ def _merged(root: JsonObject, node: JsonObject) -> str | None:
     if not isinstance(parts, list):
         return None
     alone = "properties" not in node and node.get("additionalProperties", True) is True
-    kept = alone and node.get("type", "object") == "object"
-    if kept and all(isinstance(part, dict) and _mergeable(root, part) for part in parts):
+    mergeable = alone and node.get("type", "object") == "object"
+    if mergeable and all(isinstance(part, dict) and _mergeable(root, part) for part in parts):
         return None
     return ".allOf is only enforced with parts that have properties or an enum, and nothing beside them"
 
@@ -165,8 +168,8 @@ def _mergeable(root: JsonObject, part: JsonObject) -> bool:
 
 
 def _chain(root: JsonObject, node: JsonObject) -> Iterator[JsonObject]:
-    """Yield the schema and the targets of its references one after the other, at most `_MAX_HOPS`, since every part of
-    an `allOf` may begin the same long chain."""
+    """Yield the schema and the targets of its references one after the other. At most `_MAX_HOPS` are followed, since
+    every part of an `allOf` may begin the same long chain."""
     found: JsonValue = node
     for _ in range(_MAX_HOPS):
         if not isinstance(found, dict):
@@ -176,11 +179,12 @@ def _chain(root: JsonObject, node: JsonObject) -> Iterator[JsonObject]:
 
 
 LLAMACPP = Engine(
-    _BEYOND_GRAMMARS | _OF_NAMES | _LEFT_OVER,
+    _INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _REMAINDER_KEYWORDS,
     (_plain_pattern, _anchored, _strings, _integers, _arrays, _objects, _alone, _merged),
 )
-SGLANG = Engine(_BEYOND_GRAMMARS)
-TGI = Engine(_BEYOND_GRAMMARS | _OF_NAMES | _LEFT_OVER | _BOUNDS)
+SGLANG = Engine(_INEXPRESSIBLE_KEYWORDS)
+TGI = Engine(_INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _REMAINDER_KEYWORDS | _BOUNDS)
 FIREWORKS = Engine(
-    _BEYOND_GRAMMARS | _OF_NAMES | _BOUNDS | {"unevaluatedItems", "additionalItems", "prefixItems"}, (_plain_pattern,)
+    _INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _BOUNDS | {"unevaluatedItems", "additionalItems", "prefixItems"},
+    (_plain_pattern,),
 )

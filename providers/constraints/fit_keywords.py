@@ -1,7 +1,7 @@
-"""Fits one part of a schema into a vendor's keywords, in place.
+"""Fits one part of a schema to a vendor's keywords, in place.
 
-Keywords that say the same in others are rewritten; those that the vendor refuses or ignores are taken out and told in
-the part's description.
+Keywords that have an equivalent are rewritten. Keywords that the vendor refuses or ignores are removed and named in the
+part's description.
 """
 
 from typing import Final
@@ -14,78 +14,79 @@ from providers.constraints.json_schema import DEFINITIONS, References, required_
 from providers.constraints.schema_rules import ANNOTATIONS, ASSERTIONS, SchemaRules, takes_literal
 from providers.json_types import JsonObject, JsonValue
 
-MOST_TOLD: Final = 200
-"""Characters of one keyword's value that the description tells."""
+MOST_NOTED_CHARACTERS: Final = 200
+"""Characters of one keyword's value that the description quotes."""
 
-_OF_PARTS = frozenset({"properties", "required", "type", "additionalProperties", *ANNOTATIONS})
-_TELLS_A_TYPE = frozenset({"type", "anyOf", "allOf", "enum", "const", "$ref", "properties"})
-_TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_MERGEABLE_KEYWORDS = frozenset({"properties", "required", "type", "additionalProperties", *ANNOTATIONS})
+_TYPE_KEYWORDS = frozenset({"type", "anyOf", "allOf", "enum", "const", "$ref", "properties"})
+_TYPE_NAMES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
 def fit_node(references: References, node: JsonObject, rules: SchemaRules, *, cyclic: bool = False) -> bool:
     """Fit one part, and return whether it then promises less than before. Raises Unfittable.
 
-    `cyclic` says that a part of the schema refers to itself: what references lead to is then never written out.
+    `cyclic` is true if a part of the schema refers to itself; then the targets of references are never copied.
     """
     part = _Part(references, node, rules, cyclic)
     for step in (
-        part.alternatives,
+        part.rewrite_alternatives,
         part.merge,
-        part.literals,
-        part.positions,
-        part.texts,
-        part.engine,
+        part.rewrite_literals,
+        part.rewrite_positions,
+        part.remove_texts,
+        part.remove_ignored,
         part.close,
         part.require,
-        part.leave_out,
-        part.switches,
-        part.typed,
+        part.remove_unknown,
+        part.rewrite_booleans,
+        part.check_type,
     ):
         step()
-    part.tell()
+    part.write_notes()
     return part.weaker
 
 
 class _Part:
-    """One part of a schema while it is fitted. `told` is for its description."""
+    """One part of a schema while it is fitted. `notes` are for its description."""
 
-    __slots__ = ("cyclic", "node", "references", "rules", "told", "weaker")
+    __slots__ = ("cyclic", "node", "notes", "references", "rules", "weaker")
 
     def __init__(self, references: References, node: JsonObject, rules: SchemaRules, cyclic: bool) -> None:
         self.references, self.node, self.rules, self.cyclic = references, node, rules, cyclic
-        self.told: list[str] = []
+        self.notes: list[str] = []
         self.weaker = False
 
-    def take_out(self, keyword: str) -> None:
-        """Take a keyword out. What a value can break is told, and the answer checked."""
+    def remove(self, keyword: str) -> None:
+        """Remove a keyword. If a value can break it, note it for the description, and that the response must be
+        checked."""
         value = self.node.pop(keyword)
         if keyword in ASSERTIONS and value != DEMANDS_NOTHING.get(keyword):
             self.weaker = True
             self.note(keyword, value)
 
     def note(self, keyword: str, value: JsonValue) -> None:
-        """Tell a keyword in the description."""
-        self.told.append(f"{keyword}: {orjson.dumps(value).decode()[:MOST_TOLD]}")
+        """Note a keyword for the description."""
+        self.notes.append(f"{keyword}: {orjson.dumps(value).decode()[:MOST_NOTED_CHARACTERS]}")
 
-    def tell(self) -> None:
-        """Write what there is to tell."""
-        if self.told:
+    def write_notes(self) -> None:
+        """Append the notes to the description."""
+        if self.notes:
             own = self.node.get("description")
-            words = f"({'; '.join(self.told)})"
+            words = f"({'; '.join(self.notes)})"
             self.node["description"] = f"{own} {words}" if isinstance(own, str) and own else words
 
-    def alternatives(self) -> None:
-        """Write `oneOf` as `anyOf`: the same where no value keeps two of them."""
+    def rewrite_alternatives(self) -> None:
+        """Write `oneOf` as `anyOf`. Both mean the same if no value fits two of the alternatives."""
         node = self.node
         parts = node.get("oneOf")
         if self.rules.takes("oneOf") or not isinstance(parts, list) or "anyOf" in node:
             return
         del node["oneOf"]
         node["anyOf"] = parts
-        self.weaker = self.weaker or not _told_apart(self.references, parts)
+        self.weaker = self.weaker or not _are_exclusive(self.references, parts)
 
     def merge(self) -> None:
-        """Write `allOf` out where it stands for one object."""
+        """Replace `allOf` by its parts if they describe one object."""
         node, parts = self.node, self.node.get("allOf")
         if not isinstance(parts, list):
             return
@@ -101,7 +102,7 @@ class _Part:
         own = {key: value for key, value in node.items() if key != "allOf"}
         merged = None if refers and self.cyclic else _merged(self.references, [own, *parts])
         if merged is None:
-            self.take_out("allOf")
+            self.remove("allOf")
         else:
             node.clear()
             node.update(merged)
@@ -117,12 +118,13 @@ class _Part:
             node.clear()
             node.update(part)
 
-    def literals(self) -> None:
-        """Write `const` as `enum` where it is not known, and keep the values that may be listed."""
+    def rewrite_literals(self) -> None:
+        """Write `const` as `enum` if the vendor does not know `const`. Remove an `enum` with values that may not be
+        listed."""
         node, rules = self.node, self.rules
         if "const" in node and not (rules.takes("const") and takes_literal(rules.literals, node["const"])):
             if "enum" in node:
-                self.take_out("const")
+                self.remove("const")
             else:
                 node["enum"] = [node.pop("const")]
         listed = node.get("enum")
@@ -131,15 +133,15 @@ class _Part:
         if rules.typed or rules.literals != "any":
             self._type_of(listed)
         if not all(takes_literal(rules.literals, value) for value in listed):
-            self.take_out("enum")
+            self.remove("enum")
 
     def _type_of(self, listed: list[JsonValue]) -> None:
-        types = list(dict.fromkeys(_TYPES[type(value)] for value in listed if type(value) in _TYPES))
-        if "type" not in self.node and types and all(type(value) in _TYPES for value in listed):
+        types = list(dict.fromkeys(_TYPE_NAMES[type(value)] for value in listed if type(value) in _TYPE_NAMES))
+        if "type" not in self.node and types and all(type(value) in _TYPE_NAMES for value in listed):
             self.node["type"] = types[0] if len(types) == 1 else [*types]
 
-    def positions(self) -> None:
-        """Write the positions of a tuple as one schema for all of them where they cannot be told apart."""
+    def rewrite_positions(self) -> None:
+        """Write the positions of a tuple as one schema for all of them if the vendor cannot distinguish positions."""
         node, rules = self.node, self.rules
         keyword = "items" if isinstance(node.get("items"), list) else "prefixItems"
         listed = node.get(keyword)
@@ -147,7 +149,7 @@ class _Part:
             if keyword == "items" and rules.takes("prefixItems"):
                 node["prefixItems"] = node.pop("items")
             elif not rules.takes("prefixItems"):
-                self.take_out(keyword)
+                self.remove(keyword)
                 distinct = list({orjson.dumps(part): part for part in listed}.values())
                 last = node.get("items")
                 if isinstance(last, dict):
@@ -155,25 +157,25 @@ class _Part:
                 node["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
         least = node.get("minItems")
         if rules.most_items is not None and isinstance(least, int) and least > rules.most_items:
-            self.take_out("minItems")
+            self.remove("minItems")
             node["minItems"] = rules.most_items
 
-    def texts(self) -> None:
-        """Leave out patterns and formats that are not known. A format is an annotation."""
+    def remove_texts(self) -> None:
+        """Remove patterns and formats that the vendor does not know. A format is an annotation."""
         node, rules = self.node, self.rules
         pattern, form = node.get("pattern"), node.get("format")
         if isinstance(pattern, str) and rules.takes("pattern") and not rules.patterns(pattern):
-            self.take_out("pattern")
+            self.remove("pattern")
         if isinstance(form, str) and (
             not rules.takes("format") or (rules.formats is not None and form not in rules.formats)
         ):
             self.note("format", node.pop("format"))
 
-    def engine(self) -> None:
-        """Take out what an engine ignores at this place."""
+    def remove_ignored(self) -> None:
+        """Remove keywords that an engine ignores in this part."""
         if self.rules.engine is not None:
             for keyword in unenforced(self.rules.engine, self.references.root, self.node):
-                self.take_out(keyword)
+                self.remove(keyword)
 
     def close(self) -> None:
         """Close an object with properties. Raises Unfittable for a map, which would be empty."""
@@ -202,16 +204,16 @@ class _Part:
         if (rules.all_required and given != properties.keys()) or (rules.some_required and properties and not given):
             node["required"] = [*properties]
 
-    def leave_out(self) -> None:
-        """Leave out what the vendor does not know."""
+    def remove_unknown(self) -> None:
+        """Remove keywords that the vendor does not know."""
         if self.rules.keywords is None:
             return
         for keyword in [keyword for keyword in self.node if keyword not in self.rules.keywords]:
             if not (keyword in DEFINITIONS and self.rules.takes("$defs")):
-                self.take_out(keyword)
+                self.remove(keyword)
 
-    def switches(self) -> None:
-        """Write a part that may be anything as an empty schema."""
+    def rewrite_booleans(self) -> None:
+        """Write a part that accepts every value as an empty schema."""
         if self.rules.typed or not self.rules.own_root_definitions:
             return
         for holder in (self.node, self.node.get("properties")):
@@ -223,25 +225,25 @@ class _Part:
         if isinstance(options, list):
             self.node["anyOf"] = [{} if each is True else each for each in options]
         if any(part is False and at != ".additionalProperties" for at, part in subschemas(self.node, "")):
-            raise Unfittable("has a part that may be nothing")
+            raise Unfittable("has a part that accepts no value")
 
-    def typed(self) -> None:
-        """Raise Unfittable where the vendor demands a type and there is none."""
+    def check_type(self) -> None:
+        """Raise Unfittable if the vendor demands a type and there is none."""
         node = self.node
         if not self.rules.typed:
             return
         types = node.get("type")
         listed = types if isinstance(types, list) else [types]
-        if node.keys().isdisjoint(_TELLS_A_TYPE) or ("array" in listed and not isinstance(node.get("items"), dict)):
+        if node.keys().isdisjoint(_TYPE_KEYWORDS) or ("array" in listed and not isinstance(node.get("items"), dict)):
             raise Unfittable("has a part that may be anything")
         if any(isinstance(part, bool) and at != ".additionalProperties" for at, part in subschemas(node, "")):
             raise Unfittable("has a part that may be anything")
 
 
 def _note_default(member: JsonValue) -> None:
-    """Tell the default of a property that has to be written out."""
+    """Add the default of a property that becomes required to its description."""
     if isinstance(member, dict) and "default" in member and "$ref" not in member:
-        words = f"(default: {orjson.dumps(member['default']).decode()[:MOST_TOLD]})"
+        words = f"(default: {orjson.dumps(member['default']).decode()[:MOST_NOTED_CHARACTERS]})"
         own = member.get("description")
         member["description"] = f"{own} {words}" if isinstance(own, str) and own else words
 
@@ -252,7 +254,7 @@ def _is_object(node: JsonObject) -> bool:
 
 
 def _merged(references: References, parts: list[JsonValue]) -> JsonObject | None:
-    """Return the one object that several parts stand for together; None where they are more than objects."""
+    """Return the one object that several parts describe together; `None` if they describe more than objects."""
     made: JsonObject = {}
     properties: JsonObject = {}
     required: dict[str, None] = {}
@@ -261,7 +263,11 @@ def _merged(references: References, parts: list[JsonValue]) -> JsonObject | None
             return None
         part = follow(references, part)
         named = part.get("properties", {})
-        if part.keys() - _OF_PARTS - {*DEFINITIONS} or not isinstance(named, dict) or properties.keys() & named.keys():
+        if (
+            part.keys() - _MERGEABLE_KEYWORDS - {*DEFINITIONS}
+            or not isinstance(named, dict)
+            or properties.keys() & named.keys()
+        ):
             return None
         if part.get("additionalProperties", True) is not True or part.get("type", "object") != "object":
             return None
@@ -273,8 +279,8 @@ def _merged(references: References, parts: list[JsonValue]) -> JsonObject | None
     return {**made, **kept, "type": "object", "properties": properties, "required": [*required]}
 
 
-def _told_apart(references: References, parts: list[JsonValue]) -> bool:
-    """Return whether no value keeps two alternatives, since a property that all require differs in each."""
+def _are_exclusive(references: References, parts: list[JsonValue]) -> bool:
+    """Return whether no value fits two alternatives, since a property that all of them require differs in each."""
     objects = [follow(references, part) for part in parts if isinstance(part, dict)]
     if len(objects) != len(parts) or not objects:
         return False
@@ -287,7 +293,7 @@ def _distinct(literals: list[str | None]) -> bool:
 
 
 def _literal(node: JsonObject, name: str) -> str | None:
-    """Return the single text that a property may have, None for anything else."""
+    """Return the only text that a property may have; `None` if it may have other values."""
     properties = node.get("properties")
     member = properties.get(name) if isinstance(properties, dict) else None
     if not isinstance(member, dict):

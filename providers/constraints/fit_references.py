@@ -1,8 +1,8 @@
-"""References of a schema that is being fitted: where they lead, whether they lead back, and what may stand beside them.
+"""References of a schema that is being fitted: their targets, cycles, and keywords beside them.
 
-Nothing is copied out where a vendor follows references: a target that it cannot reach moves into the root's `$defs`.
-Some models read none in the parameters of tools (gpt-oss and GLM 5.3 write nested arguments as strings then;
-pydantic-ai 2.68.0), so that theirs are written out, as far as that stays small.
+Nothing is copied if a vendor follows references: a target that the vendor cannot reach moves into the root's `$defs`.
+Some models read no references in the parameters of tools (gpt-oss and GLM 5.3 then write nested arguments as strings;
+pydantic-ai 2.68.0). For them references are replaced by their targets, as long as the result stays small.
 """
 
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ from providers.constraints.schema_rules import ANNOTATIONS, SchemaRules
 from providers.json_types import JsonObject, JsonValue
 
 MAX_HOPS = 16
-"""The longest chain of references before a part that is none."""
+"""The longest chain of references before a part that is no reference."""
 
 MAX_MOVED = 16
-"""Targets outside `$defs` that are named there. Each is written twice."""
+"""The most targets outside `$defs` that get a name there. Each is written twice."""
 
 MAX_INLINED = 256 * 1024
-"""The most bytes of a schema whose references are written out."""
+"""The most bytes of a schema whose references are replaced by their targets."""
 
 MOST_PARTS = 10_000
-"""The most parts of a schema whose references are followed to be written out."""
+"""The most parts of a schema whose references are replaced by their targets."""
 
 _DEFS = "#/$defs/"
 _DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
 
 
 class Unfittable(Exception):
-    """The vendor has no useful form for a schema; `reason` continues "the schema"."""
+    """The vendor has no useful form for a schema. `reason` continues "the schema"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -45,7 +45,8 @@ class Unfittable(Exception):
 
 
 def below(references: References, node: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the parts of a schema that a value may be held against, with the way there; definitions by reference."""
+    """Yield the parts of a schema that a value may be checked against, with their relative paths. Definitions are only
+    yielded through references."""
     for path, child in object_subschemas(node, ""):
         if not path.startswith(_DEFINED):
             yield path, child
@@ -55,8 +56,9 @@ def below(references: References, node: JsonObject) -> Iterator[tuple[str, JsonO
 
 
 def reachable(references: References) -> Iterator[tuple[int, JsonObject]]:
-    """Yield each part that is reached from the root once, with the levels of objects around it, before those below it:
-    the caller may change it meanwhile. A definition counts its levels from its own root."""
+    """Yield each part that is reached from the root once, with the number of levels of objects around it. A part comes
+    before the parts below it, so the caller may change it meanwhile. A definition counts its levels from its own
+    root."""
     rest: list[tuple[int, JsonObject]] = [(1, references.root)]
     seen: set[int] = set()
     while rest:
@@ -71,7 +73,8 @@ def reachable(references: References) -> Iterator[tuple[int, JsonObject]]:
 
 
 def follow(references: References, node: JsonObject) -> JsonObject:
-    """Return what a chain of references leads to. Raises Unfittable for a long one, and for one that leads nowhere."""
+    """Return the end of a chain of references. Raises Unfittable for a long chain, and for one whose target is
+    missing."""
     for _ in range(MAX_HOPS):
         if "$ref" not in node:
             return node
@@ -83,7 +86,7 @@ def follow(references: References, node: JsonObject) -> JsonObject:
 
 
 def lift_root(references: References) -> None:
-    """Put the target of a reference at the root in its place."""
+    """Replace a reference at the root by its target."""
     root = references.root
     if "$ref" not in root:
         return
@@ -94,35 +97,36 @@ def lift_root(references: References) -> None:
 
 
 def fit_references(references: References, rules: SchemaRules) -> bool:
-    """Let all references lead to the root's `$defs`, alone in their objects where the vendor demands it. Return whether
-    the schema is weaker then."""
+    """Make all references point to the root's `$defs`, and remove the keywords beside them if the vendor demands it.
+    Return whether the schema then promises less."""
     if not rules.own_root_definitions:
         return False
     root, weakened = references.root, False
     nodes = [node for _, node in reachable(references)]
-    # Before any is renamed, since the names are those of the client's text.
+    # Before any definition is renamed, since references contain the names in the client's text.
     targets = [(node, references.target(node["$ref"])) for node in nodes if "$ref" in node]
     if any(keyword in node for node in nodes for keyword in ("$dynamicRef", "$recursiveRef")):
-        raise Unfittable("has references that depend on where they are followed from")
-    names = _named(root)
+        raise Unfittable("has references whose target depends on the place of the reference")
+    names = _named_definitions(root)
     for node, target in targets:
         node["$ref"] = _reference(root, target, names)
-        weakened = _set_apart(node, rules) or weakened
+        weakened = _remove_siblings(node, rules) or weakened
     return weakened
 
 
-def _named(root: JsonObject) -> dict[int, str]:
-    """Return the names of the root's definitions by their identity, moving those under `definitions` to `$defs`."""
+def _named_definitions(root: JsonObject) -> dict[int, str]:
+    """Return the names of the root's definitions by their identity. Move the definitions under `definitions` to
+    `$defs`."""
     defs, old = root.get("$defs"), root.pop("definitions", None)
     merged: JsonObject = {**(defs if isinstance(defs, dict) else {})}
     for name, node in old.items() if isinstance(old, dict) else ():
-        merged[_free(merged, name)] = node
+        merged[_free_name(merged, name)] = node
     if merged:
         root["$defs"] = merged
     return {id(node): name for name, node in merged.items()}
 
 
-def _free(taken: JsonObject, name: str) -> str:
+def _free_name(taken: JsonObject, name: str) -> str:
     number = 1
     while name in taken:
         number += 1
@@ -140,14 +144,14 @@ def _reference(root: JsonObject, target: JsonValue, names: dict[int, str]) -> st
             raise Unfittable(f"has more than {MAX_MOVED} references to parts that are no definitions")
         defs = root.setdefault("$defs", {})
         if isinstance(defs, dict):
-            names[id(target)] = name = _free(defs, f"part_{len(names)}")
+            names[id(target)] = name = _free_name(defs, f"part_{len(names)}")
             defs[name] = target
     escaped = names[id(target)].replace("~", "~0").replace("/", "~1").replace("%", "%25")
     return _DEFS + escaped
 
 
-def _set_apart(node: JsonObject, rules: SchemaRules) -> bool:
-    """Leave a reference alone in its object, and return whether that weakens the schema."""
+def _remove_siblings(node: JsonObject, rules: SchemaRules) -> bool:
+    """Remove the keywords beside a reference, and return whether that weakens the schema."""
     beside = [keyword for keyword in node if keyword not in ("$ref", *DEFINITIONS)]
     weaker = any(keyword not in ANNOTATIONS for keyword in beside)
     if rules.wrapped and "description" in beside:
@@ -167,12 +171,12 @@ def has_cycle(references: References) -> bool:
 
 
 def needs_itself(references: References) -> bool:
-    """Return whether a part leads back to itself by what every value must have: no property that may be absent."""
+    """Return whether a part leads back to itself through required properties only."""
     return _leads_back(references, optional_ends=True)
 
 
 def _leads_back(references: References, *, optional_ends: bool) -> bool:
-    begun: set[int] = set()
+    open_parts: set[int] = set()
     done: set[int] = set()
     starts = [references.root]
     while starts:
@@ -180,20 +184,20 @@ def _leads_back(references: References, *, optional_ends: bool) -> bool:
         while rest:
             node, left = rest.pop()
             if left:
-                begun.discard(id(node))
+                open_parts.discard(id(node))
                 done.add(id(node))
                 continue
             if id(node) in done:
                 continue
-            if id(node) in begun:
+            if id(node) in open_parts:
                 return True
-            begun.add(id(node))
+            open_parts.add(id(node))
             rest.append((node, True))
             needed = required_names(node)
             for path, child in below(references, node):
                 if optional_ends and path.startswith(".properties.") and not _names(path, needed):
                     starts.append(child)
-                elif id(child) in begun:
+                elif id(child) in open_parts:
                     return True
                 else:
                     rest.append((child, False))
@@ -205,7 +209,8 @@ def _names(path: str, needed: set[str]) -> bool:
 
 
 def is_finite(references: References) -> bool:
-    """Return whether a value of finite depth can keep a schema: alternatives end it, and so does an empty array."""
+    """Return whether a value of finite depth can fit a schema. Alternatives end the recursion, and so does an empty
+    array."""
     nodes = [node for _, node in reachable(references)]
     finite: set[int] = set()
     for _ in range(MAX_HOPS):
@@ -235,11 +240,11 @@ def _ends(references: References, node: JsonObject, finite: set[int]) -> bool:
 
 
 def inline_definitions(schema: JsonObject) -> JsonObject | None:
-    """Return the schema with what its references lead to in their places, and without definitions; the client's object
-    itself where it has none.
+    """Return the schema with its references replaced by their targets, and without definitions; the client's object
+    itself if it has none.
 
-    None where that cannot be: a part refers to itself or to nothing, or the result would be larger than MAX_INLINED.
-    Linear in the text of the schema: equal parts of the result are one object.
+    Return `None` if that is not possible: a part refers to itself or to a missing target, or the result would be larger
+    than MAX_INLINED. The time is linear in the text of the schema: equal parts of the result are one object.
     """
     try:
         written = orjson.dumps(schema)
@@ -249,14 +254,14 @@ def inline_definitions(schema: JsonObject) -> JsonObject | None:
             return schema
         fits = len(written) <= MAX_INLINED and len(references.places) <= MOST_PARTS and not has_cycle(references)
         # The result may be nested more deeply than can be written.
-        return own if fits and _write_out(references) and len(orjson.dumps(own)) <= MAX_INLINED else None
+        return own if fits and _inline_all(references) and len(orjson.dumps(own)) <= MAX_INLINED else None
     except (orjson.JSONEncodeError, orjson.JSONDecodeError):
         return None
 
 
-def _write_out(references: References) -> bool:
-    """Write references out in place, and return whether all could be within the bound."""
-    # All are followed before any is written out, since pointers are those of the client's text.
+def _inline_all(references: References) -> bool:
+    """Replace references by their targets in place, and return whether all fit within the bound."""
+    # All references are resolved before any is replaced, since the pointers refer to the client's text.
     nodes = list(_parts_first(references))
     targets = {id(node): references.target(node["$ref"]) for node in nodes if "$ref" in node}
     dynamic = any("$dynamicRef" in node or "$recursiveRef" in node for node in nodes)
@@ -265,7 +270,7 @@ def _write_out(references: References) -> bool:
     sizes: dict[int, int] = {}
     for node in nodes:
         target = targets.get(id(node))
-        beside = {keyword: value for keyword, value in node.items() if keyword not in _LEFT_OUT}
+        beside = {keyword: value for keyword, value in node.items() if keyword not in _REPLACED_KEYWORDS}
         node.clear()
         node.update(_with_target(target, beside) if isinstance(target, dict) else beside)
         below_it = sum([sizes.get(id(child), 0) for _, child in object_subschemas(node, "")])
@@ -275,17 +280,17 @@ def _write_out(references: References) -> bool:
     return True
 
 
-_LEFT_OUT = frozenset({"$ref", "$anchor", *DEFINITIONS})
+_REPLACED_KEYWORDS = frozenset({"$ref", "$anchor", *DEFINITIONS})
 
 
 def _with_target(target: JsonObject, beside: JsonObject) -> JsonObject:
-    """Return the target of a reference with what stands beside that; both hold."""
+    """Return the target of a reference together with the keywords beside the reference, both of which apply."""
     demands = beside.keys() - ANNOTATIONS
     return {**target, **beside} if demands.isdisjoint(target) else {**beside, "allOf": [target]}
 
 
 def _own_size(node: JsonObject) -> int:
-    """Return the bytes of a part without those of the parts below it."""
+    """Return the bytes of a part without the parts below it."""
     holders = {path[1:].partition(".")[0].partition("[")[0] for path, _ in subschemas(node, "")}
     # A name is counted with the signs around it.
     return sum(
@@ -299,7 +304,7 @@ def _names_size(holder: JsonValue) -> int:
 
 
 def _parts_first(references: References) -> Iterator[JsonObject]:
-    """Yield each part that is reached from the root once, behind all that are reached from it."""
+    """Yield each part that is reached from the root once, after all parts that are reached from it."""
     done: set[int] = set()
     rest: list[tuple[JsonObject, bool]] = [(references.root, False)]
     while rest:

@@ -1,7 +1,7 @@
-"""Walks JSON Schemas: where they hold schemas, what references lead to, and what evaluating them may cost.
+"""Walks JSON Schemas: the schemas in them, the targets of references, and the cost of evaluating them.
 
-Keywords: the core and applicators of JSON Schema 2020-12, and what drafts 4 to 2019-09 had in their place. A path is
-`$` for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
+Keywords: the core and applicators of JSON Schema 2020-12, and their predecessors in drafts 4 to 2019-09. A path is `$`
+for the root and then keywords, names and positions, as in `$.properties.a.anyOf[1]`; it is for people.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from providers.constraints.complexity_limits import MAX_CHAIN, MAX_SCHEMAS, MAX_
 from providers.constraints.regex_parse import MalformedPattern, PatternReader
 from providers.json_types import JsonObject, JsonValue
 
-Place = tuple[str, JsonObject]
+LocatedSchema = tuple[str, JsonObject]
 """A schema's path, and the schema."""
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -28,7 +28,7 @@ _MAX_NAME = 64
 
 
 def subschemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the schemas directly below a schema, booleans included, with their paths."""
+    """Yield the schemas directly below a schema, including booleans, with their paths."""
     for keyword, value in node.items():
         if keyword in _BY_NAME and isinstance(value, dict):
             for name, member in value.items():
@@ -40,7 +40,7 @@ def subschemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
             yield f"{path}.{keyword}", value
 
 
-def object_subschemas(node: JsonObject, path: str) -> Iterator[Place]:
+def object_subschemas(node: JsonObject, path: str) -> Iterator[LocatedSchema]:
     """Yield the schemas directly below a schema that are objects."""
     for at, member in subschemas(node, path):
         if isinstance(member, dict):
@@ -57,9 +57,9 @@ def _short(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
 
 
-def walk_schemas(schema: JsonObject) -> Iterator[Place]:
-    """Yield the schema and all below it, in the order in which it is written."""
-    rest: list[Place] = [("$", schema)]
+def walk_schemas(schema: JsonObject) -> Iterator[LocatedSchema]:
+    """Yield the schema and all schemas below it, in the order in which they are written."""
+    rest: list[LocatedSchema] = [("$", schema)]
     while rest:
         path, node = rest.pop()
         yield path, node
@@ -72,8 +72,8 @@ def is_pointer(reference: JsonValue) -> TypeGuard[str]:
 
 
 def resolve_pointer(root: JsonObject, reference: JsonValue) -> JsonValue:
-    """Return the target of a reference by JSON Pointer within the schema; None for none, or for a reference of another
-    form."""
+    """Return the target of a JSON Pointer within the schema; `None` if the target is missing, or for a reference of
+    another form."""
     if not is_pointer(reference):
         return None
     found: JsonValue = root
@@ -92,8 +92,9 @@ class References:
     """The targets of one schema's references: JSON Pointers, and the names given by `$anchor`, `$dynamicAnchor` and,
     before draft 2019-09, `$id: "#name"`.
 
-    `$dynamicRef` and `$recursiveRef` lead where a `$ref` with the same text would: a schema without parts that have an
-    `$id` of their own has a single scope. Of a name that is given twice the last place counts.
+    `$dynamicRef` and `$recursiveRef` have the target that a `$ref` with the same text would have: a schema without
+    parts that have an `$id` of their own has a single scope. If a name is given twice, the last part with the name
+    counts.
     """
 
     __slots__ = ("_anchors", "places", "repeated", "root")
@@ -101,9 +102,9 @@ class References:
     def __init__(self, root: JsonObject) -> None:
         self.root = root
         self.places = tuple(_written_or_pointed_to(root))
-        """Every schema once: those written where schemas are, and those elsewhere that a JSON Pointer leads to."""
+        """Every schema once: schemas in the places of schemas, and parts elsewhere that a JSON Pointer leads to."""
         self.repeated: str | None = None
-        """The path of the first name that another place has given before."""
+        """The path of the first part whose name an earlier part has."""
         self._anchors: dict[str, JsonObject] = {}
         for path, node in self.places:
             for name in _anchor_names(node):
@@ -112,7 +113,7 @@ class References:
                 self._anchors[name] = node
 
     def target(self, reference: JsonValue) -> JsonValue:
-        """Return the target of a reference; None for none, and for a reference to another document."""
+        """Return the target of a reference; `None` if it is missing, and for a reference to another document."""
         if isinstance(reference, str) and (named := self._anchors.get(reference)) is not None:
             return named
         return resolve_pointer(self.root, reference)
@@ -125,7 +126,7 @@ class References:
 
 
 def _anchor_names(node: JsonObject) -> Iterator[str]:
-    """Yield the names that a schema gives itself, as references to them are written."""
+    """Yield the names that a schema gives itself, in the form in which references to them are written."""
     for keyword in ("$anchor", "$dynamicAnchor"):
         name = node.get(keyword)
         if isinstance(name, str):
@@ -135,10 +136,10 @@ def _anchor_names(node: JsonObject) -> Iterator[str]:
         yield address
 
 
-def _written_or_pointed_to(root: JsonObject) -> Iterator[Place]:
-    """See `References.places`. Stops after one more than the budget allows, which is enough to see that there are too
-    many."""
-    rest: list[Place] = [("$", root)]
+def _written_or_pointed_to(root: JsonObject) -> Iterator[LocatedSchema]:
+    """Yield the schemas of `References.places`. Stop after one more than the budget allows, which is enough to see that
+    there are too many."""
+    rest: list[LocatedSchema] = [("$", root)]
     seen: set[int] = set()
     while rest and len(seen) <= MAX_SCHEMAS:
         path, node = rest.pop()
@@ -153,17 +154,18 @@ def _written_or_pointed_to(root: JsonObject) -> Iterator[Place]:
 
 
 def schema_problem(schema: JsonObject) -> str | None:
-    """Return what makes a schema unusable to a reader that only has its text, with the path; None when nothing does.
+    """Return the reason why a schema cannot be used by a reader that only has its text, with the path; `None` if there
+    is none.
 
     References must lead to a schema within it: nothing is fetched, and no part has an `$id` of its own that would
-    change the references below it. Patterns must be regular expressions. Its cost must stay within the budget of one
+    change the references below it. Patterns must be regular expressions. The cost must stay within the budget of one
     constraint. The types of the keywords' values are not checked.
     """
     budget = Budget()
     reader = PatternReader(budget)
     references = References(schema)
     if references.repeated is not None:
-        return f"{references.repeated} has a name that another part has"
+        return f"{references.repeated} has the same name as another part"
     for path, node in references.places:
         try:
             budget.count_schema()
@@ -214,21 +216,21 @@ def _pattern_problem(path: str, node: JsonObject, reader: PatternReader) -> str 
 # How much a validator may have to do ----------------------------------------------------------------------------------
 
 _SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
-"""Keywords whose schemas apply to the value itself, and not to a part of it."""
+"""Keywords whose schemas apply to the value itself, not to a part of it."""
 _DEFINED = tuple(f".{keyword}." for keyword in DEFINITIONS)
 
 
 def count_evaluations(schema: JsonObject) -> int:
-    """Return how many schemas a validator may evaluate for one value, MAX_SPREAD + 1 for any number above it.
+    """Return how many schemas a validator may evaluate for one value; MAX_SPREAD + 1 for any number above MAX_SPREAD.
 
-    References that double at each step reach billions from a page of text. One that leads back to where it started ends
-    there: validators evaluate each schema once for a value that they are evaluating it for.
+    References that double at each step reach billions from a page of text. A reference that leads back to its start
+    ends there: a validator evaluates each schema once for a value.
     """
     return _folded(References(schema), lambda totals: min(1 + sum([total for _, total in totals]), MAX_SPREAD + 1))
 
 
 def longest_chain(references: References) -> int:
-    """Return the length of the longest chain of schemas that apply to one value. One that leads back ends there."""
+    """Return the length of the longest chain of schemas that apply to one value. A chain that leads back ends there."""
     deepest = 0
 
     def longest(parts: Sequence[tuple[bool, int]]) -> int:
@@ -242,9 +244,9 @@ def longest_chain(references: References) -> int:
 
 
 def _folded(references: References, combine: Callable[[Sequence[tuple[bool, int]]], int]) -> int:
-    """Combine the figures of a schema's parts, each with whether it applies to the same value, into the schema's own.
-    Definitions count where references lead to them. Linear in the text: each schema is combined once, without
-    recursion."""
+    """Combine the figures of a schema's parts into the schema's own figure. Each part's figure comes with whether the
+    part applies to the same value. Definitions count only through references. The time is linear in the text: each
+    schema is combined once, without recursion."""
     known: dict[int, int] = {}
     begun: set[int] = set()
     rest: list[tuple[JsonObject, list[tuple[bool, JsonObject]] | None]] = [(references.root, None)]

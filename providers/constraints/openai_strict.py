@@ -1,8 +1,8 @@
 """Checks whether a schema is in OpenAI's strict subset of JSON Schema, which its structured output compiles.
 
-Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf;
-every object closed, with all its properties required; no composition besides anyOf; and limits of size. That the
-objects of an anyOf "must not share identical first keys" is told by its refusals alone.
+Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf.
+Every object must be closed, with all its properties required. There is no composition except anyOf. Sizes are limited.
+The rule that objects of an anyOf "must not share identical first keys" is only documented by OpenAI's refusals.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ MAX_CHARACTERS = 120_000
 LONG_ENUM = 250
 MAX_LONG_ENUM_CHARACTERS = 15_000
 MAX_HOPS = 16
-"""The longest way from an alternative to the object that it stands for."""
+"""The most steps from an alternative to its object."""
 
 _REFUSED = (
     "allOf",
@@ -40,7 +40,7 @@ _REFUSED = (
 
 
 def strict_problem(schema: JsonObject) -> str | None:
-    """Return why OpenAI's strict mode would refuse a schema, naming the path; None when it would not."""
+    """Return why OpenAI's strict mode would refuse a schema, with the path; `None` if it would not."""
     if schema.get("type") != "object" or "anyOf" in schema:
         return "the root of the schema must have type object and no anyOf"
     for path, node in walk_schemas(schema):
@@ -75,18 +75,18 @@ def _size_problem(schema: JsonObject) -> str | None:
         values += len(listed)
         names = [name for keyword in ("properties", *DEFINITIONS) for name in _mapping(node, keyword)]
         characters += own + _characters([*names, node.get("const")])
-        for amount, most, what in (
+        for amount, most, name in (
             (properties, MAX_PROPERTIES, "properties"),
             (values, MAX_ENUM_VALUES, "enum values"),
             (characters, MAX_CHARACTERS, "characters of names and values"),
         ):
             if amount > most:
-                return f"{path} brings the schema to more than {most} {what}"
+                return f"{path} brings the schema to more than {most} {name}"
     return None
 
 
 def _depth_problem(schema: JsonObject) -> str | None:
-    """Check the nesting of objects as they are written: a definition starts anew."""
+    """Check the nesting of objects as they are written. A definition starts at the first level."""
     rest: list[tuple[str, JsonObject, int]] = [("$", schema, 1)]
     while rest:
         path, node, level = rest.pop()
@@ -101,7 +101,7 @@ def _depth_problem(schema: JsonObject) -> str | None:
 
 def _union_problem(schema: JsonObject) -> str | None:
     """Check that the objects of a union begin with properties of different names."""
-    # A reference is read once: a long pointer in many branches would cost its length each time.
+    # Each reference is resolved once: a long pointer in many branches would cost its length each time.
     first_by_pointer: dict[str, str | None] = {}
     for path, node in walk_schemas(schema):
         options = node.get("anyOf")
@@ -116,8 +116,8 @@ def _union_problem(schema: JsonObject) -> str | None:
 
 
 def _first_key(schema: JsonObject, option: JsonValue, by_pointer: dict[str, str | None]) -> str | None:
-    """Return the name of the first property of an alternative; None for one that is no object."""
-    passed: list[str] = []
+    """Return the name of the first property of an alternative; `None` if the alternative is no object."""
+    followed: list[str] = []
     first: str | None = None
     for _ in range(MAX_HOPS):
         match option:
@@ -125,7 +125,7 @@ def _first_key(schema: JsonObject, option: JsonValue, by_pointer: dict[str, str 
                 first = by_pointer[pointer]
                 break
             case {"$ref": str(pointer)}:
-                passed.append(pointer)
+                followed.append(pointer)
                 option = resolve_pointer(schema, pointer)
             case {"anyOf": [dict(only)]}:
                 option = only
@@ -134,7 +134,7 @@ def _first_key(schema: JsonObject, option: JsonValue, by_pointer: dict[str, str 
                 break
             case _:
                 break
-    by_pointer.update(dict.fromkeys(passed, first))
+    by_pointer.update(dict.fromkeys(followed, first))
     return first
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 Ranges = tuple[tuple[int, int], ...]
-"""Code points, both ends included, in order and apart."""
+"""Ranges of code points, both ends included, sorted and disjoint."""
 
 _LAST = 0x10FFFF
 ANY: Ranges = ((0, 0xD7FF), (0xE000, _LAST))
-"""Every character; the surrogates between the two ranges are none."""
+"""Every character. The surrogates between the two ranges are no characters."""
 BEYOND_ASCII: Ranges = ((0x80, 0xD7FF), (0xE000, _LAST))
 
 
@@ -26,7 +26,7 @@ def ranges_of(text: str) -> Ranges:
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the same set in order and without overlaps or surrogates."""
+    """Return the same set, sorted and without overlaps or surrogates."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(part for pair in ranges for part in _characters(*pair)):
         if found and low <= found[-1][1] + 1:
@@ -57,5 +57,5 @@ OTHER_DIGITS: Ranges = merge_ranges((zero, zero + 9) for zero in _DIGIT_ZEROS)
 """The decimal digits beyond ASCII (category Nd of Unicode 15.1)."""
 _SPACES = "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff"
 OTHER_SPACES: Ranges = merge_ranges((*ranges_of(_SPACES), (0x2000, 0x200A)))
-"""What some dialect calls space besides the six of ASCII: Python its separators, ECMAScript the byte order mark, all
-that know Unicode the rest."""
+"""Characters that some dialect counts as space besides the six of ASCII. Python adds its separators, ECMAScript the
+byte order mark, and all dialects that know Unicode the rest."""

@@ -1,11 +1,11 @@
 """Parses regular expressions into trees.
 
-A tree describes the texts that match from end to end, which is how every engine reads a guided pattern: anchors at the
-two ends change nothing, nor do laziness and captures. What dialects read differently, or what no grammar can express,
-is kept in its place as `Special`, so that a pattern can be passed on to an engine that knows it.
+A tree describes the texts that match from end to end, which is how every engine reads a guided pattern. Anchors at the
+two ends change nothing, nor do laziness and captures. A construct that dialects read differently, or that no grammar
+can express, stays in the tree as `Special`, so that the pattern can be sent to an engine that knows it.
 
-Sources: the syntax pages of Python 3.11 `re`, ECMAScript 2025 and Rust's `regex` 1.11, read in November 2026; a pattern
-is malformed only where all three refuse it.
+Sources: the syntax pages of Python 3.11 `re`, ECMAScript 2025 and Rust's `regex` 1.11, read in November 2026. A pattern
+is malformed only if all three refuse it.
 """
 
 import re
@@ -26,7 +26,7 @@ from providers.constraints.regex_chars import (
 
 
 class MalformedPattern(ValueError):
-    """A pattern that no dialect accepts; the message continues "the pattern ..."."""
+    """A pattern that no dialect accepts. The message continues "the pattern ..."."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason if position is None else f"{reason} at position {position}")
@@ -34,8 +34,8 @@ class MalformedPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character out of `ranges`, which every dialect counts in, so that `\\d`, `\\w` and `\\s` are characters of
-    ASCII. `more` holds what only some count in."""
+    """One character out of `ranges`. They hold the characters that every dialect includes, so `\\d`, `\\w` and `\\s`
+    are characters of ASCII. `more` holds the characters that only some dialects include."""
 
     ranges: Ranges
     more: Ranges = ()
@@ -43,7 +43,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """The parts one after the other; none for the empty text."""
+    """The parts one after the other; empty for the empty text."""
 
     parts: "tuple[Node, ...]"
 
@@ -57,7 +57,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The body `least` times or more, and `most` times at most; None for no limit."""
+    """The body at least `least` times and at most `most` times; `None` for no limit."""
 
     body: "Node"
     least: int
@@ -66,7 +66,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A construct outside the common subset; `what` reads after "uses"."""
+    """A construct outside the common subset. `what` continues "uses"."""
 
     what: str
     position: int
@@ -87,7 +87,7 @@ class PatternReader:
         self._brackets: _Brackets = {}
 
     def parse(self, pattern: str) -> Node:
-        """Return the tree of a pattern. Raises MalformedPattern, also for one that is beyond the budget."""
+        """Return the tree of a pattern. Raises MalformedPattern, also for a pattern beyond the budget."""
         try:
             self._budget.count_pattern(len(pattern))
             parser = _Parser(pattern, self._budget, self._brackets)
@@ -105,7 +105,7 @@ def parse(pattern: str) -> Node:
 
 
 def find_unsupported(tree: Node) -> str | None:
-    """Return the first construct that only some dialects know, with its position; None when there is none."""
+    """Return the first construct that only some dialects know, with its position; `None` if there is none."""
     for node in _walk(tree):
         if isinstance(node, Special):
             return f"uses {node.what} at position {node.position}"
@@ -134,12 +134,13 @@ _CLASSES: Mapping[str, Chars] = {
     "w": Chars(merge_ranges(((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))), BEYOND_ASCII),
     "s": Chars(ranges_of(" \t\n\r\f\v"), OTHER_SPACES),
 }
-# Dialects, and their flags, differ on which ends of a line a dot may be.
+# Dialects, and their flags, differ on which line ends a dot matches.
 _DOT = Chars(complement(_LINE_ENDS), _LINE_ENDS)
 
 
-def _turned(chars: Chars) -> Chars:
-    """Return the negated class: what no dialect counts in, and in `more` what some do."""
+def _negated(chars: Chars) -> Chars:
+    """Return the negated class: the characters that no dialect includes, and in `more` the characters that some
+    include."""
     return Chars(complement((*chars.ranges, *chars.more)), chars.more)
 
 
@@ -175,7 +176,7 @@ def _trimmed(node: Node, anchor: str, at: int) -> Node:
 
 _ESCAPES: Mapping[str, Chars | str] = {
     **_CLASSES,
-    **{name.upper(): _turned(chars) for name, chars in _CLASSES.items()},
+    **{name.upper(): _negated(chars) for name, chars in _CLASSES.items()},
     **{name: Chars(ranges_of(char)) for name, char in zip("ntrfv", "\n\t\r\f\v", strict=True)},
     **{"A": _BEGIN, "Z": _END, "z": _END},
     **dict.fromkeys("bB", "a word boundary"),
@@ -183,13 +184,14 @@ _ESCAPES: Mapping[str, Chars | str] = {
     **dict.fromkeys("pP", "a Unicode property"),
 }
 _ANCHORS: Mapping[str, str] = {"^": _BEGIN, "$": _END}
-# Without a number in front it is a count to some and text to others. Any other brace is text to all who take it.
+# Some dialects read a brace without a first number as a count, others as text. All dialects that accept any other brace
+# read it as text.
 _OPEN_COUNT = re.compile(r",\d*\}", re.ASCII)
 _COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|[xu]\{([0-9A-Fa-f]{1,6})\}")
 _MARKS: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _MAX_COUNT = 100_000
-# How a group opens that is more than its parentheses, up to where its expression begins; None for a plain one.
+# The openings of groups with a prefix, up to the start of the expression; `None` for a group that only groups.
 _OPENINGS: tuple[tuple[re.Pattern[str], str | None], ...] = (
     (re.compile(r"\?:|\?P?<[A-Za-z_][A-Za-z0-9_]*>"), None),
     (re.compile(r"\?<?[=!]"), "a look-around"),
@@ -203,7 +205,7 @@ _SET_OPERATORS = ("&&", "--", "~~")
 
 
 _Brackets = dict[tuple[bool, frozenset[Chars]], Chars]
-"""A cache of merged brackets, by whether they are negated and what is in them: merging hundreds of ranges for each
+"""A cache of merged brackets, by whether they are negated and by their content. Merging hundreds of ranges for each
 `[^\\Da]` of a long pattern would take longer than all the rest."""
 
 
@@ -213,7 +215,7 @@ def _literal(char: str) -> Chars:
 
 
 class _Parser:
-    """A recursive descent over the pattern; `position` is the place that is read next."""
+    """A recursive descent over the pattern. `position` is the index of the next character."""
 
     def __init__(self, pattern: str, budget: Budget, brackets: _Brackets) -> None:
         self._pattern = pattern
@@ -234,8 +236,8 @@ class _Parser:
         self.position += 1
         return self._pattern[self.position - 1]
 
-    def _passes(self, expression: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what the expression matches here, and move behind it."""
+    def _match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the match of the expression at the position, and move behind it; `None` if it does not match."""
         found = expression.match(self._pattern, self.position)
         if found is not None:
             self.position = found.end()
@@ -269,7 +271,7 @@ class _Parser:
                 return self._escape()
             case "^" | "$":
                 return Special(_ANCHORS[char], start)
-            case "{" if self._passes(_OPEN_COUNT):
+            case "{" if self._match(_OPEN_COUNT):
                 return Special("a count without its first number", start)
             case "*" | "+" | "?":
                 raise MalformedPattern(f"has {char!r} with nothing to repeat", start)
@@ -277,7 +279,7 @@ class _Parser:
                 return _DOT if char == "." else _literal(char)
 
     def _repeated(self, atom: Node, start: int) -> Node:
-        """Return the atom with the quantifier behind it, if there is one."""
+        """Return the atom with the quantifier that follows it, if there is one."""
         counts = self._quantifier()
         if counts is None:
             return atom
@@ -292,7 +294,7 @@ class _Parser:
         elif self._quantifier() is not None:
             special = "a repetition of a repetition"
         elif max(least, most or 0) > _MAX_COUNT:
-            special = "so large a count"
+            special = "such a large count"
         elif isinstance(atom, Special):
             special = "a repeated anchor" if atom.what in (_BEGIN, _END) else atom.what
         return Repeat(atom, least, most) if special is None else Special(special, start)
@@ -302,7 +304,7 @@ class _Parser:
         if mark in _MARKS:
             self.position += 1
             return _MARKS[mark]
-        found = self._passes(_COUNT) if mark == "{" else None
+        found = self._match(_COUNT) if mark == "{" else None
         if found is None:
             return None
         least = int(found[1])
@@ -313,7 +315,7 @@ class _Parser:
     def _group(self, depth: int, start: int) -> Node:
         special: str | None = None
         if self._peek() == "?":
-            special = next(what for opening, what in _OPENINGS if self._passes(opening))
+            special = next(name for opening, name in _OPENINGS if self._match(opening))
         inner = self.alternation(depth + 1)
         if self._peek() != ")":
             raise MalformedPattern("has an unbalanced '('", start)
@@ -322,7 +324,7 @@ class _Parser:
 
     def _escape(self) -> Chars | Special:
         start = self.position - 1
-        hexadecimal = self._passes(_HEX)
+        hexadecimal = self._match(_HEX)
         if hexadecimal is not None:
             point = int(next(digits for digits in hexadecimal.groups() if digits), 16)
             ranges = merge_ranges(((point, point),))
@@ -340,7 +342,7 @@ class _Parser:
         while self._peek() != "]":
             members.append(self._member())
         self.position += 1
-        # By identity first: the classes are shared objects, and hashing one reads all its ranges.
+        # First by identity: the classes are shared objects, and hashing one reads all its ranges.
         distinct: dict[int, Chars] = {}
         for member in members:
             if isinstance(member, Special):
@@ -356,7 +358,7 @@ class _Parser:
         self._budget.count_ranges(sum([len(each.ranges) + len(each.more) for each in chars]))
         ranges = merge_ranges([pair for each in chars for pair in each.ranges])
         more = merge_ranges([pair for each in chars for pair in each.more])
-        return _turned(Chars(ranges, more)) if negated else Chars(ranges, more)
+        return _negated(Chars(ranges, more)) if negated else Chars(ranges, more)
 
     def _member(self) -> Chars | Special:
         """Parse a character, an escape or a range."""

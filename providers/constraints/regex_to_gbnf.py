@@ -1,11 +1,12 @@
 """Writes GBNF, the grammars of llama.cpp and Fireworks: a pattern's tree as a grammar, and literals.
 
-Only what both document is used: rules, literals, classes with `\\x`, `\\u` and `\\U`, groups, `|`, `?` and `+`. Counted
-repetition is written out, because Fireworks' page has none and llama.cpp reads one above 2000 as endless.
+Only constructs that both document are used: rules, literals, classes with `\\x`, `\\u` and `\\U`, groups, `|`, `?` and
+`+`. Counted repetition is written out, because Fireworks' page has none and llama.cpp reads a count above 2000 as
+unlimited.
 
 Sources: llama.cpp `grammars/README.md`, Fireworks "Using grammar mode", read in November 2026. llama.cpp refuses left
-recursion, and treats the repetition of what may be empty as such; hence every piece holds its non-empty texts, and
-beside them whether the empty one is among them.
+recursion, and treats the repetition of a possibly empty text as left recursion. Therefore every `_Fragment` holds its
+non-empty texts, and separately whether the empty text is among them.
 """
 
 from dataclasses import dataclass, replace
@@ -15,12 +16,12 @@ from providers.constraints.regex_chars import Ranges
 from providers.constraints.regex_parse import Alternation, Chars, Node, Repeat, Sequence, Special, find_unsupported
 
 MAX_REPEATS = 2000
-"""The most repetitions that a pattern may count, all together; each becomes a rule or a reference to one."""
-_SHORT = 16  # a symbol of so many characters is not worth a name
+"""The most repetitions that a pattern may count, all together. Each becomes a rule or a reference to a rule."""
+_SHORT = 16  # a symbol of at most this many characters gets no rule of its own
 
 
 class Unwritable(ValueError):
-    """A pattern that no grammar can express; the message continues "the pattern ..."."""
+    """A pattern that no grammar can express. The message continues "the pattern ..."."""
 
 
 def to_gbnf(tree: Node) -> str:
@@ -29,7 +30,7 @@ def to_gbnf(tree: Node) -> str:
     if problem is not None:
         raise Unwritable(problem)
     writer = _Writer()
-    return writer.rooted(writer.piece(tree))
+    return writer.rooted(writer.fragment(tree))
 
 
 def gbnf_literal(text: str) -> str:
@@ -51,7 +52,7 @@ def _numbered(point: int) -> str:
 
 
 def _class(ranges: Ranges) -> str:
-    """Return ranges in brackets, without code point 0, which the engine takes for the end of a text."""
+    """Return ranges in brackets, without code point 0, which the engine reads as the end of a text."""
     parts = []
     for low, high in ranges:
         first = max(low, 1)
@@ -68,10 +69,10 @@ def _member(point: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A part of the language: its non-empty texts as sequences, and whether the empty one is in it too.
+class _Fragment:
+    """A part of the language: its non-empty texts as sequences, and whether the empty text is in it too.
 
-    `atom` says that the only sequence is a single symbol.
+    `atom` is true if the only sequence is a single symbol.
     """
 
     options: tuple[str, ...]
@@ -91,7 +92,7 @@ class _Piece:
         return self.options[0] if len(self.options) == 1 else self.item
 
 
-_EMPTY = _Piece((), empty=True)
+_EMPTY = _Fragment((), empty=True)
 
 
 class _Writer:
@@ -101,74 +102,76 @@ class _Writer:
         self._rules: list[str] = []
         self._repeats = 0
 
-    def rooted(self, piece: _Piece) -> str:
-        """Return the grammar that begins with this piece."""
-        root = piece.inline if piece.options and piece.empty else " | ".join(piece.options) or '""'
-        return "\n".join([f"root ::= {root}", *self._rules])
+    def rooted(self, root: _Fragment) -> str:
+        """Return the grammar that begins with this fragment."""
+        rule = root.inline if root.options and root.empty else " | ".join(root.options) or '""'
+        return "\n".join([f"root ::= {rule}", *self._rules])
 
-    def piece(self, node: Node) -> _Piece:
+    def fragment(self, node: Node) -> _Fragment:
         match node:
             case Chars(ranges):
-                return _Piece((_class(ranges),), atom=True)
+                return _Fragment((_class(ranges),), atom=True)
             case Sequence(parts):
                 return self._sequence(parts)
             case Alternation(branches):
-                pieces = [self.piece(branch) for branch in branches]
-                options = dict.fromkeys(option for piece in pieces for option in piece.options)
-                return _Piece(tuple(options), any(piece.empty for piece in pieces))
+                fragments = [self.fragment(branch) for branch in branches]
+                options = dict.fromkeys(option for each in fragments for option in each.options)
+                return _Fragment(tuple(options), any(each.empty for each in fragments))
             case Repeat(body, least, most):
-                return self._repetition(self.piece(body), least, most)
+                return self._repetition(self.fragment(body), least, most)
             case Special():
-                raise TypeError("a pattern is asked about before it is written")
+                raise TypeError("a pattern is checked with find_unsupported before it is written")
 
-    def _rule(self, body: str) -> _Piece:
+    def _rule(self, body: str) -> _Fragment:
         name = f"r{len(self._rules) + 1}"
         self._rules.append(f"{name} ::= {body}")
-        return _Piece((name,), atom=True)
+        return _Fragment((name,), atom=True)
 
-    def _named(self, piece: _Piece) -> _Piece:
-        """Return the non-empty texts under a name unless they are short, for what is written more than once."""
-        if piece.atom and len(piece.item) <= _SHORT:
-            return replace(piece, empty=False)
-        return self._rule(" | ".join(piece.options))
+    def _named(self, fragment: _Fragment) -> _Fragment:
+        """Return the non-empty texts under a rule's name unless they are short, for texts that are written more than
+        once."""
+        if fragment.atom and len(fragment.item) <= _SHORT:
+            return replace(fragment, empty=False)
+        return self._rule(" | ".join(fragment.options))
 
-    def _sequence(self, parts: tuple[Node, ...]) -> _Piece:
-        pieces: list[_Piece] = []
+    def _sequence(self, parts: tuple[Node, ...]) -> _Fragment:
+        fragments: list[_Fragment] = []
         for spelled, run in groupby(parts, lambda part: _character(part) != ""):
             if spelled:
                 text = "".join(map(_character, run))
-                pieces.append(_Piece((gbnf_literal(text),), atom=len(text) == 1))
+                fragments.append(_Fragment((gbnf_literal(text),), atom=len(text) == 1))
             else:
-                pieces += map(self.piece, run)
+                fragments += map(self.fragment, run)
         joined = _EMPTY
-        for piece in reversed(pieces):
-            joined = self._joined(piece, joined)
+        for each in reversed(fragments):
+            joined = self._joined(each, joined)
         return joined
 
-    def _joined(self, first: _Piece, rest: _Piece) -> _Piece:
+    def _joined(self, first: _Fragment, rest: _Fragment) -> _Fragment:
         if not first.options or not rest.options:
             return first if first.options else rest
         if first.empty and rest.empty:
             tail = self._named(rest).item
-            return _Piece((f"{first.item} {tail}?", tail), empty=True)
-        return _Piece((f"{first.inline} {rest.inline}",))
+            return _Fragment((f"{first.item} {tail}?", tail), empty=True)
+        return _Fragment((f"{first.inline} {rest.inline}",))
 
-    def _repetition(self, piece: _Piece, least: int, most: int | None) -> _Piece:
-        if not piece.options or most == 0:
+    def _repetition(self, fragment: _Fragment, least: int, most: int | None) -> _Fragment:
+        if not fragment.options or most == 0:
             return _EMPTY
-        empty = least == 0 or piece.empty
-        low = 1 if piece.empty else max(least, 1)
+        empty = least == 0 or fragment.empty
+        low = 1 if fragment.empty else max(least, 1)
         if most == low == 1:
-            return replace(piece, empty=empty)
+            return replace(fragment, empty=empty)
         if most is None and low == 1:
-            return _Piece((f"{piece.item}+",), empty)
+            return _Fragment((f"{fragment.item}+",), empty)
         self._count(most or low)
-        unit = self._named(piece)
+        unit = self._named(fragment)
         last = f"{unit.item}+" if most is None else self._up_to(most - low + 1, unit).item
-        return _Piece((" ".join([unit.item] * (low - 1) + [last]),), empty)
+        return _Fragment((" ".join([unit.item] * (low - 1) + [last]),), empty)
 
-    def _up_to(self, most: int, unit: _Piece) -> _Piece:
-        """Return one unit or more, a rule for each count: optional units in a row let llama.cpp try every subset."""
+    def _up_to(self, most: int, unit: _Fragment) -> _Fragment:
+        """Return one unit or more, with a rule for each count. Optional units in a row would make llama.cpp try every
+        subset."""
         some = unit
         for _ in range(most - 1):
             some = self._rule(f"{unit.item} {some.item}?")
@@ -181,7 +184,7 @@ class _Writer:
 
 
 def _character(node: Node) -> str:
-    """Return the only character of a node, or None."""
+    """Return the only character of a node; empty text if it is something else."""
     match node:
         case Chars(((low, high),), ()) if low == high != 0:
             return chr(low)

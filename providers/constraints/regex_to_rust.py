@@ -1,6 +1,6 @@
 """Writes a pattern's tree in the syntax of Rust's `regex`, which matches in linear time.
 
-Each class has what any dialect counts in, since an answer may come from an engine of another dialect.
+Each class includes the characters of all dialects, since a response may come from an engine of another dialect.
 
 Source: `regex` 1.11 syntax, read in November 2026.
 """
@@ -11,7 +11,7 @@ from providers.constraints.regex_parse import Alternation, Chars, Node, Repeat, 
 
 def to_rust(tree: Node) -> str:
     """Return the expression that matches a whole text. Raises ValueError for a class without a character. The tree must
-    hold nothing special."""
+    hold no `Special`."""
     return f"^(?:{_written(tree)})$"
 
 
@@ -26,7 +26,7 @@ def _written(node: Node) -> str:
         case Repeat(body, least, most):
             return f"(?:{_written(body)}){{{least},{'' if most is None else most}}}"
         case Special():
-            raise TypeError("a pattern is asked about before it is written")
+            raise TypeError("a pattern is checked with find_unsupported before it is written")
 
 
 def _class(ranges: Ranges) -> str:

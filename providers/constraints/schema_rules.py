@@ -1,10 +1,10 @@
-"""What each vendor's structured output takes of JSON Schema, as data for `fit_schema`.
+"""The part of JSON Schema that each vendor's structured output accepts, as data for `fit_schema`.
 
 Sources, read in November 2026: OpenAI "Structured outputs" (2026-08) and pydantic-ai 2.68.0 `profiles/openai`, which
 probed it; Azure "Structured outputs" (2026-06); Anthropic "Structured outputs" and `anthropic` 2.12.0
-`lib/_parse/_transform.py`; pydantic-ai 2.68.0 `providers/bedrock`; `google-genai` 3.4.0 `response_json_schema` and
-the API's `GenerationConfig` page; Cohere "Structured outputs"; vLLM `v1/structured_output/backend_*` with xgrammar
-0.2.8 and llguidance 1.9.1, tried with 44 schemas.
+`lib/_parse/_transform.py`; pydantic-ai 2.68.0 `providers/bedrock`; `google-genai` 3.4.0 `response_json_schema` and the
+API's `GenerationConfig` page; Cohere "Structured outputs"; vLLM `v1/structured_output/backend_*` with xgrammar 0.2.8
+and llguidance 1.9.1, tried with 44 schemas.
 """
 
 import re
@@ -39,18 +39,22 @@ Literals = Literal["any", "primitive", "text_or_number"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaRules:
-    """What one vendor takes.
+    """The rules of one vendor.
 
-    `keywords` are kept; the others are taken out, and the answer is checked where they demand something (None: all are
-    kept). `engine` names what is ignored in some places only. `formats` are the known values of `format` (None: any),
-    `patterns` says whether a pattern is taken, `literals` which values `enum` and `const` may list. `closed` demands
-    `additionalProperties: false` in every object, `all_required` every property in `required`, `some_required` at least
-    one, `typed` a type everywhere, `object_root` an object without alternatives as the root. `own_root_definitions`
-    says that references may only lead to `$defs` of the root, and stand alone; `wrapped` that their annotations go
-    around them. `recursion` is `free`, `optional` (only by properties that may be absent) or `none`. `most_items` is
-    the largest `minItems`. `most_optional` and the following limit the whole schema, or all strict tools of a
-    request together, of which there may be `most_tools`; `check` returns any other problem
-    of a schema that has been fitted.
+    `keywords` are accepted. The others are removed, and the response is checked if they demand something. `None`
+    accepts all keywords. `engine` names a converter that ignores keywords under some conditions only. `formats` are the
+    known values of `format`; `None` stands for any. `patterns` returns whether a pattern is accepted. `literals` is the
+    kind of values that `enum` and `const` may list.
+
+    `closed` demands `additionalProperties: false` in every object, `all_required` every property in `required`,
+    `some_required` at least one, `typed` a type everywhere, `object_root` an object without alternatives as the root.
+    `own_root_definitions` demands that references lead to `$defs` of the root, and have no keywords beside them. With
+    `wrapped` the annotations of a reference are written around it. `recursion` is `free`, `optional` (only through
+    optional properties) or `none`.
+
+    `most_items` is the largest `minItems`. `most_optional` and the following fields limit the whole schema, or all
+    strict tools of a request together; there may be `most_tools` of them. `check` returns any other problem of a fitted
+    schema.
     """
 
     keywords: frozenset[str] | None = None
@@ -76,13 +80,13 @@ class SchemaRules:
     check: Callable[[JsonObject], str | None] | None = None
 
     def takes(self, keyword: str) -> bool:
-        """Return whether a keyword is kept."""
+        """Return whether a keyword is accepted."""
         return self.keywords is None or keyword in self.keywords
 
 
 @lru_cache(maxsize=64)
 def rules_of(engine: Engine) -> SchemaRules:
-    """Return the rules of an engine that ignores what it does not know."""
+    """Return the rules of an engine that ignores keywords which it does not know."""
     return SchemaRules(engine=engine)
 
 
@@ -95,7 +99,7 @@ def takes_literal(literals: Literals, value: JsonValue) -> bool:
 
 
 def _simple(pattern: str) -> bool:
-    """No look-around, back references or word boundaries."""
+    """Return whether a pattern has no look-around, back references or word boundaries."""
     try:
         return find_unsupported(parse(pattern)) is None
     except MalformedPattern:
@@ -110,11 +114,11 @@ _SHAPE = frozenset(
 )
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _SIZES = frozenset({"minItems", "maxItems"})
-_NINE = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_NINE_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 
 OPENAI: Final = SchemaRules(
     _SHAPE | _BOUNDS | _SIZES | {"const", "pattern", "format", "minLength", "maxLength"},
-    formats=_NINE,
+    formats=_NINE_FORMATS,
     patterns=_simple,
     closed=True,
     all_required=True,
@@ -143,7 +147,7 @@ AZURE: Final = SchemaRules(
 )
 ANTHROPIC: Final = SchemaRules(
     _SHAPE | {"const", "allOf", "pattern", "format", "minItems", "title", "default"},
-    formats=_NINE | {"uri"},
+    formats=_NINE_FORMATS | {"uri"},
     patterns=_simple,
     literals="primitive",
     closed=True,
@@ -158,7 +162,7 @@ ANTHROPIC: Final = SchemaRules(
 )
 BEDROCK: Final = SchemaRules(
     _SHAPE | {"const", "allOf", "pattern", "format", "minItems", "default"},
-    formats=_NINE | {"uri"},
+    formats=_NINE_FORMATS | {"uri"},
     patterns=lambda pattern: _simple(pattern) and _ESCAPED_DIGIT.search(pattern) is None,
     literals="primitive",
     closed=True,
@@ -193,7 +197,7 @@ VLLM: Final = SchemaRules(
     | ANNOTATIONS
     | {"$defs", "definitions", "format", "$dynamicAnchor", "$recursiveAnchor"}
 )
-"""What xgrammar or llguidance enforce: vLLM tries the second where the first refuses."""
+"""The keywords that xgrammar or llguidance enforce. vLLM tries the second if the first refuses a schema."""
 
 TOOL_RULES: Final[Mapping[str, SchemaRules]] = {
     "any": SchemaRules(),

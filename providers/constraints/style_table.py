@@ -14,21 +14,21 @@ from providers.capabilities import NATIVE, Cell
 from providers.constraints.constraint_styles import (
     BY_ENUM,
     BY_GRAMMAR,
+    BY_PROMPT_ALONE,
     BY_REGEX,
     LOOSELY,
     SCHEMA_FORMAT,
     SCHEMA_MODE,
     SCHEMA_ONLY,
-    TOLD_IN_PROMPT,
     ConstraintStyle,
     Encoding,
     Make,
     Unenforceable,
+    body_field,
     choice_grammar,
     choice_regex,
     choice_schema,
     json_schema_format,
-    member,
     refused_encoding,
     regex_grammar,
     style_by_kind,
@@ -42,7 +42,7 @@ from providers.unified_request import Guided, Operation
 
 
 def _format(make: Make, cell: Cell = NATIVE, *, unwrap: bool = False) -> Encoding:
-    """Send a `response_format`."""
+    """Return the encoding that sends a `response_format`."""
     return Encoding(cell, lambda guided: {"response_format": make(guided)}, unwrap)
 
 
@@ -58,8 +58,9 @@ def _strictly(schema: JsonObject) -> JsonObject:
 
 
 def _any_version(kind: str) -> Encoding:
-    """Send both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one, without an error."""
-    old, new = member(f"guided_{kind}"), member("structured_outputs", kind)
+    """Return the encoding that sends both spellings: vLLM before 0.11 ignores the new one and from 0.12 the old one,
+    without an error."""
+    old, new = body_field(f"guided_{kind}"), body_field("structured_outputs", kind)
     return Encoding(NATIVE, lambda guided: {**new.make(guided), **old.make(guided)})
 
 
@@ -73,7 +74,7 @@ _FIREWORKS_FORMATS = _FORMATS | {"grammar", SCHEMA_MODE}
 Endpoints = Mapping[Operation, ConstraintStyle]
 
 
-def _nothing(reason: str) -> ConstraintStyle:
+def _no_constraints(reason: str) -> ConstraintStyle:
     return style_by_kind(lambda kind: refused_encoding(reason))
 
 
@@ -83,9 +84,9 @@ def _on_both(style: ConstraintStyle) -> Endpoints:
 
 _SGLANG = ConstraintStyle(
     SCHEMA_FORMAT,
-    member("regex"),
+    body_field("regex"),
     Encoding(BY_REGEX, lambda guided: {"regex": choice_regex(guided.choices)}),
-    member("ebnf"),
+    body_field("ebnf"),
     _VLLM_FORMATS,
     engine=SGLANG,
 )
@@ -99,7 +100,7 @@ _LLAMACPP_TEXT = ConstraintStyle(
     Encoding(NATIVE, lambda guided: {"json_schema": guided.schema}),
     Encoding(BY_GRAMMAR, lambda guided: {"grammar": regex_grammar(guided.value_text)}),
     Encoding(BY_GRAMMAR, lambda guided: {"grammar": choice_grammar(guided.choices)}),
-    member("grammar"),
+    body_field("grammar"),
     object_by_schema=True,
     engine=LLAMACPP,
 )
@@ -146,15 +147,17 @@ _BEST_EFFORT = ConstraintStyle(
     frozenset({"json_object"}),
     best_effort=True,
 )
-_MODE_ONLY = replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
+_MODE_ONLY = replace(_no_constraints("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
 
 STYLES: Mapping[str, Endpoints] = {
-    "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
+    "guided": _on_both(replace(style_by_kind(lambda kind: body_field(f"guided_{kind}")), passes=_VLLM_FORMATS)),
     "structured_outputs": _on_both(
-        replace(style_by_kind(lambda kind: member("structured_outputs", kind)), passes=_VLLM_FORMATS, rules=VLLM)
+        replace(style_by_kind(lambda kind: body_field("structured_outputs", kind)), passes=_VLLM_FORMATS, rules=VLLM)
     ),
     "vllm_both": _on_both(replace(style_by_kind(_any_version), json=SCHEMA_FORMAT, passes=_VLLM_FORMATS, rules=VLLM)),
-    "nvext": _on_both(replace(style_by_kind(lambda kind: member("nvext", f"guided_{kind}")), object_by_schema=True)),
+    "nvext": _on_both(
+        replace(style_by_kind(lambda kind: body_field("nvext", f"guided_{kind}")), object_by_schema=True)
+    ),
     "sglang": {Operation.CHAT: _SGLANG, Operation.COMPLETIONS: _SGLANG_TEXT},
     "llamacpp": {
         Operation.CHAT: replace(_LLAMACPP_TEXT, passes=_FORMATS | {SCHEMA_MODE}),
@@ -164,15 +167,15 @@ STYLES: Mapping[str, Endpoints] = {
     "fireworks": _on_both(_FIREWORKS),
     "tgi": {
         Operation.CHAT: replace(_TGI, object_in_text=True),
-        Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
+        Operation.COMPLETIONS: _no_constraints("its completions route ignores constraints; send a chat"),
     },
     "openai": {
         Operation.CHAT: _OPENAI,
-        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+        Operation.COMPLETIONS: _no_constraints("its completions endpoint has no structured output"),
     },
     "azure": {
         Operation.CHAT: replace(_OPENAI, rules=AZURE),
-        Operation.COMPLETIONS: _nothing("its completions endpoint has no structured output"),
+        Operation.COMPLETIONS: _no_constraints("its completions endpoint has no structured output"),
     },
     "json_schema": _on_both(_SCHEMAS),
     "strict": _on_both(replace(_OPENAI, choice=_ENUM)),
@@ -181,12 +184,12 @@ STYLES: Mapping[str, Endpoints] = {
     "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
     "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
     "json_object_only": {
-        Operation.CHAT: replace(_MODE_ONLY, json=TOLD_IN_PROMPT, choice=TOLD_IN_PROMPT),
-        # A prompt that is merely continued follows no instruction.
+        Operation.CHAT: replace(_MODE_ONLY, json=BY_PROMPT_ALONE, choice=BY_PROMPT_ALONE),
+        # A model that only continues the prompt follows no instruction.
         Operation.COMPLETIONS: _MODE_ONLY,
     },
-    "none": _on_both(_nothing("it cannot be held to a constraint")),
+    "none": _on_both(_no_constraints("it cannot be held to a constraint")),
 }
-"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
-strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one,
-`json_object_only` for vendors that have a JSON mode and get the schema in the prompt."""
+"""The values of a profile's `structured`. `json_schema` is for vendors that compile any schema, beyond OpenAI's strict
+subset. `strict` is for vendors that demand that subset. `best_effort` is for vendors that do not enforce a schema.
+`json_object_only` is for vendors that have a JSON mode and get the schema in the prompt."""

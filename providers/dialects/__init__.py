@@ -1,1 +1,1 @@
-"""The wire formats that vendors speak, a folder each."""
+"""The wire formats that vendors speak, one folder for each."""

@@ -1,4 +1,4 @@
-"""The capability matrix: what happens to every feature on each vendor, for the models and endpoints that differ."""
+"""The capability matrix: the support of every feature by each vendor, for the models and endpoints that differ."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,15 +26,16 @@ class MatrixEntry:
 
     @property
     def closed(self) -> str:
-        """The reason why the model has no such endpoint, so that every feature is refused; empty when it has."""
+        """The reason why the model has no such endpoint, so that every feature is refused; empty if it has the
+        endpoint."""
         found = set(self.cells.values())
         cell = next(iter(found))
         return cell.how if cell.refused and len(found) == 1 else ""
 
 
 def matrix_entries(profiles: Iterable[Profile], context_window: int | None = None) -> Iterator[MatrixEntry]:
-    """Yield an entry for each operation of each example model, of the vendors that generate text. `context_window` is
-    the window in tokens that the routing table gives, None for none."""
+    """Yield an entry for each operation of each example model, for the vendors that generate text. `context_window` is
+    the configured context window in tokens, otherwise `None`."""
     for profile in profiles:
         for model in profile.examples if profile.wires else ():
             target = _target(profile, model, context_window)
@@ -73,9 +74,12 @@ def _target(profile: Profile, model: str, context_window: int | None) -> Target:
 
 def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
     if feature.name == SEARCH:
-        # The request that a dialect encodes has a tool instead, or the field in the vendor's form.
+        # In the request that a dialect encodes, the field has been replaced by a tool or by the vendor's form of the
+        # field.
         return _search_cell(operation, target)
-    request = UnifiedRequest(operation, target.model, SHORTEST_PROMPTS[operation], _LEADING.get(feature.field, {}))
+    request = UnifiedRequest(
+        operation, target.model, SHORTEST_PROMPTS[operation], _ENDPOINT_PARAMS.get(feature.field, {})
+    )
     try:
         return target.dialect.capabilities(request, target)[feature.name]
     except Refusal as refusal:
@@ -83,7 +87,7 @@ def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
 
 
 def _search_cell(operation: Operation, target: Target) -> Cell:
-    """Return the cell of a web search; if the model lacks the endpoint, the refusal of that."""
+    """Return the cell of a web search, or the refusal of the endpoint if the model lacks it."""
     found = search_cell(target.profile, *target.model_names)
     # A search that is a tool needs an endpoint that takes tools.
     need = "tools" if is_tool(target, "web_search") else PROMPT_FIELDS[operation]
@@ -92,15 +96,15 @@ def _search_cell(operation: Operation, target: Target) -> Cell:
 
 
 def _reason(refusal: Refusal, target: Target) -> str:
-    """Return the part of a refusal that does not repeat field and deployment, where it has one."""
+    """Return the reason in a refusal, without the field and the deployment; empty if it gives no reason."""
     return refusal.message.rpartition(f"{target.name}: ")[2].removesuffix(".")
 
 
 _TOOLS: list[JsonObject] = [{"type": "function", "function": {"name": "a"}}]
-_LEADING: Mapping[str, Params] = {
+_ENDPOINT_PARAMS: Mapping[str, Params] = {
     "tools": {"tools": _TOOLS},
     "tool_choice": {"tools": _TOOLS},
     "parallel_tool_calls": {"tools": _TOOLS},
     "suffix": {"suffix": "a"},
 }
-"""Params with which a request goes to another endpoint of the vendor than without them."""
+"""By the feature's field: parameters that make a request go to another endpoint of the vendor."""

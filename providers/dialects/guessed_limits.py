@@ -1,4 +1,5 @@
-"""Limits on answers that are sent without anybody's word: the vendor demands one, and the model is not known."""
+"""Guesses the token limit of a response for vendors that require one, if neither client nor configuration gives it and
+the model is unknown."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,14 +8,14 @@ from providers.target import Target
 
 
 def guessed_limit(target: Target) -> int | None:
-    """Return the `max_tokens` of clients who send none, where it is a guess: neither the table nor what is known of
-    the model gives it. None where it is not one, or where the vendor demands no limit."""
+    """Return the `max_tokens` for requests without one, if it has to be guessed: neither the configuration nor the
+    facts about the model give it. `None` if it need not be guessed, or if the vendor requires no limit."""
     guess = _GUESSES.get(target.profile.dialect)
     return None if guess is None or target.max_output_tokens is not None else guess(target)
 
 
 def _of_claude(target: Target) -> int | None:
-    # The name on the wire may hide the model; then the table's tells.
+    # The upstream name may not show the model. In that case the configured name may.
     known = (claude_model(name) for name in target.model_names)
     if any(model.most_output is not None for model in known):
         return None
@@ -24,4 +25,4 @@ def _of_claude(target: Target) -> int | None:
 _GUESSES: Mapping[str, Callable[[Target], int | None]] = dict.fromkeys(
     ("anthropic", "anthropic_vertex", "bedrock_anthropic"), _of_claude
 )
-"""By the name of the dialect."""
+"""The functions that guess the limit, by the name of the dialect."""

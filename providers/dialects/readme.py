@@ -1,4 +1,5 @@
-"""Writes the capability matrix into `providers/README.md`, between its marks: `python -m providers.dialects.readme`."""
+"""Writes the capability matrix into `providers/README.md`, between its two marks: `python -m
+providers.dialects.readme`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ MatrixRow = MatrixEntry | TaskMatrixEntry
 
 
 def reference() -> str:
-    """Return the matrix as Markdown, a table for each endpoint that clients call."""
+    """Return the matrix as Markdown, with one table for each endpoint that clients call."""
     matrix = list(matrix_entries(load_profiles().values()))
     tables = [
         _section(operation, [entry for entry in matrix if entry.operation is operation]) for operation in Operation
@@ -37,7 +38,7 @@ def reference() -> str:
 
 
 def updated(readme: str) -> str:
-    """Return the README with the matrix between its marks. Raises ValueError when a mark is missing."""
+    """Return the README with a new matrix between its marks. Raises ValueError if a mark is missing."""
     before, found_begin, rest = readme.partition(BEGIN)
     _, found_end, after = rest.partition(END)
     if not (found_begin and found_end):
@@ -46,20 +47,26 @@ def updated(readme: str) -> str:
 
 
 def _section(operation: Operation, matrix: Sequence[MatrixEntry]) -> str:
-    """Return a table for one operation; models without such an endpoint are named before it and left out of it."""
+    """Return the table of one operation. Models without such an endpoint are listed before the table and are not in
+    it."""
     opened = [entry for entry in matrix if not entry.closed]
     names = [name for name, feature in FEATURES.items() if operation in feature.operations]
     lines = [_line(["feature", "class", *Support]), _line(["---"] * (len(Support) + 2))]
-    lines += [_line([f"`{name}`", class_label(FEATURES[name].field), *_places(name, opened)]) for name in names]
+    lines += [
+        _line([f"`{name}`", class_label(FEATURES[name].field), *_vendors_by_support(name, opened)]) for name in names
+    ]
     without = ", ".join(_listed([entry for entry in matrix if entry.closed], matrix))
     note = [f"Not with {without}: everything is refused there.\n"] if without else []
     return "\n".join([f"\n### {_HEADINGS[operation]}\n", *note, *lines])
 
 
 def _task_section(task: Task, matrix: Sequence[TaskMatrixEntry]) -> str:
-    """Return the tables of one task: what happens to its fields, and what one call takes. Other vendors refuse it."""
+    """Return the table of one task with the support of its fields, and the limits of one call. Vendors that are not
+    listed refuse the task."""
     lines = [_line(["field", "class", *Support]), _line(["---"] * (len(Support) + 2))]
-    lines += [_line([f"`{name}`", each, *_places(name, matrix)]) for name, each in TASK_FIELDS[task].items()]
+    lines += [
+        _line([f"`{name}`", each, *_vendors_by_support(name, matrix)]) for name, each in TASK_FIELDS[task].items()
+    ]
     vendors = ", ".join(dict.fromkeys(entry.profile for entry in matrix))
     same: dict[tuple[str, str], list[TaskMatrixEntry]] = {}
     for entry in matrix:
@@ -80,18 +87,18 @@ def _limit(wire: TaskWire) -> str:
     return f"{wire.most}{tokens}"
 
 
-def _places(feature: str, matrix: Sequence[MatrixRow]) -> list[str]:
-    """Return the vendors of a feature by kind of cell; the kind with the most vendors is called `the others`."""
+def _vendors_by_support(feature: str, matrix: Sequence[MatrixRow]) -> list[str]:
+    """Return the vendors of a feature for each kind of cell. The kind with the most vendors reads `the others`."""
     found = [
         _listed([entry for entry in matrix if entry.cells[feature].support is support], matrix) for support in Support
     ]
-    most = max(range(len(found)), key=lambda place: len(found[place]))
+    most = max(range(len(found)), key=lambda position: len(found[position]))
     others = "the others" if sum(map(bool, found)) > 1 else "everywhere"
-    return [others if place == most else ", ".join(names) for place, names in enumerate(found)]
+    return [others if position == most else ", ".join(names) for position, names in enumerate(found)]
 
 
 def _listed(chosen: Sequence[MatrixRow], matrix: Sequence[MatrixRow]) -> list[str]:
-    """Return the vendors of the chosen entries, with model names where only some of a vendor's models are chosen."""
+    """Return the vendors of the chosen entries, with model names if only some of a vendor's models are chosen."""
     names: list[str] = []
     for profile in dict.fromkeys(entry.profile for entry in chosen):
         models = [entry.model for entry in chosen if entry.profile == profile]

@@ -1,6 +1,7 @@
-"""The dialects by name, as profiles refer to them.
+"""The dialects by the names that profiles use.
 
-A dialect is imported when a table first has a vendor that speaks it: all of them take a fifth of a start's time.
+A dialect is imported when a configuration first has a vendor that speaks it. Importing all of them would take a fifth
+of the start-up time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -140,7 +141,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Dialect]]] = {
 
 
 class _Dialects(Mapping[str, Dialect]):
-    """The dialects, each made once."""
+    """The dialects by name. Each is imported and created once, when it is first read."""
 
     def __init__(self) -> None:
         self._made: dict[str, Dialect] = {}

@@ -1,4 +1,4 @@
-"""The capability matrix of tasks: what happens to each field of embeddings and rankings, vendor by vendor."""
+"""The capability matrix of tasks: the support of each field of embeddings and rerank by each vendor."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from providers.unified_request import Task
 
 @dataclass(frozen=True, slots=True)
 class TaskMatrixEntry:
-    """The cells of one task with one model of a vendor, and how it is asked."""
+    """The cells of one task with one model of a vendor, and the wire settings of the task."""
 
     profile: str
     model: str
@@ -21,7 +21,7 @@ class TaskMatrixEntry:
 
 
 def task_entries(profiles: Iterable[Profile]) -> Iterator[TaskMatrixEntry]:
-    """Yield an entry for each task of each vendor that has it, by its example models."""
+    """Yield an entry for each example model of each task of each vendor."""
     for profile in profiles:
         for task in TASK_FIELDS:
             wire = profile.tasks.get(task)

@@ -1,9 +1,9 @@
-"""Reads the usage that a vendor reports in a body that is no answer otherwise: it is billed all the same.
+"""Reads the usage in a body that is not a usable response otherwise, because it is billed all the same.
 
-The names are those of the APIs: OpenAI's, Anthropic's and the Responses API's `usage`, Bedrock's and Cohere's, Gemini's
-`usageMetadata`, Ollama's counts, SGLang's `meta_info`, watsonx's counts; Jina and Voyage report a total alone.
+The field names are from these APIs: `usage` of OpenAI, Anthropic and the Responses API, usage of Bedrock and Cohere,
+Gemini's `usageMetadata`, Ollama's counts, SGLang's `meta_info`, watsonx's counts. Jina and Voyage report only a total.
 
-Reads the usage that a vendor reports in a response that is relayed unread: near its beginning or its end.
+It also reads the usage in a response that is relayed without being parsed, if it is near the beginning or the end.
 
 Sources: OpenAI OpenAPI 2.3.0, `usage` of images, of transcriptions (which may be a duration), and of the events
 `image_generation.completed`, `transcript.text.done` and `speech.audio.done`.
@@ -47,30 +47,32 @@ _ANSWER: Final = (
     "generated_token_count",
 )
 _TOTAL: Final = "total_tokens"
-_BESIDE: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
-"""Parts of a prompt that Anthropic counts beside it."""
+_EXTRA_PROMPT_COUNTS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+"""Parts of a prompt that Anthropic does not include in the prompt's count."""
 
-_THOUGHTS: Final = "thoughtsTokenCount"
-"""A part of an answer that Gemini counts beside it."""
+_EXTRA_REASONING_COUNT: Final = "thoughtsTokenCount"
+"""A part of a response that Gemini does not include in the response's count."""
 
 
 def usage_in_body(body: bytes) -> Usage | None:
-    """Return the usage in a body, None if there is none that can be read."""
+    """Return the usage in a body; `None` if there is no usage that can be read."""
     try:
         data: JsonValue = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    for held in _held(data):
-        prompt, answer = _first(held, _PROMPT), _first(held, _ANSWER)
+    for counts_object in _objects_with_counts(data):
+        prompt, answer = _first(counts_object, _PROMPT), _first(counts_object, _ANSWER)
         if prompt is None and answer is None:
-            prompt = count_of(held.get(_TOTAL))
+            prompt = count_of(counts_object.get(_TOTAL))
         if prompt is not None or answer is not None:
-            beside = sum([count_of(held.get(name)) or 0 for name in _BESIDE])
-            return reported_usage((prompt or 0) + beside, (answer or 0) + (count_of(held.get(_THOUGHTS)) or 0))
+            extra_tokens = sum([count_of(counts_object.get(name)) or 0 for name in _EXTRA_PROMPT_COUNTS])
+            return reported_usage(
+                (prompt or 0) + extra_tokens, (answer or 0) + (count_of(counts_object.get(_EXTRA_REASONING_COUNT)) or 0)
+            )
     return None
 
 
-def _held(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
+def _objects_with_counts(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
     for path in _HOLDERS:
         found = data
         for step in path:
@@ -79,37 +81,40 @@ def _held(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
             yield found
 
 
-def _first(held: Mapping[str, JsonValue], names: Sequence[str]) -> int | None:
-    counts = [count for name in names if (count := count_of(held.get(name))) is not None]
+def _first(counts_object: Mapping[str, JsonValue], names: Sequence[str]) -> int | None:
+    counts = [count for name in names if (count := count_of(counts_object.get(name))) is not None]
     return counts[0] if counts else None
 
 
 _READABLE: Final = ("application/json", "text/event-stream")
-"""Types whose bytes hold quotes of a text only escaped, so that no text can be taken for a usage."""
+"""Content types in which quotes inside a text are escaped, so that no text can be mistaken for a usage."""
 
-_SEEN: Final = 8192
-"""Bytes at each end that are searched for a usage."""
+_BYTES_SEARCHED: Final = 8192
+"""The number of bytes at each end of the response that are searched for a usage."""
 
 _USAGE: Final = re.compile(rb'"usage"\s*:\s*(?:\{(?:[^{}]|\{[^{}]*\})*\})')
-"""An object with at most one level of objects below it."""
+"""A `usage` object with at most one level of nested objects."""
 
 
 @dataclass(slots=True, eq=False)
 class UsageWatch:
-    """Holds the first and the last 8 KiB of a response of the type `content_type`."""
+    """The first and the last 8 KiB of a response of the type `content_type`."""
 
     content_type: str
     _head: bytes = b""
     _tail: bytes = b""
 
     def see(self, chunk: bytes) -> None:
-        """Look at the next bytes of the response."""
-        if len(self._head) < _SEEN:
-            self._head += chunk[: _SEEN - len(self._head)]
-        self._tail = chunk[-_SEEN:] if len(chunk) >= _SEEN else (self._tail + chunk)[-_SEEN:]
+        """Store the next bytes of the response, as far as they belong to one of its ends."""
+        if len(self._head) < _BYTES_SEARCHED:
+            self._head += chunk[: _BYTES_SEARCHED - len(self._head)]
+        self._tail = (
+            chunk[-_BYTES_SEARCHED:] if len(chunk) >= _BYTES_SEARCHED else (self._tail + chunk)[-_BYTES_SEARCHED:]
+        )
 
     def usage(self) -> Usage | None:
-        """Return the last usage at an end of the response, `None` if there is none in tokens."""
+        """Return the last usage near the end of the response, otherwise near its beginning; `None` if there is no usage
+        in tokens."""
         if not self.content_type.strip().lower().startswith(_READABLE):
             return None
         for end in (self._tail, self._head):

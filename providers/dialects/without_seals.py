@@ -1,7 +1,8 @@
-"""Leaves out of a request what only the vendor that sealed it can read: encrypted reasoning, signatures, compactions.
+"""Removes sealed content from a request: encrypted reasoning, signatures and compactions, which only the vendor that
+made them can read.
 
-For the call after a vendor has refused a seal. Which of several seals it refused is not known for certain, so that all
-go. Texts of reasoning that the client holds unsealed stay: each dialect sends them if its vendor takes them.
+This is for the call after a vendor has refused such a seal. It is not certain which of several seals was refused, so
+all are removed. Reasoning in plain text stays: each dialect sends it if its vendor accepts it.
 
 Sources: `openai` 3.54.0 types `ResponseReasoningItemParam` and `ResponseCompactionItemParam`; `anthropic` 2.12.0 types
 `ThinkingBlockParam`, `RedactedThinkingBlockParam` and `BetaCompactionBlockParam`; "Thought signatures" page of the
@@ -23,27 +24,27 @@ _COMPACTION: Final = "compaction"
 _SEALED: Final = "encrypted_content"
 
 _DETAILS: Final = frozenset({"reasoning_details", "thinking_blocks", "reasoning_signature"})
-"""Fields of a chat's message that hold sealed reasoning."""
+"""Fields of a chat message that hold sealed reasoning."""
 
 _REASONING: Final = _DETAILS | {"reasoning", "reasoning_content", "thinking"}
-"""Fields of a chat's message that hold reasoning, sealed or not."""
+"""Fields of a chat message that hold reasoning, sealed or not."""
 
-_GOOGLE: Final = "extra_content"
-"""The field in which Google's API of OpenAI's form has the signature of a text or a call."""
+_EXTRA_CONTENT: Final = "extra_content"
+"""The field in which Google's OpenAI-compatible API has the signature of a text or a call."""
 
-_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
-"""Items whose id refers to the reasoning before them, which the vendor then demands."""
+_CALL_ITEMS: Final = frozenset({"function_call", "custom_tool_call"})
+"""Types of items whose id refers to the reasoning before them. With such an id, the vendor requires that reasoning."""
 
 
 class Unsealed(NamedTuple):
-    """A request without seals, and the names of the fields that it lost."""
+    """A request without seals, and the names of the fields that were removed."""
 
     request: UnifiedRequest
     dropped: tuple[str, ...]
 
 
 def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
-    """Return the request that was sent as `sent` without its seals; `None` if it has none, or nothing else."""
+    """Return the request that was sent as `sent` without its seals; `None` if it has no seals, or nothing but seals."""
     native = request.native
     if sent.native and native is not None:
         return _unsealed_body(request, native)
@@ -54,11 +55,11 @@ def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | 
 
 
 def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
-    """Return the request that was sent as `sent` without the reasoning of earlier turns, for a model that takes none;
-    `None` if it has none. A client's own body loses its seals alone."""
+    """Return the request that was sent as `sent` without the reasoning of earlier turns, for a model that accepts no
+    reasoning; `None` if it has no reasoning. From a client's own body, only the seals are removed."""
     if sent.native or not isinstance(request.prompt, ChatPrompt):
         return without_seals(request, sent)
-    return _chat_without(request, request.prompt, _unreasoned)
+    return _chat_without(request, request.prompt, _without_reasoning)
 
 
 # Chats ----------------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unseale
 def _chat_without(
     request: UnifiedRequest, prompt: ChatPrompt, leave_out: Callable[[JsonObject], JsonObject]
 ) -> Unsealed | None:
-    """Return the request with its messages changed by `leave_out`; `None` if that returns each message itself."""
+    """Return the request with its messages changed by `leave_out`; `None` if that changes no message."""
     changed = tuple([leave_out(message) for message in prompt.messages])
     if all([before is after for before, after in zip(prompt.messages, changed, strict=True)]):
         return None
@@ -75,7 +76,7 @@ def _chat_without(
 
 
 class _Ids:
-    """The ids of a conversation's calls without the signatures in them. A call and its result get the same."""
+    """The ids of a conversation's calls without the signatures in them. A call and its result get the same id."""
 
     __slots__ = ("_known", "_used")
 
@@ -84,7 +85,7 @@ class _Ids:
         self._used: set[str] = set()
 
     def of(self, given: str) -> str:
-        """Return the id to send, which no other call has."""
+        """Return the id to send, which is unique among the calls."""
         known = self._known.get(given)
         if known is None:
             known = own = unpack_call_id(given).id
@@ -96,31 +97,31 @@ class _Ids:
 
 
 def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
-    """Return the message itself if it has no seal."""
-    kept = _without(message, _DETAILS, _is_sealed_block)
+    """Return the message without seals, or the same object if it has no seals."""
+    rest = _without(message, _DETAILS, _is_sealed_block)
     if _is_signed_by_google(message):
-        del kept[_GOOGLE]
-    calls, answered = kept.get("tool_calls"), kept.get("tool_call_id")
+        del rest[_EXTRA_CONTENT]
+    calls, call_id = rest.get("tool_calls"), rest.get("tool_call_id")
     if isinstance(calls, list):
-        kept["tool_calls"] = [_unsealed_call(call, ids) for call in calls]
-    if isinstance(answered, str):
-        kept["tool_call_id"] = ids.of(answered)
-    return message if kept == message else kept
+        rest["tool_calls"] = [_unsealed_call(call, ids) for call in calls]
+    if isinstance(call_id, str):
+        rest["tool_call_id"] = ids.of(call_id)
+    return message if rest == message else rest
 
 
-def _unreasoned(message: JsonObject) -> JsonObject:
-    """Return the message itself if it has no reasoning."""
-    kept = _without(message, _REASONING, _is_reasoning_block)
-    return message if kept == message else kept
+def _without_reasoning(message: JsonObject) -> JsonObject:
+    """Return the message without reasoning, or the same object if it has no reasoning."""
+    rest = _without(message, _REASONING, _is_reasoning_block)
+    return message if rest == message else rest
 
 
 def _without(message: JsonObject, fields: frozenset[str], is_left_out: Callable[[JsonValue], bool]) -> JsonObject:
     """Return a copy of the message without some fields and without some blocks of its content."""
-    kept = {name: value for name, value in message.items() if name not in fields}
-    content = kept.get("content")
+    rest = {name: value for name, value in message.items() if name not in fields}
+    content = rest.get("content")
     if isinstance(content, list) and any(map(is_left_out, content)):
-        kept["content"] = [part for part in content if not is_left_out(part)] or ""
-    return kept
+        rest["content"] = [part for part in content if not is_left_out(part)] or ""
+    return rest
 
 
 def _is_reasoning_block(block: JsonValue) -> bool:
@@ -130,19 +131,19 @@ def _is_reasoning_block(block: JsonValue) -> bool:
 def _unsealed_call(call: JsonValue, ids: _Ids) -> JsonValue:
     if not isinstance(call, dict):
         return call
-    kept = {name: value for name, value in call.items() if name != _GOOGLE or not _is_signed_by_google(call)}
+    rest = {name: value for name, value in call.items() if name != _EXTRA_CONTENT or not _is_signed_by_google(call)}
     identity = call.get("id")
-    return {**kept, "id": ids.of(identity)} if isinstance(identity, str) else kept
+    return {**rest, "id": ids.of(identity)} if isinstance(identity, str) else rest
 
 
 def _is_signed_by_google(holder: JsonObject) -> bool:
-    extra = holder.get(_GOOGLE)
+    extra = holder.get(_EXTRA_CONTENT)
     google = extra.get("google") if isinstance(extra, dict) else None
     return isinstance(google, dict) and bool(google.get("thought_signature"))
 
 
 def _is_sealed_block(block: JsonValue) -> bool:
-    """Return whether a block in Anthropic's form is reasoning that was signed or encrypted."""
+    """Return whether a block in Anthropic's form is signed or encrypted reasoning."""
     match block:
         case {"type": "redacted_thinking"}:
             return True
@@ -156,7 +157,7 @@ def _is_sealed_block(block: JsonValue) -> bool:
 
 
 class _Body(NamedTuple):
-    """A conversation without seals, and the names of the fields that it lost."""
+    """A conversation without seals, and the names of the fields that were removed."""
 
     turns: list[JsonValue]
     dropped: tuple[str, ...]
@@ -165,51 +166,51 @@ class _Body(NamedTuple):
 def _unsealed_body(request: UnifiedRequest, native: NativeRequest) -> Unsealed | None:
     name, unsealed = _APIS[native.api]
     turns = native.body.get(name)
-    made = unsealed(turns) if isinstance(turns, list) else None
-    if made is None or not made.dropped or not made.turns:
+    unsealed_body = unsealed(turns) if isinstance(turns, list) else None
+    if unsealed_body is None or not unsealed_body.dropped or not unsealed_body.turns:
         return None
-    changed = replace(native, body={**native.body, name: made.turns})
-    return Unsealed(replace(request, native=changed), made.dropped)
+    changed = replace(native, body={**native.body, name: unsealed_body.turns})
+    return Unsealed(replace(request, native=changed), unsealed_body.dropped)
 
 
 def _unsealed_items(items: list[JsonValue]) -> _Body:
-    """Return the items of a Responses body without reasoning and other items that are encrypted."""
+    """Return the items of a Responses body without encrypted items, such as reasoning."""
     dropped: dict[str, None] = {}
-    kept: list[JsonValue] = []
+    rest: list[JsonValue] = []
     for item in items:
         if isinstance(item, dict) and item.get(_SEALED):
             dropped[str(item.get("type"))] = None
-        elif isinstance(item, dict) and item.get("type") in _CALLS and "id" in item:
-            kept.append({name: value for name, value in item.items() if name != "id"})
+        elif isinstance(item, dict) and item.get("type") in _CALL_ITEMS and "id" in item:
+            rest.append({name: value for name, value in item.items() if name != "id"})
         else:
-            kept.append(item)
-    return _Body(kept, tuple(dropped))
+            rest.append(item)
+    return _Body(rest, tuple(dropped))
 
 
 def _unsealed_turns(turns: list[JsonValue]) -> _Body:
-    """Return the turns of a Messages body without reasoning that is signed or encrypted."""
+    """Return the turns of a Messages body without signed or encrypted reasoning."""
     dropped: dict[str, None] = {}
-    kept = [_unsealed_turn(turn, dropped) for turn in turns]
-    return _Body([turn for turn in kept if turn is not None], tuple(dropped))
+    rest = [_unsealed_turn(turn, dropped) for turn in turns]
+    return _Body([turn for turn in rest if turn is not None], tuple(dropped))
 
 
 def _unsealed_turn(turn: JsonValue, dropped: dict[str, None]) -> JsonValue:
-    """Return a turn without seals, whose names are added to `dropped`; `None` if nothing else was in it."""
+    """Return a turn without seals; `None` if it held nothing else. The names of the seals are added to `dropped`."""
     content = turn.get("content") if isinstance(turn, dict) else None
     if not isinstance(turn, dict) or not isinstance(content, list):
         return turn
-    kept = [block for block in content if not _is_sealed_block(block)]
-    if len(kept) < len(content):
+    rest = [block for block in content if not _is_sealed_block(block)]
+    if len(rest) < len(content):
         dropped[_THINKING] = None
-    blocks = [_unsealed_compaction(block, dropped) for block in kept]
-    left: list[JsonValue] = [block for block in blocks if block is not None]
-    if not left:
+    blocks = [_unsealed_compaction(block, dropped) for block in rest]
+    unsealed_blocks: list[JsonValue] = [block for block in blocks if block is not None]
+    if not unsealed_blocks:
         return None
-    return {**turn, "content": left}
+    return {**turn, "content": unsealed_blocks}
 
 
 def _unsealed_compaction(block: JsonValue, dropped: dict[str, None]) -> JsonValue:
-    """Return a compaction with its text alone, and `None` for one that has no text; any other block as it is."""
+    """Return a sealed compaction with only its text; `None` if it has no text. Any other block is unchanged."""
     if not isinstance(block, dict) or block.get("type") != _COMPACTION:
         return block
     if not (block.get(_SEALED) or block.get("signature")):
@@ -224,4 +225,4 @@ _APIS: Final[Mapping[NativeApi, tuple[str, Callable[[list[JsonValue]], _Body]]]]
     NativeApi.RESPONSES: ("input", _unsealed_items),
     NativeApi.MESSAGES: ("messages", _unsealed_turns),
 }
-"""The field of the conversation in the body of each API, and what leaves the seals out of it."""
+"""By API: the field of the body that holds the conversation, and the function that removes the seals from it."""

@@ -48,7 +48,7 @@ def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
 def let_conversation_go(request: UnifiedRequest) -> None:
     """Free the memory of a conversation that is not sent again; its estimate is kept."""
     if isinstance(request.prompt, ChatPrompt) and request.prompt.tokens is None:
-        request.prompt.let_go(_prompt_tokens(request))
+        request.prompt.free_messages(_prompt_tokens(request))
 
 
 def _repeated(request: UnifiedRequest) -> int:

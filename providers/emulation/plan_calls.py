@@ -27,9 +27,10 @@ from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.hosted_tools.native_hosted import encode_own_body
-from providers.request_fields import STOP_STRING, WINDOW, is_neutral, shown_names
+from providers.request_fields import SEARCH, STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
+    ChatPrompt,
     ContextBehavior,
     LogprobsWanted,
     Params,
@@ -47,6 +48,9 @@ MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
 
 MAX_SEED = 2**63 - 1
+
+_OF_TOOLS: Final = frozenset({"tools", "tool_choice", SEARCH})
+"""Fields that `check_members` and `adapt_request` read besides the prompt."""
 
 _UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or constraint that the gateway sees to"
 _BAD: Final = "invalid_value"
@@ -105,8 +109,8 @@ def plan_calls(
     """
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
-    if request.prompts > 1 and request.choices > MAX_CHOICES:
-        name = "n" if request.prompts <= MAX_CHOICES else "prompt"
+    if request.prompt.count > 1 and request.choices > MAX_CHOICES:
+        name = "n" if request.prompt.count <= MAX_CHOICES else "prompt"
         raise Refusal(name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _BAD)
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
@@ -122,10 +126,15 @@ def plan_calls(
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
+    """Return the plan of a request, none of whose fields are dropped for being refused. Raises Refusal."""
     fitted = fit_to_model(request, target)
+    if fitted is not None:
+        request = fitted.request
+    plan = None if request.native is None else _plan_own_body(request, target)
+    if plan is None:
+        plan = _plan_translated(request, target)
     if fitted is None:
-        return _plan_fitted(request, target)
-    plan = _plan_fitted(fitted.request, target)
+        return plan
     return replace(
         plan,
         emulated=tuple(dict.fromkeys((*fitted.emulated, *plan.emulated))),
@@ -134,51 +143,64 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     )
 
 
-def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
+def _plan_own_body(request: UnifiedRequest, target: Target) -> CallPlan | None:
+    """Return the plan of a request whose body goes on in the client's own API; `None` if it must be translated."""
     # A model that cannot be forced to call is not forced, whichever API the client speaks.
-    own = request.native is not None and not _forces(request, target)
-    if own and (native := encode_own_body(request, target)) is not None:
-        call = PlannedCall(request, native, CallShare(0, 0, 1))
-        return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
-    if target.is_engine:
-        check_members(request, target)
-    adapted = adapt_request(request, target)
-    if adapted is None:
-        return _plan_adapted(request, target)
-    plan = _plan_adapted(adapted.request, target)
-    if not (adapted.emulated or adapted.dropped):
-        return plan
-    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
+    if FORCING in request.params and forces_by_format(request.params, target.dialect.capabilities(request, target)):
+        return None
+    sent = encode_own_body(request, target)
+    if sent is None:
+        return None
+    call = PlannedCall(request, sent, CallShare(0, 0, 1))
+    return CallPlan(target, request, (call,), sent.emulated, counted=admit_native(request, target))
 
 
-def _forces(request: UnifiedRequest, target: Target) -> bool:
-    return FORCING in request.params and forces_by_format(request.params, target.dialect.capabilities(request, target))
-
-
-def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
+def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
+    """Return the plan of a request that is written in the vendor's API. Raises Refusal."""
+    adapted = None
+    if not _is_plain_chat(request):
+        if target.is_engine:
+            check_members(request, target)
+        adapted = adapt_request(request, target)
+        if adapted is not None:
+            request = adapted.request
     table = target.dialect.capabilities(request, target)
     if FORCING in request.params and forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
-        plan = _plan_held(held, target, table, forced)
-        return replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
-    return _plan_held(request, target, table, None)
+        plan = _plan_encoded(held, target, table, forced)
+        plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
+    else:
+        plan = _plan_encoded(request, target, table, None)
+    if adapted is None or not (adapted.emulated or adapted.dropped):
+        return plan
+    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
 
 
-def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
+def _is_plain_chat(request: UnifiedRequest) -> bool:
+    """Return whether a request is a conversation of plain texts without tools, and without members that the gateway
+    does not know: it can name no host, path or code to an engine, and there is nothing to adapt in it."""
+    if request.unknown or request.extra_params or not _OF_TOOLS.isdisjoint(request.params):
+        return False
+    return isinstance(request.prompt, ChatPrompt) and request.prompt.plain
+
+
+def _plan_encoded(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
+    """Return the plan of a request by the capabilities of its endpoint: one call as it is, or what `_Planner` makes
+    if the gateway has a part in it. Raises Refusal."""
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
-    if request.prompts == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
+    if request.prompt.count == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
         sent = request if request.stream else prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
         plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
     else:
         plan = replace(_Planner(request, target, table, forced).plan(), counted=counted)
-    if plan.calls and (first := plan.calls[0].sent).unheld:
+    if plan.calls and (first := plan.calls[0].sent).unenforced:
         # Only encoding shows that the vendor cannot be held to what was asked.
-        again = _Planner(request, target, table, forced, first.unheld, first.in_text)
+        again = _Planner(request, target, table, forced, first.unenforced, first.in_prompt)
         return replace(again.plan(), counted=counted)
     return plan
 
@@ -186,14 +208,14 @@ def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, for
 @dataclass(slots=True)
 class _Planner:
     """Plans a request in which the gateway has a part. `prompt` and `params` are what the vendor gets, `emulated` the
-    fields that the gateway took over, `forced` the call that is wanted; `unheld`, `in_text` as in UpstreamRequest."""
+    fields that the gateway took over, `forced` the wanted call; `unenforced`, `in_prompt` as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
     table: Capabilities
     forced: ForcedCall | None = None
-    unheld: tuple[str, ...] = ()
-    in_text: bool = False
+    unenforced: tuple[str, ...] = ()
+    in_prompt: bool = False
     prompt: Prompt = field(init=False)
     params: Params = field(default_factory=Params)
     emulated: list[str] = field(default_factory=list)
@@ -285,7 +307,7 @@ class _Planner:
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
         request, table, name = self.request, self.table, self.stands_for
         try:
-            checks = plan_checks(request, table, self.unheld, in_text=self.in_text, stands_for=name)
+            checks = plan_checks(request, table, self.unenforced, in_prompt=self.in_prompt, stands_for=name)
         except Unenforceable as reason:
             raise self._refuse(name or constraint_field(self.params), reason.reason) from None
         self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))
@@ -332,7 +354,7 @@ class _Planner:
             raise
 
     def _shares(self, candidates: int) -> list[CallShare]:
-        prompts = self.request.prompts
+        prompts = self.request.prompt.count
         each = candidates > 1 and not self.table["n"].native
         if not each and not (prompts > 1 and self._one_by_one()):
             return [CallShare(0, 0, prompts * candidates)]
@@ -348,7 +370,7 @@ class _Planner:
     def _check_count(self, calls: int, candidates: int) -> None:
         """Raise Refusal for more calls than one request may become."""
         if calls > MAX_CALLS:
-            name = "prompt" if self.request.prompts > MAX_CALLS else self._multiplying_field(candidates)
+            name = "prompt" if self.request.prompt.count > MAX_CALLS else self._multiplying_field(candidates)
             raise too_many_calls(name, calls, self.target)
 
     def _one_by_one(self) -> bool:

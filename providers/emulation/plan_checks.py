@@ -61,19 +61,19 @@ def named_by_client(names: Iterable[str], params: Params, stands_for: str | None
 def plan_checks(
     request: UnifiedRequest,
     table: Capabilities,
-    unheld: Collection[str] = (),
+    unenforced: Collection[str] = (),
     *,
-    in_text: bool = False,
+    in_prompt: bool = False,
     stands_for: str | None = None,
 ) -> PlannedChecks:
     """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
     Refusal for strict tools that are too large.
 
-    `unheld` and `in_text` are those of the encoded UpstreamRequest. A format that `stands_for` another field
+    `unenforced` and `in_prompt` are those of the encoded UpstreamRequest. A format that `stands_for` another field
     is checked whatever the vendor promises.
     """
     name = constraint_field(request.params)
-    ours = name in unheld or stands_for is not None
+    ours = name in unenforced or stands_for is not None
     text = required_check(request.params) if ours or table.verifies else None
     emulated = [name] if text is not None and ours else []
     if text is not None and stands_for is not None:
@@ -84,7 +84,7 @@ def plan_checks(
         request = replace(request, params={**request.params, "tools": fitted})
     if tools.checks:
         emulated.append(FIELD)
-    if text is not None and in_text:
+    if text is not None and in_prompt:
         request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
         # Models put JSON into a fence.
         text = replace(text, fenced=text.kind is not CheckKind.CHOICE)

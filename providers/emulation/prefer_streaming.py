@@ -28,7 +28,7 @@ def _tells_all(target: Target) -> bool:
 
 
 def _is_plain(request: UnifiedRequest) -> bool:
-    if request.prompts > 1 or request.unknown or request.extra_params or request.extra_headers:
+    if request.prompt.count > 1 or request.unknown or request.extra_params or request.extra_headers:
         return False
     params: Mapping[str, object] = request.params
     return all(name in KEEP_FORM or is_neutral(name, value) for name, value in params.items())

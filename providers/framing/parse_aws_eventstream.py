@@ -1,4 +1,4 @@
-"""Parses and writes Amazon's event stream: binary frames with headers and two checksums.
+"""Parser and writer of Amazon's event stream: binary frames with headers and two checksums.
 
 Sources: botocore 1.44.5 `eventstream.py`, with which tests compare both directions; Smithy's page "Amazon Event Stream
 Specification", November 2026.
@@ -11,13 +11,13 @@ from types import MappingProxyType
 from zlib import crc32
 
 MAX_HEADERS = 128 * 1024
-"""The most bytes of one frame's headers, as in the vendor's own client."""
+"""The maximum size of one frame's headers in bytes, as in the vendor's own client."""
 
 MAX_PAYLOAD = 24 * 1024 * 1024
-"""The most bytes of one frame's payload, as in the vendor's own client."""
+"""The maximum size of one frame's payload in bytes, as in the vendor's own client."""
 
 HeaderValue = bool | int | bytes | str
-"""Timestamps are milliseconds since 1970, and UUIDs their 16 bytes."""
+"""The value of a header. Timestamps are milliseconds since 1970; UUIDs are their 16 bytes."""
 
 _LENGTHS = struct.Struct(">II")
 _PRELUDE = struct.Struct(">III")
@@ -26,7 +26,7 @@ _SIZE = struct.Struct(">H")
 _FRAME_OVERHEAD = _PRELUDE.size + _CRC.size
 _CORRUPT = "a frame that does not match its checksum"
 
-_NUMBERS: Mapping[int, struct.Struct] = {
+_NUMBER_TYPES: Mapping[int, struct.Struct] = {
     2: struct.Struct(">b"),
     3: struct.Struct(">h"),
     4: struct.Struct(">i"),
@@ -37,19 +37,19 @@ _TRUE, _FALSE, _BYTES, _STRING, _UUID = 0, 1, 6, 7, 9
 
 
 class FramingError(ValueError):
-    """The bytes are no event stream, or were corrupted; nothing after them can be used."""
+    """The bytes are not an event stream, or were corrupted. Nothing after them can be used."""
 
 
 Frame = tuple[Mapping[str, HeaderValue], bytes]
-"""Headers and payload of one message; the headers are the same object in frames that repeat them, and cannot be
-changed. A bare tuple, since nearly every token of a stream comes in a frame of its own."""
+"""The headers and the payload of one message. Frames that repeat the same headers share one object, which cannot be
+changed. It is a bare tuple because nearly every token of a stream comes in a frame of its own."""
 
 
 class FrameParser:
-    """Splits pieces of any size into whole frames. One per stream.
+    """Splits chunks of any size into complete frames. Each stream has its own parser.
 
-    `_rest` holds the frame whose end has not arrived. It only ever grows in place, so that a large frame in small
-    pieces costs linear time; `_total` is that frame's length once its prelude was read, 0 before.
+    `_rest` holds the frame whose end has not arrived. It only grows in place, so that a large frame in small chunks
+    costs linear time. `_total` is the length of that frame once its prelude has been read, and 0 before.
     """
 
     __slots__ = ("_rest", "_total")
@@ -63,41 +63,41 @@ class FrameParser:
         """Whether the last frame is incomplete."""
         return bool(self._rest)
 
-    def only(self, piece: bytes) -> Frame | None:
-        """Return the frame of a piece that is exactly one, where nothing of another is pending; None for every other
-        piece, which is unread then. Raises FramingError for a frame that does not match its checksum."""
-        size = len(piece)
+    def only(self, chunk: bytes) -> Frame | None:
+        """Return the frame of a chunk that is exactly one frame, if no earlier frame is pending. For any other chunk
+        return `None`, and do not consume it. Raises FramingError for a frame that does not match its checksum."""
+        size = len(chunk)
         if self._rest or size < _FRAME_OVERHEAD:
             return None
-        total, headers, checksum = _PRELUDE.unpack_from(piece)
-        # A frame this small can exceed no limit.
-        if total != size or size > MAX_HEADERS or crc32(piece[:8]) != checksum or total < headers + _FRAME_OVERHEAD:
+        total, headers, checksum = _PRELUDE.unpack_from(chunk)
+        # A frame of this size cannot exceed a limit.
+        if total != size or size > MAX_HEADERS or crc32(chunk[:8]) != checksum or total < headers + _FRAME_OVERHEAD:
             return None
-        # As `_frame`, without its call: nearly every token of a stream passes here.
+        # The same as `_frame`, inlined because nearly every token of a stream is read here.
         end, body = size - 4, 12 + headers
-        if crc32(piece[:end]) != int.from_bytes(piece[end:], "big"):
+        if crc32(chunk[:end]) != int.from_bytes(chunk[end:], "big"):
             raise FramingError(_CORRUPT)
-        raw = piece[12:body]
-        return _known_headers(raw) if headers <= _SMALL else _headers(raw), piece[body:end]
+        raw = chunk[12:body]
+        return _cached_headers(raw) if headers <= _MAX_CACHED_HEADERS else _headers(raw), chunk[body:end]
 
-    def feed(self, piece: bytes) -> Iterator[Frame]:
-        """Return the frames completed by `piece`, in order. Raises FramingError."""
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
+        """Yield the frames that `chunk` completes, in order. Raises FramingError."""
         if self._rest:
-            self._rest += piece
+            self._rest += chunk
             if len(self._rest) < max(self._total, _PRELUDE.size):
                 return
-            piece = bytes(self._rest)
+            chunk = bytes(self._rest)
             self._rest.clear()
         start, self._total = 0, 0
-        while len(piece) - start >= _PRELUDE.size:
-            total, headers = _prelude(piece, start)
-            if len(piece) - start < total:
+        while len(chunk) - start >= _PRELUDE.size:
+            total, headers = _prelude(chunk, start)
+            if len(chunk) - start < total:
                 self._total = total
                 break
-            yield _frame(piece, start, total, headers)
+            yield _frame(chunk, start, total, headers)
             start += total
-        if start < len(piece):
-            self._rest += memoryview(piece)[start:]
+        if start < len(chunk):
+            self._rest += memoryview(chunk)[start:]
 
 
 def _prelude(data: bytes, start: int) -> tuple[int, int]:
@@ -121,28 +121,29 @@ def _frame(data: bytes, start: int, total: int, headers: int) -> Frame:
         raise FramingError(_CORRUPT)
     body = first + headers
     raw = data[first:body]
-    return _known_headers(raw) if headers <= _SMALL else _headers(raw), data[body:end]
+    return _cached_headers(raw) if headers <= _MAX_CACHED_HEADERS else _headers(raw), data[body:end]
 
 
-_SMALL = 512
-"""The most bytes of headers that are cached: a stream repeats a handful of them, each below a hundred bytes."""
+_MAX_CACHED_HEADERS = 512
+"""The maximum size, in bytes, of headers that are cached. A stream repeats a handful of headers, each below a hundred
+bytes."""
 
 
 @lru_cache(maxsize=128)
-def _known_headers(raw: bytes) -> Mapping[str, HeaderValue]:
+def _cached_headers(raw: bytes) -> Mapping[str, HeaderValue]:
     return _headers(raw)
 
 
 def _headers(raw: bytes) -> Mapping[str, HeaderValue]:
     headers: dict[str, HeaderValue] = {}
-    at = 0
+    position = 0
     try:
-        while at < len(raw):
-            encoded, at = _taken(raw, at + 1, raw[at])
+        while position < len(raw):
+            encoded, position = _read_bytes(raw, position + 1, raw[position])
             name = encoded.decode()
             if name in headers:
-                raise FramingError("a header that is there twice")
-            headers[name], at = _value(raw, at + 1, raw[at])
+                raise FramingError("a header that occurs twice")
+            headers[name], position = _value(raw, position + 1, raw[position])
     except (IndexError, struct.error):
         raise FramingError("a header that is cut short") from None
     except UnicodeDecodeError:
@@ -150,31 +151,31 @@ def _headers(raw: bytes) -> Mapping[str, HeaderValue]:
     return MappingProxyType(headers)
 
 
-def _value(raw: bytes, at: int, kind: int) -> tuple[HeaderValue, int]:
-    """Return a header's value and where the next header begins."""
+def _value(raw: bytes, position: int, kind: int) -> tuple[HeaderValue, int]:
+    """Return a header's value and the position of the next header."""
     if kind in (_BYTES, _STRING):
-        (size,) = _SIZE.unpack_from(raw, at)
-        value, at = _taken(raw, at + _SIZE.size, size)
-        return (value.decode() if kind == _STRING else value), at
+        (size,) = _SIZE.unpack_from(raw, position)
+        value, position = _read_bytes(raw, position + _SIZE.size, size)
+        return (value.decode() if kind == _STRING else value), position
     if kind in (_TRUE, _FALSE):
-        return kind == _TRUE, at
+        return kind == _TRUE, position
     if kind == _UUID:
-        return _taken(raw, at, 16)
-    number = _NUMBERS.get(kind)
+        return _read_bytes(raw, position, 16)
+    number = _NUMBER_TYPES.get(kind)
     if number is None:
         raise FramingError(f"a header of the unknown type {kind}")
-    return number.unpack_from(raw, at)[0], at + number.size
+    return number.unpack_from(raw, position)[0], position + number.size
 
 
-def _taken(raw: bytes, at: int, size: int) -> tuple[bytes, int]:
-    end = at + size
+def _read_bytes(raw: bytes, position: int, size: int) -> tuple[bytes, int]:
+    end = position + size
     if end > len(raw):
         raise FramingError("a header that is cut short")
-    return raw[at:end], end
+    return raw[position:end], end
 
 
 def encode(headers: Mapping[str, str], payload: bytes) -> bytes:
-    """Return one frame; names of at most 255 bytes, values of at most 65,535. Raises ValueError."""
+    """Return one frame. Names may have at most 255 bytes, values at most 65,535. Raises ValueError."""
     raw = b"".join(_encoded(name.encode(), value.encode()) for name, value in headers.items())
     lengths = _LENGTHS.pack(_FRAME_OVERHEAD + len(raw) + len(payload), len(raw))
     message = lengths + _CRC.pack(crc32(lengths)) + raw + payload

@@ -1,7 +1,7 @@
-"""Parses newline-delimited JSON: pieces of bytes in, lines out.
+"""Parser of newline-delimited JSON: it splits chunks of bytes into lines.
 
-A line ends at a line feed and nowhere else: JSON strings may hold U+2028 and its like. The interface is that of
-`providers.framing.parse_sse.SSEParser`, with events that have no name.
+A line ends only at a line feed, because JSON strings may hold U+2028 and similar characters. The interface is the same
+as of `providers.framing.parse_sse.SSEParser`; the events have no name.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from providers.framing.parse_sse import MAX_EVENT, EventTooLarge
 
 
 class NDJSONParser:
-    """Splits pieces of any size into whole lines without blank ones. One per stream.
+    """Splits chunks of any size into complete lines, without blank lines. Each stream has its own parser.
 
-    `_rest` is the line whose end has not arrived; it only grows in place, so that a long line in small pieces costs
+    `_rest` is the line whose end has not arrived. It only grows in place, so that a long line in small chunks costs
     linear time.
     """
 
@@ -22,18 +22,18 @@ class NDJSONParser:
         self._cap = cap
         self._rest = bytearray()
 
-    def only(self, piece: bytes) -> tuple[str, bytes] | None:
-        """Return the line of a piece that is exactly one, where nothing of another is pending; None for every other
-        piece, which is unread then."""
-        end = len(piece) - 1
-        if piece.find(b"\n") != end or self._rest or end > self._cap:
+    def only(self, chunk: bytes) -> tuple[str, bytes] | None:
+        """Return the line of a chunk that is exactly one line, if no earlier line is pending. For any other chunk
+        return `None`, and do not consume it."""
+        end = len(chunk) - 1
+        if chunk.find(b"\n") != end or self._rest or end > self._cap:
             return None
-        line = piece.strip()
+        line = chunk.strip()
         return ("", line) if line else None
 
-    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
-        """Return the lines completed by `piece`, in order. Raises EventTooLarge."""
-        *lines, tail = piece.split(b"\n")
+    def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield the lines that `chunk` completes, in order. Raises EventTooLarge."""
+        *lines, tail = chunk.split(b"\n")
         for number, line in enumerate(lines):
             if number == 0 and self._rest:
                 self._rest += line
@@ -47,7 +47,7 @@ class NDJSONParser:
             self._check_cap(len(self._rest))
 
     def finish(self) -> Iterator[tuple[str, bytes]]:
-        """Return the last line, when the body ended without its line feed."""
+        """Yield the last line if the body ended without its line feed."""
         line = bytes(self._rest).strip()
         self._rest.clear()
         if line:

@@ -1,1 +1,1 @@
-"""Tools that vendors run themselves and that several of them have: a client's spelling of one becomes the target's."""
+"""Translates hosted tools, which vendors run themselves, between the forms of the vendors that have the same tool."""

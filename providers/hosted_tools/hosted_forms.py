@@ -1,9 +1,9 @@
-"""The forms of tools that vendors run themselves, as profiles name them under `hosted`, and the settings of each.
+"""The vendors' forms of hosted tools, by the style names that profiles have under `hosted`, and the settings of each.
 
 Sources: the sources of `hosted_tool`, and, November 2026: "Web search" of Perplexity's API reference; Z.ai's "Chat
-completion" and LlmTornado `VendorZaiWebSearchObject`; "Model Studio: web search", which keeps a search to 25 sites;
-"Browser search" and "Compound" of Groq; "Agent tools" of xAI (vercel/ai pull request 15713: its chats answer 410 to a
-search).
+completion" and LlmTornado `VendorZaiWebSearchObject`; "Model Studio: web search", which limits a search to at most 25
+sites; "Browser search" and "Compound" of Groq; "Agent tools" of xAI (vercel/ai pull request 15713: its chats respond to
+a search with status 410).
 """
 
 from collections.abc import Mapping
@@ -15,29 +15,33 @@ from providers.json_types import JsonObject
 from providers.profile import HostedKind, HostedStyle
 from providers.request_fields import SEARCH
 
-Where = Literal["typed", "nested", "bare"]
-"""How the user's location is written: as Anthropic has it, with OpenAI's object within it, or without a type."""
+LocationForm = Literal["typed", "nested", "bare"]
+"""How the user's location is written: in Anthropic's form, nested in OpenAI's object, or without a type."""
 
-Choosing = Literal["named", "never", "always"]
-"""Whether a vendor can be made to use a tool: by a choice that names it, not at all, or it always uses it."""
+ForcedUse = Literal["named", "never", "always"]
+"""Whether a vendor can be forced to use a tool: by a choice that names the tool, never, or it always uses the tool."""
 
 
 @record
 class HostedForm:
-    """A vendor's form of a tool: the entry of `tools`, `None` if fields of the body request it. `places` are the paths
-    of the settings that it has, in the entry or else in the body; of the two kinds of domains it takes one at a time.
-    `choice` is the `tool_choice` that names it. `off` are fields of the body that switch it off, `where` is the form of
-    the user's location. `most_domains` is how many domains a search is kept to at most, `None` if the vendor names no
-    number; a vendor of one takes it without a list. `contexts` are the vendor's words for how much of the results the
-    model reads, by OpenAI's, and `None` if it has the same."""
+    """A vendor's form of a hosted tool.
+
+    `tool` is the entry of `tools`, `None` if fields of the body request the tool. `setting_paths` are the paths of the
+    supported settings, in the entry if there is one, otherwise in the body. A request may have allowed or blocked
+    domains, not both. `forced_use` says whether the tool can be forced, `choice` is the `tool_choice` that names it.
+    `body` are fields that request the tool, `off` are fields that disable it. `location_form` is the form of the user's
+    location. `most_domains` is the maximal number of domains of a search, `None` if the vendor names no maximum; a
+    vendor with a maximum of one takes the domain without a list. `contexts` maps OpenAI's words for how much of the
+    results the model reads to the vendor's words, `None` if they are the same.
+    """
 
     tool: JsonObject | None
-    places: Mapping[str, str]
-    choosing: Choosing = "never"
+    setting_paths: Mapping[str, str]
+    forced_use: ForcedUse = "never"
     choice: JsonObject | None = None
     body: JsonObject | None = None
     off: JsonObject | None = None
-    where: Where = "typed"
+    location_form: LocationForm = "typed"
     most_domains: int | None = None
     contexts: Mapping[str, str] | None = None
 
@@ -46,33 +50,35 @@ def _function_choice(name: str) -> JsonObject:
     return {"type": "function", "function": {"name": name}}
 
 
-def _same(*names: str) -> Mapping[str, str]:
+def _same_names(*names: str) -> Mapping[str, str]:
     return {name: name for name in names}
 
 
-def _typed(kind: str, places: Mapping[str, str], **members: JsonObject) -> HostedForm:
-    return HostedForm({"type": kind, **members}, places, "named", {"type": kind})
+def _form_with_type(kind: str, setting_paths: Mapping[str, str], **other_fields: JsonObject) -> HostedForm:
+    return HostedForm({"type": kind, **other_fields}, setting_paths, "named", {"type": kind})
 
 
-def _claudes(kind: str, name: str, *settings: str) -> HostedForm:
-    return HostedForm({"type": kind, "name": name}, _same(*settings), "named", _function_choice(name))
+def _anthropic_form(kind: str, name: str, *settings: str) -> HostedForm:
+    return HostedForm({"type": kind, "name": name}, _same_names(*settings), "named", _function_choice(name))
 
 
 FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
     "web_search": {
-        # The versions after this one need models and a sandbox that not every platform has.
-        "anthropic": _claudes("web_search_20250305", "web_search", ALLOWED, BLOCKED, LOCATION, USES),
+        # Later versions need models and a sandbox that not every platform has.
+        "anthropic": _anthropic_form("web_search_20250305", "web_search", ALLOWED, BLOCKED, LOCATION, USES),
         "gemini": HostedForm({"googleSearch": {}}, {}),
         "vertex": HostedForm({"googleSearch": {}}, {BLOCKED: "googleSearch.excludeDomains"}),
-        "responses": _typed("web_search", {ALLOWED: f"filters.{ALLOWED}", LOCATION: LOCATION, CONTEXT: CONTEXT}),
+        "responses": _form_with_type(
+            "web_search", {ALLOWED: f"filters.{ALLOWED}", LOCATION: LOCATION, CONTEXT: CONTEXT}
+        ),
         "options": HostedForm(
             None,
             {LOCATION: f"{SEARCH}.{LOCATION}", CONTEXT: f"{SEARCH}.{CONTEXT}"},
             "always",
             body={SEARCH: {}},
-            where="nested",
+            location_form="nested",
         ),
-        "openrouter": _typed(
+        "openrouter": _form_with_type(
             "openrouter:web_search",
             {
                 BLOCKED: "parameters.excluded_domains",
@@ -87,7 +93,7 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
             },
             "always",
             off={"disable_search": True},
-            where="bare",
+            location_form="bare",
         ),
         "perplexity_agent": HostedForm(
             {"type": "web_search"},
@@ -98,7 +104,7 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
             },
             "named",
             {"type": "web_search"},
-            where="bare",
+            location_form="bare",
             most_domains=20,
         ),
         "groq": HostedForm({"type": "browser_search"}, {}),
@@ -108,7 +114,7 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
         "zai": HostedForm(
             {
                 "type": "web_search",
-                # Results before the text, so that a stream can cite them.
+                # The results come before the text, so that a stream can cite them.
                 "web_search": {
                     "enable": True,
                     "search_engine": "search-prime",
@@ -128,23 +134,23 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
             choice={"search_options": {"forced_search": True}},
             most_domains=25,
         ),
-        "xai": _typed("web_search", {ALLOWED: f"filters.{ALLOWED}", BLOCKED: "filters.excluded_domains"}),
+        "xai": _form_with_type("web_search", {ALLOWED: f"filters.{ALLOWED}", BLOCKED: "filters.excluded_domains"}),
         "nova": HostedForm({"systemTool": {"name": "nova_grounding"}}, {}),
     },
     "web_fetch": {
-        "anthropic": _claudes("web_fetch_20250910", "web_fetch", ALLOWED, BLOCKED, USES, CONTENT),
+        "anthropic": _anthropic_form("web_fetch_20250910", "web_fetch", ALLOWED, BLOCKED, USES, CONTENT),
         "gemini": HostedForm({"urlContext": {}}, {}),
         "perplexity_agent": HostedForm({"type": "fetch_url"}, {}),
-        "openrouter": _typed(
+        "openrouter": _form_with_type(
             "openrouter:web_fetch", {name: f"parameters.{name}" for name in (ALLOWED, BLOCKED, USES, CONTENT)}
         ),
     },
     "code_execution": {
-        "anthropic": _claudes("code_execution_20250825", "code_execution"),
+        "anthropic": _anthropic_form("code_execution_20250825", "code_execution"),
         "gemini": HostedForm({"codeExecution": {}}, {}),
-        "responses": _typed("code_interpreter", {}, container={"type": "auto"}),
+        "responses": _form_with_type("code_interpreter", {}, container={"type": "auto"}),
         "groq": HostedForm({"type": "code_interpreter"}, {}),
-        "xai": _typed("code_interpreter", {}),
+        "xai": _form_with_type("code_interpreter", {}),
     },
 }
-"""The forms of each kind of tool by style."""
+"""By kind of tool and style: the form of the tool."""

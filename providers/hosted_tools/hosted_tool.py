@@ -1,4 +1,4 @@
-"""A tool that a vendor runs itself, read from any client's spelling of it.
+"""Reads hosted tools, which vendors run themselves, from the forms of all APIs.
 
 Sources, November 2026: `anthropic` 2.12.0 types `WebSearchTool20250305Param`, `WebFetchTool20250910Param`; openai
 3.54.0 types `WebSearchToolParam`, `CodeInterpreterParam`, `completion_create_params.WebSearchOptions`; `google-genai`
@@ -19,14 +19,17 @@ from providers.request_fields import SEARCH
 ALLOWED, BLOCKED = "allowed_domains", "blocked_domains"
 LOCATION, CONTEXT, USES, CONTENT = "user_location", "search_context_size", "max_uses", "max_content_tokens"
 
-_PLACES: Final = ("city", "country", "region", "timezone")
+_LOCATION_FIELDS: Final = ("city", "country", "region", "timezone")
 
 
 @record
 class HostedTool:
-    """A tool. `api` is the API whose spelling it has, `given` its type there. `options` hold the settings that several
-    vendors know, under one name each, and `others` names the settings of its own vendor. `bound` names a part that no
-    other vendor can honour, empty if there is none."""
+    """A hosted tool of a request.
+
+    `api` is the API whose form it has, `given` is its type in that form. `options` are the settings that several
+    vendors have, under the gateway's names. `others` are the names of settings that only its own vendor has. `bound`
+    names a part that no other vendor can honour, and is empty if other vendors can honour everything.
+    """
 
     kind: HostedKind
     api: str
@@ -37,43 +40,42 @@ class HostedTool:
 
 
 @record
-class _Spelling:
-    """One vendor's spelling: a pattern of types. `held` names the field that may hold the settings."""
+class _Form:
+    """One API's form of a tool. `types` is a pattern of its types. `nested` are the fields that may hold the
+    settings."""
 
     api: str
     kind: HostedKind
     types: re.Pattern[str]
-    held: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
 
-def _spelled(api: str, kind: HostedKind, types: str, *held: str) -> _Spelling:
-    return _Spelling(api, kind, re.compile(types, re.ASCII), held)
+def _form(api: str, kind: HostedKind, types: str, *nested: str) -> _Form:
+    return _Form(api, kind, re.compile(types, re.ASCII), nested)
 
 
-_OPENAI_SEARCH: Final = _spelled(
-    "openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"
-)
-_SPELLINGS: Final = (
-    _spelled("anthropic", "web_search", r"web_search_[0-9]{8}"),
-    _spelled("anthropic", "web_fetch", r"web_fetch_[0-9]{8}"),
-    _spelled("anthropic", "code_execution", r"code_execution_[0-9]{8}"),
+_OPENAI_SEARCH: Final = _form("openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters")
+_FORMS: Final = (
+    _form("anthropic", "web_search", r"web_search_[0-9]{8}"),
+    _form("anthropic", "web_fetch", r"web_fetch_[0-9]{8}"),
+    _form("anthropic", "code_execution", r"code_execution_[0-9]{8}"),
     _OPENAI_SEARCH,
-    _spelled("openai", "code_execution", r"code_interpreter"),
-    _spelled("gemini", "web_search", r"googleSearch(Retrieval)?|google_search(_retrieval)?"),
-    _spelled("gemini", "web_fetch", r"urlContext|url_context"),
-    _spelled("gemini", "code_execution", r"codeExecution|code_execution"),
-    _spelled("openrouter", "web_search", r"openrouter:web_search", "parameters"),
-    _spelled("openrouter", "web_fetch", r"openrouter:web_fetch", "parameters"),
-    _spelled("groq", "web_search", r"browser_search"),
-    _spelled("perplexity", "web_fetch", r"fetch_url"),
-    _spelled("mistral", "web_search", r"web_search_premium"),
+    _form("openai", "code_execution", r"code_interpreter"),
+    _form("gemini", "web_search", r"googleSearch(Retrieval)?|google_search(_retrieval)?"),
+    _form("gemini", "web_fetch", r"urlContext|url_context"),
+    _form("gemini", "code_execution", r"codeExecution|code_execution"),
+    _form("openrouter", "web_search", r"openrouter:web_search", "parameters"),
+    _form("openrouter", "web_fetch", r"openrouter:web_fetch", "parameters"),
+    _form("groq", "web_search", r"browser_search"),
+    _form("perplexity", "web_fetch", r"fetch_url"),
+    _form("mistral", "web_search", r"web_search_premium"),
 )
 
 _NAMES: Final[Mapping[str, str]] = {
     **{name: name for name in (ALLOWED, BLOCKED, LOCATION, CONTEXT, USES, CONTENT)},
     **dict.fromkeys(("excluded_domains", "excludeDomains", "exclude_domains"), BLOCKED),
 }
-"""The gateway's names of settings by the vendors' names."""
+"""By the vendors' names of settings: the gateway's names."""
 
 _NEUTRAL: Final[Mapping[str, tuple[JsonValue, ...]]] = {
     CONTEXT: ("medium",),
@@ -83,45 +85,45 @@ _NEUTRAL: Final[Mapping[str, tuple[JsonValue, ...]]] = {
     "defer_loading": (False,),
     "container": ({"type": "auto"},),
 }
-"""Values of settings that are in effect without them."""
+"""By setting: the values that are the default and need not be sent."""
 
-_CLIENTS: Final = ("function", "custom", None)
+_CLIENT_TOOL_TYPES: Final = ("function", "custom", None)
 _NO_SETTINGS: Final = frozenset({"type", "name"})
 _NOVA: Final = "nova_grounding"
 
 
 def is_hosted(tool: JsonObject) -> bool:
-    """Return whether an entry of `tools` is one that the vendor runs and that several vendors have."""
+    """Return whether an entry of `tools` is a hosted tool that several vendors have."""
     kind = tool.get("type")
-    if kind in _CLIENTS and len(tool) > 1 and "systemTool" not in tool:
-        # As nearly all are.
+    if kind in _CLIENT_TOOL_TYPES and len(tool) > 1 and "systemTool" not in tool:
+        # The case of nearly all tools.
         return False
-    return _spelling(tool) is not None or _is_nova(tool)
+    return _form_of(tool) is not None or _is_nova(tool)
 
 
 def hosted_tool(tool: JsonObject) -> HostedTool | None:
-    """Return an entry of `tools` that the vendor runs, and that several vendors have; `None` for any other. Raises
-    Refusal for settings that make no sense."""
+    """Return the hosted tool that an entry of `tools` describes, if several vendors have it; `None` for any other
+    entry. Raises Refusal for invalid settings."""
     if _is_nova(tool):
         return HostedTool("web_search", "nova", _NOVA, {})
-    found = _spelling(tool)
+    found = _form_of(tool)
     if found is None:
         return None
-    spelling, kind = found
-    return _read(spelling, kind, {name: value for name, value in tool.items() if name not in _NO_SETTINGS})
+    form, kind = found
+    return _read(form, kind, {name: value for name, value in tool.items() if name not in _NO_SETTINGS})
 
 
-def _spelling(tool: JsonObject) -> tuple[_Spelling, str] | None:
-    """Return the spelling that a tool has, and its type there; `None` if it has none of them."""
+def _form_of(tool: JsonObject) -> tuple[_Form, str] | None:
+    """Return the form that a tool has, and its type in that form; `None` if it has no known form."""
     kind = tool.get("type")
     if kind is None and len(tool) == 1:
-        # Google's own spelling: the name of the tool with its settings.
+        # Google's own form: the only key is the name of the tool, its value are the settings.
         ((kind, held),) = tool.items()
         if not isinstance(held, dict):
             return None
     if kind == "function" or not isinstance(kind, str):
         return None
-    return next(((each, kind) for each in _SPELLINGS if each.types.fullmatch(kind)), None)
+    return next(((each, kind) for each in _FORMS if each.types.fullmatch(kind)), None)
 
 
 def _is_nova(tool: JsonObject) -> bool:
@@ -130,11 +132,11 @@ def _is_nova(tool: JsonObject) -> bool:
 
 
 def search_of_options(options: JsonObject) -> HostedTool:
-    """Return the web search that `web_search_options` request. Raises Refusal."""
+    """Return the web search that `web_search_options` requests. Raises Refusal."""
     return _read(_OPENAI_SEARCH, SEARCH, options)
 
 
-def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:
+def _read(found: _Form, kind: str, settings: JsonObject) -> HostedTool:
     options: dict[str, JsonValue] = {}
     others: list[str] = []
     for name, value in _settings(found, kind, settings):
@@ -149,17 +151,17 @@ def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:
     return HostedTool(found.kind, found.api, kind, options, tuple(others), bound)
 
 
-def _settings(found: _Spelling, kind: str, settings: JsonObject) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the settings of a tool, also from the field that holds them."""
+def _settings(found: _Form, kind: str, settings: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the settings of a tool, including the settings in a nested field."""
     for name, value in settings.items():
-        if isinstance(value, dict) and name in (*found.held, kind):
+        if isinstance(value, dict) and name in (*found.nested, kind):
             yield from value.items()
         else:
             yield name, value
 
 
 def _files(settings: JsonObject) -> str:
-    """Return a name for the part of a container that only its vendor knows, empty if there is none."""
+    """Return a description of the part of a container that only its own vendor has, otherwise an empty text."""
     held = settings.get("container")
     if isinstance(held, str):
         return "a container of its own vendor"
@@ -185,14 +187,16 @@ def _checked(name: str, value: JsonValue) -> JsonValue:
 
 
 def _location(value: JsonValue) -> JsonValue:
-    """Return the user's location in the form that most vendors have."""
+    """Return the user's location in the form of most vendors."""
     if not isinstance(value, dict):
         raise _invalid(LOCATION, "an object")
     held = value.get("approximate")
     places = held if isinstance(held, dict) else value
-    known: JsonObject = {name: place for name in _PLACES if isinstance(place := places.get(name), str) and place}
+    known: JsonObject = {
+        name: place for name in _LOCATION_FIELDS if isinstance(place := places.get(name), str) and place
+    }
     return {"type": "approximate", **known}
 
 
-def _invalid(name: str, what: str) -> Refusal:
-    return Refusal("tools", f"'{name}' of a web search must be {what}.", "invalid_value")
+def _invalid(name: str, expected: str) -> Refusal:
+    return Refusal("tools", f"'{name}' of a web search must be {expected}.", "invalid_value")

@@ -1,1 +1,1 @@
-"""The vendors' list prices, which ship in `list_prices.jsonl`, and their lookup by address and model."""
+"""The vendors' list prices, which are packaged in `list_prices.jsonl`, and their lookup by URL and model."""

@@ -1,10 +1,10 @@
-"""Looks up list prices and context windows by the address and the model's name of a deployment.
+"""Looks up list prices and context windows by the URL and the model's name of a deployment.
 
-The data is text: a first line `{"source", "version", "date"}`, then for each vendor a line `{"vendor", "address",
-"others"}` and a line for each of its models `{"id", "match", "window", "prices"}`. `address` is a regular expression of
-its URLs; `others` are vendors whose prices hold for models that it does not list, as OpenAI's do at Azure. `prices` are
-in the order of the dates from which they hold, the first without one. Lines of a vendor are parsed when it is first
-looked up.
+The data is text with one JSON object per line. The first line is `{"source", "version", "date"}`. Each vendor has a
+line `{"vendor", "address", "others"}`, which a line `{"id", "match", "window", "prices"}` for each of its models
+follows. `address` is a regular expression of the vendor's URLs. `others` are vendors whose prices apply to models that
+this vendor does not list, as OpenAI's prices do at Azure. `prices` are ordered by the dates from which they apply; the
+first has no date. The lines of a vendor are parsed when it is first looked up.
 """
 
 import re
@@ -26,8 +26,11 @@ SHIPPED: Final = Path(__file__).with_name("list_prices.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class ListEntry:
-    """What the data says of a model: the vendor whose list has it and its id there. `window` are tokens of context.
-    `begins` is the day of the price, `None` for one without; `notes` is what the price does not show."""
+    """The entry of a model: the vendor whose list has it, and its id there.
+
+    `window` is the context window in tokens. `begins` is the first day of the price, `None` if the price has no date.
+    `notes` are remarks that the price does not show.
+    """
 
     vendor: str
     id: str
@@ -39,7 +42,7 @@ class ListEntry:
 
 @dataclass(slots=True)
 class _Vendor:
-    """A vendor's lines, and what has been parsed of them."""
+    """A vendor's lines, and the models that have been parsed from them."""
 
     id: str
     address: re.Pattern[str]
@@ -49,8 +52,8 @@ class _Vendor:
     names: ModelNames | None = None
 
     def find(self, name: str) -> JsonObject | None:
-        place = self._parsed().find(name)
-        return None if place is None else self.models[place]
+        position = self._parsed().find(name)
+        return None if position is None else self.models[position]
 
     def ids(self) -> list[str]:
         self._parsed()
@@ -64,7 +67,7 @@ class _Vendor:
 
 
 class PriceData:
-    """The data of one version. Raises ValueError for text that has another form."""
+    """The price data of one version. Raises ValueError if the text has another form."""
 
     def __init__(self, text: bytes) -> None:
         first, *lines = text.splitlines()
@@ -83,7 +86,7 @@ class PriceData:
                 current.lines.append(line)
 
     def vendor_at(self, address: str) -> str | None:
-        """Return the vendor at an address."""
+        """Return the vendor at a URL, otherwise `None`."""
         return next((each.id for each in self._vendors.values() if each.address.match(address)), None)
 
     def has_vendor(self, vendor: str) -> bool:
@@ -95,11 +98,11 @@ class PriceData:
         return self._vendors[vendor].ids()
 
     def model(self, vendor: str, names: Iterable[str], day: date) -> ListEntry | None:
-        """Return what holds on a day for the first of the names that is known at the vendor."""
+        """Return the entry on a day for the first of the names that the vendor has, otherwise `None`."""
         for name in names:
-            for place, listed in enumerate((vendor, *self._vendors[vendor].others)):
+            for position, listed in enumerate((vendor, *self._vendors[vendor].others)):
                 if listed in self._vendors and (found := self._vendors[listed].find(name.lower())) is not None:
-                    return _read(listed, found, day, of_maker=place > 0)
+                    return _read(listed, found, day, of_maker=position > 0)
         return None
 
 
@@ -107,7 +110,7 @@ def _read(vendor: str, model: JsonObject, day: date, of_maker: bool) -> ListEntr
     prices = [each for each in _list(model.get("prices")) if str(each.get("from", "")) <= day.isoformat()]
     fields = prices[-1] if prices else {}
     window, begins = model.get("window"), fields.get("from")
-    # Tiers are those of the vendor that lists them.
+    # Service tiers apply only at the vendor that lists them.
     price = price_of({name: each for name, each in fields.items() if name != "tiers"} if of_maker else fields)
     notes = ["at the price of its maker"] if of_maker else []
     notes += [str(each) for each in _texts(fields.get("notes"))]
@@ -126,7 +129,8 @@ def _texts(value: object) -> list[str]:
 
 
 class ListPrices:
-    """The prices in force on a day. `data` is read when the first price is looked up, and each lookup is made once."""
+    """The list prices of a day. `data` is read when the first price is looked up. The result of each lookup is
+    cached."""
 
     def __init__(self, day: date, path: Path | None = SHIPPED, data: PriceData | None = None) -> None:
         self._day = day
@@ -142,14 +146,14 @@ class ListPrices:
 
     @property
     def data(self) -> PriceData | None:
-        """The data, read if it has not been."""
+        """The price data, which is read at the first access; `None` without a file."""
         if self._data is None and self._path is not None:
             self._data = PriceData(self._path.read_bytes())
         return self._data
 
     def vendor(self, addresses: Sequence[str]) -> str | None:
-        """Return the vendor at the first address that the data knows. `addresses` are a deployment's own and its
-        profile's, in which placeholders match as any word."""
+        """Return the vendor at the first URL that the data knows, otherwise `None`. `addresses` are the URLs of a
+        deployment and of its profile. A placeholder in a URL matches any word."""
         key = tuple(addresses)
         if key not in self._at:
             data = self.data
@@ -158,7 +162,7 @@ class ListPrices:
         return self._at[key]
 
     def model(self, vendor: str | None, names: Sequence[str]) -> ListEntry | None:
-        """Return what the data says of a vendor's model, by the first of its names that is known there."""
+        """Return the entry of a vendor's model by the first of its names that the vendor has, otherwise `None`."""
         key = (vendor, tuple(names))
         if key not in self._found:
             if len(self._found) >= MOST_FOUND:
@@ -170,7 +174,7 @@ class ListPrices:
 
 
 MOST_FOUND: Final = 10_000
-"""Lookups that are stored: clients choose the names under `vendor/*`."""
+"""The most cached lookups. There must be a limit, because clients choose the names under `vendor/*`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
 

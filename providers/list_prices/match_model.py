@@ -1,7 +1,7 @@
-"""Finds the model that a name means, among models that each have patterns of their names.
+"""Finds the model that a name refers to, among models that each have patterns of their names.
 
-Patterns are those of genai-prices 0.2.3: `equals`, `starts_with`, `ends_with`, `contains` and `regex`, of which one is
-enough, and `all`, a list of patterns of which each must match. The first model that matches is meant.
+The patterns are the patterns of genai-prices 0.2.3: `equals`, `starts_with`, `ends_with`, `contains` and `regex`, one
+of which must match, and `all`, a list of patterns all of which must match. The first model that matches is the result.
 """
 
 import re
@@ -13,31 +13,32 @@ _Test = Callable[[str], bool]
 
 
 class ModelNames:
-    """The patterns of a vendor's models, by their places. Names are in lower case."""
+    """The patterns of a vendor's models, by their positions in the list. Names are in lower case."""
 
     def __init__(self, patterns: Sequence[JsonValue]) -> None:
-        self._equal: dict[str, int] = {}
+        self._position_by_name: dict[str, int] = {}
         self._tests: list[tuple[int, _Test]] = []
-        for place, pattern in enumerate(patterns):
-            held = pattern if isinstance(pattern, dict) else {}
-            for name in _texts(held.get("equals")):
-                self._equal.setdefault(name, place)
-            if others := {key: value for key, value in held.items() if key != "equals"}:
-                self._tests.append((place, _any_of(others)))
+        for position, pattern in enumerate(patterns):
+            patterns_of_model = pattern if isinstance(pattern, dict) else {}
+            for name in _texts(patterns_of_model.get("equals")):
+                self._position_by_name.setdefault(name, position)
+            if others := {key: value for key, value in patterns_of_model.items() if key != "equals"}:
+                self._tests.append((position, _any_of(others)))
 
     def find(self, name: str) -> int | None:
-        """Return the place of the first model that matches; a date without hyphens (`-20251211`) matches one with."""
-        place = self._find(name)
-        dated = _COMPACT_DATE.sub(r"-\1-\2-\3", name) if place is None else name
-        return place if dated == name else self._find(dated)
+        """Return the position of the first model that matches, otherwise `None`. A date without hyphens (`-20251211`)
+        also matches a date with hyphens."""
+        position = self._find(name)
+        dated = _COMPACT_DATE.sub(r"-\1-\2-\3", name) if position is None else name
+        return position if dated == name else self._find(dated)
 
     def _find(self, name: str) -> int | None:
-        equal = self._equal.get(name)
-        for place, test in self._tests:
-            if equal is not None and equal < place:
+        equal = self._position_by_name.get(name)
+        for position, test in self._tests:
+            if equal is not None and equal < position:
                 return equal
             if test(name):
-                return place
+                return position
         return equal
 
 
@@ -45,7 +46,7 @@ _COMPACT_DATE = re.compile(r"-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|
 
 
 def _any_of(pattern: Mapping[str, JsonValue]) -> _Test:
-    """Return whether any pattern of a mapping matches."""
+    """Return a function that returns whether any pattern of a mapping matches a name."""
     equal = frozenset(_texts(pattern.get("equals")))
     starts, ends = tuple(_texts(pattern.get("starts_with"))), tuple(_texts(pattern.get("ends_with")))
     contained = _texts(pattern.get("contains"))

@@ -1,8 +1,8 @@
-"""The JSON form of a price in `list_prices.jsonl`: what is written for a Price, and what is read of it.
+"""Reads the JSON form of a Price in `list_prices.jsonl`.
 
 `{"input": 2, "output": 8, "long_context": {"200000": {"input": 4}}, "tiers": {"flex": {"input": 1, "output": 4}}}`: the
-fields are those of Price. A long context has the rates that differ from the price around it; a service tier has a whole
-price, or none if it costs the same as the standard one.
+fields are the fields of Price. A long context has only the rates that differ from the enclosing price. A service tier
+has a complete price, or an empty one if it costs the same as the standard tier.
 """
 
 from collections.abc import Mapping
@@ -16,25 +16,29 @@ _RATES: Final = frozenset(RATES)
 
 
 def price_of(fields: JsonObject) -> Price | None:
-    """Return the price; `None` if it has none for the tokens of a prompt."""
+    """Return the price; `None` if the fields have no rate for the tokens of a prompt."""
     if "input" not in fields:
         return None
     unknown = fields.get("unknown")
     names = tuple(str(each) for each in unknown) if isinstance(unknown, list) else ()
     base = _with_lengths(fields)
-    tiers = tuple((name, _with_lengths(each) if each else base) for name, each in _held(fields, "tiers"))
+    tiers = tuple((name, _with_lengths(each) if each else base) for name, each in _objects_at(fields, "tiers"))
     return replace(base, tiers=tiers, other_tiers="unknown", unknown=names)
 
 
 def _with_lengths(fields: JsonObject) -> Price:
     price = price_of_rates(_rates(fields))
-    lengths = sorted(((int(above), each) for above, each in _held(fields, "long_context")), key=lambda each: each[0])
+    lengths = sorted(
+        ((int(above), each) for above, each in _objects_at(fields, "long_context")), key=lambda each: each[0]
+    )
     return replace(price, long_context=tuple((above, with_rates(price, _rates(each))) for above, each in lengths))
 
 
-def _held(fields: JsonObject, name: str) -> list[tuple[str, JsonObject]]:
-    held = fields.get(name)
-    return [(key, value) for key, value in held.items() if isinstance(value, dict)] if isinstance(held, dict) else []
+def _objects_at(fields: JsonObject, name: str) -> list[tuple[str, JsonObject]]:
+    nested = fields.get(name)
+    return (
+        [(key, value) for key, value in nested.items() if isinstance(value, dict)] if isinstance(nested, dict) else []
+    )
 
 
 def _rates(fields: Mapping[str, JsonValue]) -> dict[str, float]:

@@ -1,2 +1,2 @@
-"""The inside of the mock vendor, an OpenAI-compatible server made of values; `providers.mock.server` is its
+"""The internals of the mock vendor, a simulated OpenAI-compatible server without I/O; `providers.mock.server` is its
 interface."""

@@ -1,4 +1,4 @@
-"""Makes the texts that a request's constraint allows, or the arguments of the function that must be called."""
+"""Texts that satisfy a request's constraint, and arguments of the function that must be called."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,29 +10,29 @@ from providers.mock.fields import Fields
 from providers.mock.regex import sample
 from providers.mock.schema import instance
 
-_FREE = (None, "auto", "none")
-"""The choices of a tool by which none must be called."""
+_OPTIONAL_CHOICES = (None, "auto", "none")
+"""The values of `tool_choice` that require no call."""
 
 _ANY_OBJECT: JsonObject = {"properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 
 
 def options(fields: Fields) -> tuple[str, ...] | None:
-    """Return texts that keep the constraint; None when there is none. Raises MockError."""
-    given = [name for name in _MAKERS if fields.any(name) not in (None, {"type": "text"})]
-    if not given:
+    """Return texts that satisfy the constraint, or `None` without a constraint. Raises MockError."""
+    present = [name for name in _MAKERS if fields.any(name) not in (None, {"type": "text"})]
+    if not present:
         return None
-    name = given[0]
-    if len(given) > 1:
-        raise bad_request(name, f"At most one constraint on the text is allowed, not {' and '.join(given)}.")
+    name = present[0]
+    if len(present) > 1:
+        raise bad_request(name, f"At most one constraint on the text is allowed, not {' and '.join(present)}.")
     try:
         return _MAKERS[name](fields)
     except Unsupported as error:
-        raise bad_request(name, f"The mock cannot keep '{name}': {error}.") from None
+        raise bad_request(name, f"The mock cannot satisfy '{name}': {error}.") from None
 
 
 def is_constrained(fields: Fields) -> bool:
-    """Return whether the request constrains its text or forces a call, which is dearer to answer."""
-    return any(fields.any(name) is not None for name in _MAKERS) or fields.any("tool_choice") not in _FREE
+    """Return whether the request constrains its text or forces a call. Such requests cost more time."""
+    return any(fields.any(name) is not None for name in _MAKERS) or fields.any("tool_choice") not in _OPTIONAL_CHOICES
 
 
 def _json(schema: JsonValue) -> str:
@@ -40,7 +40,7 @@ def _json(schema: JsonValue) -> str:
 
 
 def _guided_json(fields: Fields) -> tuple[str, ...]:
-    """Return the schema: vLLM takes an object or a string of JSON."""
+    """Return a text for the schema. As in vLLM, the schema is an object or a string of JSON."""
     schema = fields.any("guided_json")
     if isinstance(schema, str):
         try:
@@ -66,11 +66,11 @@ def _guided_grammar(fields: Fields) -> tuple[str, ...]:
 
 
 def _response_format(fields: Fields) -> tuple[str, ...]:
-    wanted = fields.object("response_format")
-    if wanted.get("type") == "json_object":
-        return (_json(wanted.get("schema") or _ANY_OBJECT),)
-    named = wanted.get("json_schema")
-    if wanted.get("type") != "json_schema" or not isinstance(named, dict) or named.get("schema") is None:
+    form = fields.object("response_format")
+    if form.get("type") == "json_object":
+        return (_json(form.get("schema") or _ANY_OBJECT),)
+    named = form.get("json_schema")
+    if form.get("type") != "json_schema" or not isinstance(named, dict) or named.get("schema") is None:
         raise Unsupported("it must be text, json_object, or json_schema with a schema")
     return (_json(named["schema"]),)
 
@@ -85,14 +85,14 @@ _MAKERS: Mapping[str, Callable[[Fields], tuple[str, ...]]] = {
 
 
 def tool(fields: Fields) -> tuple[str | None, str]:
-    """Return the function that must be called and its arguments; none where the model may choose."""
+    """Return the function that must be called, and its arguments. The name is `None` if the model may choose."""
     tools, choice = fields.any("tools"), fields.any("tool_choice")
     if tools is None or tools == []:
-        if choice not in _FREE:
+        if choice not in _OPTIONAL_CHOICES:
             raise bad_request("tool_choice", "'tool_choice' is only allowed when 'tools' are specified.")
         return None, ""
     parameters = _functions(tools)
-    if choice in _FREE:
+    if choice in _OPTIONAL_CHOICES:
         return None, ""
     name = next(iter(parameters))
     if isinstance(choice, dict):
@@ -115,7 +115,7 @@ def function_names(fields: Fields) -> tuple[str, ...]:
 
 
 def _functions(tools: JsonValue) -> dict[str, JsonValue]:
-    """Return the parameter schemas by name."""
+    """Return the parameter schemas by function name."""
     parameters: dict[str, JsonValue] = {}
     for tool in tools if isinstance(tools, list) else [None]:
         function = tool.get("function") if isinstance(tool, dict) else None

@@ -1,4 +1,4 @@
-"""Generates candidates for a checked request: tokens, their log probabilities, and how each one ends."""
+"""Generator of candidates for a checked request: tokens, their log probabilities, and how each candidate ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from providers.mock.script import ScriptedTurn
 from providers.mock.vocabulary import Draw, alternatives, sentences, tokenize
 
 MAX_TOKENS = 4096
-"""The most tokens of all candidates of one request, each alternative of a log probability counting as one more: the
-mock answers on the gateway's own event loop, and 4,096 take it 10 ms."""
+"""The maximum number of tokens of all candidates of one request. Each alternative of a log probability counts as one
+more token. The mock runs on the gateway's own event loop, and 4,096 tokens take 10 ms."""
 
 Finish = Literal["stop", "length", "tool_calls"]
 
 
 @dataclass(frozen=True, slots=True)
 class MockStyle:
-    """The kind of text: the prompt's own, none, prose of exactly `length` tokens, or prose that ends by itself."""
+    """The kind of text: the prompt's own text, none, prose of exactly `length` tokens, or prose that ends by itself."""
 
     echo: bool = False
     empty: bool = False
@@ -28,8 +28,8 @@ class MockStyle:
 
 @dataclass(frozen=True, slots=True)
 class MockToken:
-    """One token, its offset in code points, its log probability (None for the first of a repeated prompt) and the
-    likeliest tokens with theirs, itself first."""
+    """One token, its offset in code points, its log probability, and the most likely tokens with their log
+    probabilities, itself first. The log probability is `None` for the first token of a repeated prompt."""
 
     text: str
     offset: int
@@ -39,7 +39,7 @@ class MockToken:
 
 @dataclass(frozen=True, slots=True)
 class MockCall:
-    """A call of a scripted turn; `arguments` in tokens."""
+    """A call of a scripted turn. `arguments` are tokens."""
 
     name: str
     arguments: tuple[str, ...]
@@ -47,9 +47,10 @@ class MockCall:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One choice. `generated` counts the tokens that are not a repeated prompt; `matched` is the stop string hit.
+    """One choice. `generated` counts the tokens that are not a repeated prompt. `matched` is the stop string that ended
+    the text.
 
-    Of a scripted turn `tokens` are its text, beside `thought` and `calls`.
+    In a scripted turn, `tokens` are the text, `thought` the reasoning and `calls` the calls.
     """
 
     index: int
@@ -69,7 +70,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """All choices in order, and the tokens of every candidate, also of those that `best_of` left out."""
+    """All choices in order, and the number of tokens of every candidate, including candidates that `best_of` left
+    out."""
 
     choices: tuple[Candidate, ...]
     prompt_tokens: int
@@ -77,7 +79,7 @@ class Generation:
 
 
 def generate(request: MockRequest, style: MockStyle) -> Generation:
-    """Return the choices ordered by prompt. Raises MockError when there are too many tokens."""
+    """Return the choices, ordered by prompt. Raises MockError if there are too many tokens."""
     choices: list[Candidate] = []
     budget = _Budget(1 if request.logprobs is None else 1 + request.logprobs.top)
     generated = 0
@@ -99,23 +101,23 @@ def _echoed(prompt: MockPrompt) -> list[str]:
 
 
 class _Budget:
-    """The tokens that are left to one request; each counts `weight`."""
+    """The number of tokens that one request may still generate. Each token counts `weight`."""
 
     def __init__(self, weight: int) -> None:
         self._weight = weight
         self.left = MAX_TOKENS // weight
 
     def spend(self, tokens: int) -> None:
-        """Count more tokens. Raises MockError where they are too many."""
+        """Count more tokens. Raises MockError if there are too many."""
         self.left -= tokens
         if self.left < 0:
-            what = "tokens for one request" if self._weight == 1 else "tokens and alternatives for one request"
-            raise bad_request("n", f"The mock makes at most {MAX_TOKENS} {what}.")
+            unit = "tokens for one request" if self._weight == 1 else "tokens and alternatives for one request"
+            raise bad_request("n", f"The mock makes at most {MAX_TOKENS} {unit}.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What one candidate is made of; `echoed` are the tokens of the prompt's repeated text, where that is wanted."""
+    """The inputs of one candidate. `echoed` are the tokens of the prompt's repeated text, if the style repeats it."""
 
     prompt: MockPrompt
     echoed: list[str]
@@ -132,43 +134,44 @@ def _candidate(request: MockRequest, style: MockStyle, source: _Source, number: 
     source.budget.spend(1)
     if request.turn is not None:
         return _scripted(request, request.turn, source, number)
-    pieces = _pieces(request, style, source)
-    pieces, finish = _limited(request, pieces)
-    pieces, matched = _stopped(request, pieces)
+    texts = _text_tokens(request, style, source)
+    texts, finish = _limited(request, texts)
+    texts, matched = _stopped(request, texts)
     if matched is not None:
         finish = "stop"
     elif request.tool and finish == "stop":
         finish = "tool_calls"
-    source.budget.spend(len(pieces) + len(source.prompt.tokens) * request.echo)
-    tokens = _tokens(request, source.prompt, pieces, source.draw)
-    return Candidate(number, tokens, len(pieces), finish, matched, request.tool)
+    source.budget.spend(len(texts) + len(source.prompt.tokens) * request.echo)
+    tokens = _tokens(request, source.prompt, texts, source.draw)
+    return Candidate(number, tokens, len(texts), finish, matched, request.tool)
 
 
 def _scripted(request: MockRequest, turn: ScriptedTurn, source: _Source, number: int) -> Candidate:
-    """Return a scripted turn, which a stop string in its text ends, and which is cut where the limit is reached."""
+    """Return the candidate of a scripted turn. A stop string in its text ends the turn, and the token limit cuts it."""
     text, matched = _stopped(request, tokenize(turn.text))
-    made = () if matched is not None else turn.calls
-    parts = [tokenize(turn.thinking), text, *[tokenize(call.arguments) for call in made]]
+    calls_made = () if matched is not None else turn.calls
+    parts = [tokenize(turn.thinking), text, *[tokenize(call.arguments) for call in calls_made]]
     size = sum(map(len, parts))
-    left = size if request.limit is None else request.limit
-    kept: list[tuple[str, ...]] = []
+    remaining_tokens = size if request.limit is None else request.limit
+    parts_within_limit: list[tuple[str, ...]] = []
     for part in parts:
-        kept.append(tuple(part[: max(0, left)]))
-        left -= len(part)
-    thought, said, *given = kept
-    calls = [MockCall(call.name, arguments) for call, arguments in zip(made, given, strict=True)]
+        parts_within_limit.append(tuple(part[: max(0, remaining_tokens)]))
+        remaining_tokens -= len(part)
+    thought, text_tokens, *argument_tokens = parts_within_limit
+    calls = [MockCall(call.name, arguments) for call, arguments in zip(calls_made, argument_tokens, strict=True)]
     finish: Finish = "tool_calls" if calls else "stop"
-    if left < 0:
-        # Calls that were not begun are not there; the last one that was may be cut within its arguments.
+    if remaining_tokens < 0:
+        # Calls that were not begun are left out. The last call that was begun may be cut within its arguments.
         calls, finish, matched = [call for call in calls if call.arguments], "length", None
-    generated = sum(map(len, kept))
+    generated = sum(map(len, parts_within_limit))
     source.budget.spend(generated)
-    tokens = _tokens(request, source.prompt, said, source.draw)
+    tokens = _tokens(request, source.prompt, text_tokens, source.draw)
     return Candidate(number, tokens, generated, finish, matched, None, thought, tuple(calls))
 
 
-def _pieces(request: MockRequest, style: MockStyle, source: _Source) -> list[str]:
-    """Return the text before limits and stops, in tokens; of a text of a given length no more than the limit needs."""
+def _text_tokens(request: MockRequest, style: MockStyle, source: _Source) -> list[str]:
+    """Return the tokens of the text before limits and stop strings. A text of a given length has no more tokens than
+    the limit needs."""
     length, prompt, draw = style.length, source.prompt, source.draw
     if request.options is not None:
         return tokenize(request.options[draw.below(len(request.options))])
@@ -182,55 +185,56 @@ def _pieces(request: MockRequest, style: MockStyle, source: _Source) -> list[str
     prose = sentences(draw)
     if length is None:
         return tokenize(lead + " ".join([next(prose) for _ in range(2 + draw.below(3))]))
-    pieces: list[str] = []
+    tokens: list[str] = []
     if request.limit is not None:
         length = min(length, request.limit + 1)
-    while len(pieces) < min(length, source.budget.left + 1):
-        pieces += tokenize((" " if pieces else lead) + next(prose))
-    return pieces[:length]
+    while len(tokens) < min(length, source.budget.left + 1):
+        tokens += tokenize((" " if tokens else lead) + next(prose))
+    return tokens[:length]
 
 
-def _limited(request: MockRequest, pieces: list[str]) -> tuple[list[str], Finish]:
-    if request.limit is not None and len(pieces) > request.limit:
-        return pieces[: request.limit], "length"
-    return pieces, "stop"
+def _limited(request: MockRequest, tokens: list[str]) -> tuple[list[str], Finish]:
+    if request.limit is not None and len(tokens) > request.limit:
+        return tokens[: request.limit], "length"
+    return tokens, "stop"
 
 
-def _stopped(request: MockRequest, pieces: list[str]) -> tuple[list[str], str | None]:
-    """Cut at the stop string that is complete first, also within a token."""
-    text = "".join(pieces)
+def _stopped(request: MockRequest, tokens: list[str]) -> tuple[list[str], str | None]:
+    """Cut the tokens at the stop string that is complete first, also within a token."""
+    text = "".join(tokens)
     found = [(at + len(stop), at, stop) for stop in request.stop if (at := text.find(stop)) >= 0]
     if not found:
-        return pieces, None
+        return tokens, None
     end, start, stop = min(found)
-    left = end if request.keep_stop else start
-    kept: list[str] = []
-    for piece in pieces:
-        if left <= 0:
+    remaining_length = end if request.keep_stop else start
+    remaining: list[str] = []
+    for token in tokens:
+        if remaining_length <= 0:
             break
-        kept.append(piece[:left])
-        left -= len(piece)
-    return kept, stop
+        remaining.append(token[:remaining_length])
+        remaining_length -= len(token)
+    return remaining, stop
 
 
-def _tokens(request: MockRequest, prompt: MockPrompt, pieces: Sequence[str], draw: Draw) -> tuple[MockToken, ...]:
-    """Return the tokens. Offsets count from the start of the prompt, whether it is repeated or not, as OpenAI's do."""
+def _tokens(request: MockRequest, prompt: MockPrompt, texts: Sequence[str], draw: Draw) -> tuple[MockToken, ...]:
+    """Return the tokens. As in OpenAI's API, offsets count from the start of the prompt, whether it is repeated or
+    not."""
     repeated = prompt.tokens if request.echo else ()
     offset = 0 if request.echo else len(prompt.text)
     top = 0 if request.logprobs is None else request.logprobs.top
     tokens: list[MockToken] = []
-    for number, piece in enumerate(chain(repeated, pieces)):
+    for number, text in enumerate(chain(repeated, texts)):
         first = number == 0 and repeated
-        tokens.append(MockToken(piece, offset) if first else _rated(piece, offset, top, draw.below(10**6)))
-        offset += len(piece)
+        tokens.append(MockToken(text, offset) if first else _rated(text, offset, top, draw.below(10**6)))
+        offset += len(text)
     return tuple(tokens)
 
 
-def _rated(piece: str, offset: int, top: int, drawn: int) -> MockToken:
-    """Return a token that is always the likeliest, since the mock never samples another."""
-    logprob = -(1 + drawn % 2500) / 1000
+def _rated(text: str, offset: int, top: int, number: int) -> MockToken:
+    """Return a token that is always the most likely one, because the mock never samples another."""
+    logprob = -(1 + number % 2500) / 1000
     if not top:
-        return MockToken(piece, offset, logprob)
-    others = alternatives(drawn, piece, top - 1)
-    listed = [(piece, logprob)] + [(other, round(logprob - rank, 3)) for rank, other in enumerate(others, 1)]
-    return MockToken(piece, offset, logprob, tuple(listed))
+        return MockToken(text, offset, logprob)
+    others = alternatives(number, text, top - 1)
+    top_tokens = [(text, logprob)] + [(other, round(logprob - rank, 3)) for rank, other in enumerate(others, 1)]
+    return MockToken(text, offset, logprob, tuple(top_tokens))

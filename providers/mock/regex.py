@@ -1,4 +1,4 @@
-"""Makes a text that matches a regular expression of the common subset."""
+"""Generator of a text that matches a regular expression of the common subset."""
 
 import string
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from providers.constraints.regex_parse import (
 from providers.mock.errors import Unsupported
 
 MAX_LENGTH = 4096
-"""The most characters of a sample; nested repetition multiplies."""
+"""The maximum length of a sample in characters, because nested repetition multiplies it."""
 
 _PREFERRED = string.ascii_lowercase + string.ascii_uppercase + string.digits + string.punctuation + " "
 
 
 def sample(pattern: str) -> str:
-    """Return the text with the fewest repetitions, and the first of each alternation. Raises Unsupported."""
+    """Return a text with the fewest repetitions and the first branch of each alternation. Raises Unsupported."""
     try:
         tree = parse(pattern)
     except MalformedPattern as error:
@@ -40,13 +40,13 @@ def _text(node: Node) -> str:
         case Chars(ranges):
             return _character(ranges)
         case Sequence(parts):
-            return _bounded(map(_text, parts))
+            return _joined(map(_text, parts))
         case Alternation(branches):
             return _text(branches[0])
-        case Repeat(body, least):
-            return _repeated(_text(body), least)
+        case Repeat(body, minimum):
+            return _repeated(_text(body), minimum)
         case Special():
-            raise TypeError("a pattern is asked about before it is sampled")
+            raise TypeError("`find_unsupported` must be called before a pattern is sampled")
 
 
 def _repeated(text: str, times: int) -> str:
@@ -55,10 +55,10 @@ def _repeated(text: str, times: int) -> str:
     return text * times
 
 
-def _bounded(pieces: Iterable[str]) -> str:
+def _joined(texts: Iterable[str]) -> str:
     text = ""
-    for piece in pieces:
-        text += piece
+    for part in texts:
+        text += part
         if len(text) > MAX_LENGTH:
             raise Unsupported("the pattern needs too long a text")
     return text

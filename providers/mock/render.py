@@ -1,8 +1,8 @@
-"""Writes candidates as OpenAI's JSON: whole answers and stream frames.
+"""Renderer of candidates as OpenAI's JSON: non-streaming responses and stream frames.
 
-Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and its stream form; a choice's
-`stop_reason` is vLLM's member for the stop string that ended it, `reasoning_content` DeepSeek's for what a scripted
-turn thinks.
+Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and its stream form. A choice's
+`stop_reason` is vLLM's field for the stop string that ended it; `reasoning_content` is DeepSeek's field for the
+reasoning of a scripted turn.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +19,15 @@ from providers.mock.vocabulary import Draw
 CREATED = 1704067200
 """2024-01-01: the mock has no clock."""
 CallIds = Callable[[int], str]
-"""Returns the random part of a call's id, from a number of its own: the index of its choice, if that has one call."""
+"""Returns the random part of a call's id for a number that is unique to the call: the index of its choice, if the
+choice has one call."""
 
 DONE = b"data: [DONE]\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class MockFrame:
-    """One server-sent event; `token` marks those that carry one of the text's tokens."""
+    """One server-sent event. `token` is true if it carries one of the text's tokens."""
 
     data: bytes
     token: bool
@@ -37,8 +38,8 @@ def frame(data: JsonValue) -> bytes:
     return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
-def whole(request: MockRequest, generation: Generation) -> bytes:
-    """Return the body of an answer that is not streamed."""
+def non_streaming_body(request: MockRequest, generation: Generation) -> bytes:
+    """Return the body of a non-streaming response."""
     choice = _chat_choice if request.chat else _text_choice
     body = _head(request, "chat.completion" if request.chat else "text_completion")
     ids = _call_ids(request)
@@ -48,7 +49,7 @@ def whole(request: MockRequest, generation: Generation) -> bytes:
 
 
 def stream(request: MockRequest, generation: Generation) -> Iterator[MockFrame]:
-    """Yield the frames before `[DONE]`; the choices take turns, token by token."""
+    """Yield the frames before `[DONE]`. The choices alternate, token by token."""
     events = _chat_events if request.chat else _text_events
     head = _head(request, "chat.completion.chunk" if request.chat else "text_completion")
     if request.include_usage:
@@ -79,7 +80,7 @@ def _unique(request: MockRequest) -> str:
 
 
 def _call_ids(request: MockRequest) -> CallIds:
-    """Return the maker of the random parts of call ids."""
+    """Return the function that makes the random parts of call ids."""
     draws = Draw.each(request.model, request.seed, *[prompt.text for prompt in request.prompts])
     return lambda index: f"{draws(index).below(2**31):08x}"
 
@@ -134,11 +135,11 @@ def _chat_choice(request: MockRequest, ids: CallIds, candidate: Candidate) -> Js
 def _chat_events(request: MockRequest, ids: CallIds, candidate: Candidate) -> Iterator[tuple[bool, JsonObject]]:
     first: JsonObject = {"role": "assistant", "content": ""}
     if candidate.tool is not None:
-        called = _call(ids(candidate.index), candidate.tool, "")
-        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **called}]}
+        forced_call = _call(ids(candidate.index), candidate.tool, "")
+        first = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **forced_call}]}
     yield False, _delta(candidate, first)
-    for piece in candidate.thought:
-        yield True, _delta(candidate, {"reasoning_content": piece})
+    for text in candidate.thought:
+        yield True, _delta(candidate, {"reasoning_content": text})
     for token in candidate.tokens:
         delta: JsonObject = {"content": token.text}
         if candidate.tool is not None:
@@ -146,10 +147,10 @@ def _chat_events(request: MockRequest, ids: CallIds, candidate: Candidate) -> It
         logprobs = _logprobs(request.logprobs, (token,))
         yield True, {"index": candidate.index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
     for number, call in enumerate(candidate.calls):
-        begun = _call(ids(candidate.index + number * request.n), call.name, "")
-        yield False, _delta(candidate, {"tool_calls": [{"index": number, **begun}]})
-        for piece in call.arguments:
-            yield True, _delta(candidate, {"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
+        call_start = _call(ids(candidate.index + number * request.n), call.name, "")
+        yield False, _delta(candidate, {"tool_calls": [{"index": number, **call_start}]})
+        for text in call.arguments:
+            yield True, _delta(candidate, {"tool_calls": [{"index": number, "function": {"arguments": text}}]})
     yield False, {"index": candidate.index, "delta": {}, "logprobs": None, **_ending(candidate)}
 
 

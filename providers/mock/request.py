@@ -1,6 +1,7 @@
-"""Reads a request to the mock strictly: a wrong type, an unknown field or one that the mock cannot honour is a 400.
+"""Strict parser of requests to the mock: a wrong type, an unknown field or a field that the mock cannot honour is a
+400.
 
-Sampling settings are accepted and change nothing, since nothing is sampled. Fields and ranges: OpenAI OpenAPI 2.3.0,
+Sampling settings are accepted and have no effect, because nothing is sampled. Fields and ranges: OpenAI OpenAPI 2.3.0,
 with vLLM 0.10's `guided_*`, `ignore_eos` and `include_stop_str_in_output`.
 """
 
@@ -17,14 +18,15 @@ from providers.mock.script import MAX_MESSAGES, ScriptedTurn, next_turn
 from providers.mock.vocabulary import tokenize, word
 
 MAX_TEXT = 48 * 1024
-"""The most characters of a prompt that is made into tokens, and bytes of a request that constrains its answer; more
-overflow the context window. The mock works on the gateway's own event loop, and single marks only take it 10 ms."""
+"""The maximum number of characters of a prompt that is split into tokens, and of bytes of a request with a constraint.
+Larger ones overflow the context window. The mock runs on the gateway's own event loop, and a prompt of punctuation
+marks alone takes it 10 ms."""
 
 MAX_BODY = 256 * 1024
-"""The most bytes of a request: coding agents begin with 80 kB, of which most are tools."""
+"""The maximum size of a request in bytes. Coding agents begin with 80 kB, of which most are tools."""
 
 SCRIPT = "script"
-"""The word in a model's name by which it plays scripts."""
+"""The word in a model's name that makes it play scripts."""
 
 MAX_CHOICES = 128
 MAX_STOPS = 64
@@ -35,23 +37,23 @@ _WITHOUT_EFFECT = frozenset(
     | {"frequency_penalty", "mirostat_lr", "mirostat_target", "logit_bias", "user", "metadata", "service_tier"}
     | {"prompt_cache_key", "safety_identifier", "reasoning_effort", "prediction", "store"}
 )
-_EVERYWHERE = _WITHOUT_EFFECT | frozenset(
+_COMMON_FIELDS = _WITHOUT_EFFECT | frozenset(
     {"model", "stream", "stream_options", "max_tokens", "max_completion_tokens", "stop", "include_stop_str_in_output"}
     | {"n", "seed", "logprobs", "top_logprobs", "ignore_eos", "response_format"}
     | {"guided_json", "guided_choice", "guided_regex", "guided_grammar"}
 )
-KNOWN = {
-    _COMPLETIONS: _EVERYWHERE | {"prompt", "suffix", "echo", "best_of"},
-    _CHAT: _EVERYWHERE | {"messages", "tools", "tool_choice", "parallel_tool_calls", "modalities"},
+KNOWN_FIELDS = {
+    _COMPLETIONS: _COMMON_FIELDS | {"prompt", "suffix", "echo", "best_of"},
+    _CHAT: _COMMON_FIELDS | {"messages", "tools", "tool_choice", "parallel_tool_calls", "modalities"},
 }
-"""The fields of a request by its path; others are refused."""
+"""The fields of a request by its path. Other fields are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class MockPrompt:
-    """One prompt: its tokens, the text that decides the answer, and the text that the model `echo` repeats.
+    """One prompt: its tokens, the text that determines the response, and the text that the model `echo` repeats.
 
-    `estimate` is the number of tokens of a prompt that was not made into any.
+    `estimate` is the estimated number of tokens of a prompt that was not split into tokens.
     """
 
     tokens: tuple[str, ...]
@@ -67,7 +69,7 @@ class MockPrompt:
 
 @dataclass(frozen=True, slots=True)
 class MockLogprobs:
-    """How many alternatives each position lists; `legacy` arrays or a `content` list."""
+    """The number of alternatives that each position lists. `legacy` selects arrays in place of a `content` list."""
 
     top: int
     legacy: bool
@@ -75,8 +77,11 @@ class MockLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class MockRequest:
-    """A checked request. `options` are the only texts that keep its constraint; `tool` is the function to call, whose
-    arguments are then the text; `turn` is what a script says that the answer is."""
+    """A checked request.
+
+    `options` are the only texts that satisfy its constraint. `tool` is the function to call, and the text is then its
+    arguments. `turn` is the response that a script sets.
+    """
 
     chat: bool
     model: str
@@ -99,8 +104,8 @@ class MockRequest:
 
 
 def parse(path: str, data: bytes) -> MockRequest:
-    """Return the request of a path relative to the base URL. Raises MockError."""
-    if path not in KNOWN:
+    """Return the request to a path, which is relative to the base URL. Raises MockError."""
+    if path not in KNOWN_FIELDS:
         raise MockError(404, f"Invalid URL (POST {path})")
     if len(data) > MAX_BODY:
         raise overflow(len(data))
@@ -111,7 +116,7 @@ def parse(path: str, data: bytes) -> MockRequest:
     if not isinstance(body, dict):
         raise bad_request(None, "The body of your request must be a JSON object.")
     for name in body:
-        if name not in KNOWN[path]:
+        if name not in KNOWN_FIELDS[path]:
             raise bad_request(name, f"Unrecognized request argument supplied: {name}")
     fields = Fields(body)
     model = fields.text("model")
@@ -124,7 +129,7 @@ def parse(path: str, data: bytes) -> MockRequest:
 
 
 def _scripted(fields: Fields) -> ScriptedTurn | None:
-    """Return the turn that the conversation's script says; a constraint on the text comes before any script."""
+    """Return the turn that the conversation's script sets. A constraint on the text takes precedence over a script."""
     if constraints.options(fields) is not None:
         return None
     return next_turn(fields.any("messages"), constraints.function_names(fields))
@@ -168,7 +173,7 @@ def _request(chat: bool, model: str, fields: Fields, turn: ScriptedTurn | None) 
 
 
 def _prompts(value: JsonValue) -> tuple[MockPrompt, ...]:
-    """Read text, texts, token ids, or lists of token ids."""
+    """Return the prompts of a text, texts, token ids, or lists of token ids."""
     if isinstance(value, str):
         return (_text_prompt(value),)
     if isinstance(value, list) and value:
@@ -198,8 +203,8 @@ def _id_prompt(ids: Sequence[JsonValue]) -> MockPrompt:
 
 
 def _conversation(value: JsonValue, turn: ScriptedTurn | None) -> MockPrompt:
-    """Read a conversation. All messages decide the answer; the last one of the user, or the last at all, can be
-    repeated. The tokens of one that follows a script are only estimated."""
+    """Read a conversation. All messages determine the response. The text to repeat is the last user message, or else
+    the last message. If a script is played, the number of tokens is only estimated."""
     if not isinstance(value, list) or not value:
         raise bad_request("messages", "'messages' must be a non-empty list.")
     if len(value) > MAX_MESSAGES:
@@ -219,9 +224,9 @@ def _conversation(value: JsonValue, turn: ScriptedTurn | None) -> MockPrompt:
             tokens += tokenize(text)
         turns.append((role, text))
     users = [text for role, text in turns if role == "user"]
-    whole = "\n".join([f"{role}: {text}" for role, text in turns])
-    estimate = 0 if turn is None else len(whole) // 4
-    return MockPrompt(tuple(tokens), whole, (users or [turns[-1][1]])[-1], estimate)
+    conversation_text = "\n".join([f"{role}: {text}" for role, text in turns])
+    estimate = 0 if turn is None else len(conversation_text) // 4
+    return MockPrompt(tuple(tokens), conversation_text, (users or [turns[-1][1]])[-1], estimate)
 
 
 def _content(content: JsonValue) -> str:

@@ -1,7 +1,8 @@
-"""Makes the smallest value that a JSON Schema allows.
+"""Generator of the smallest value that a JSON Schema allows.
 
-What cannot be met by construction (`not`, `if`, `contains`, references that never end) is refused, so that an answer of
-the mock either fits its schema or is an error; only `oneOf` is read as `anyOf`. Keywords: JSON Schema 2020-12.
+Schemas that cannot be satisfied by construction (`not`, `if`, `contains`, endless references) are refused, so that a
+response of the mock either fits its schema or is an error. The one exception is `oneOf`, which is read as `anyOf`.
+Keywords: JSON Schema 2020-12.
 """
 
 import math
@@ -16,10 +17,12 @@ from providers.mock.regex import sample
 MAX_DEPTH = 32
 MAX_VALUES = 4096
 MAX_WORK = 20_000
-"""The most members copied and bytes of text written for one instance: references multiply both."""
+"""The maximum number of copied fields and written bytes for one value, because references multiply both."""
 
-_REFUSED = frozenset({"not", "if", "contains", "dependentRequired", "dependentSchemas", "propertyNames", "$dynamicRef"})
-_FORMATS = {
+_REFUSED_KEYWORDS = frozenset(
+    {"not", "if", "contains", "dependentRequired", "dependentSchemas", "propertyNames", "$dynamicRef"}
+)
+_FORMAT_EXAMPLES = {
     "date-time": "2024-01-01T00:00:00Z",
     "date": "2024-01-01",
     "time": "00:00:00Z",
@@ -31,7 +34,7 @@ _FORMATS = {
     "ipv6": "2001:db8::1",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
-_NOTES = frozenset(
+_ANNOTATION_KEYWORDS = frozenset(
     {"title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id"}
 )
 _KEYWORD_TYPES = {
@@ -48,51 +51,52 @@ _KEYWORD_TYPES = {
 
 
 def instance(schema: JsonValue) -> JsonValue:
-    """Return a value with the required properties, the fewest items, the first of each choice. Raises Unsupported."""
+    """Return a value with the required properties, the fewest items, and the first option of each choice. Raises
+    Unsupported."""
     return _Maker(schema).make(schema, 0)
 
 
 class _Maker:
-    """Makes one instance, and counts the work, because references can multiply it."""
+    """Generates one value, and counts the work, because references can multiply it."""
 
     def __init__(self, root: JsonValue) -> None:
         self._root = root
-        self._left = MAX_VALUES
-        self._work = MAX_WORK
+        self._values_left = MAX_VALUES
+        self._work_left = MAX_WORK
 
     def _spend(self, work: int) -> None:
-        self._work -= work
-        if self._work < 0:
+        self._work_left -= work
+        if self._work_left < 0:
             raise Unsupported("the schema needs a value that is too deep or too large")
 
-    def _given(self, value: JsonValue) -> JsonValue:
+    def _literal(self, value: JsonValue) -> JsonValue:
         """Return a value that is written in the schema itself."""
         self._spend(len(orjson.dumps(value)))
         return value
 
     def _merged(self, schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
-        self._spend(_members(schema) + _members(part))
+        self._spend(_size_of(schema) + _size_of(part))
         return _merged(schema, keyword, part)
 
     def make(self, schema: JsonValue, depth: int) -> JsonValue:
-        self._left -= 1
-        if depth > MAX_DEPTH or self._left < 0:
+        self._values_left -= 1
+        if depth > MAX_DEPTH or self._values_left < 0:
             raise Unsupported("the schema needs a value that is too deep or too large")
         if schema is True:
             return "text"
         if not isinstance(schema, dict):
             raise Unsupported("a schema in it is neither an object nor true")
-        if refused := _REFUSED & schema.keys():
+        if refused := _REFUSED_KEYWORDS & schema.keys():
             raise Unsupported(f"the keyword '{min(refused)}' is not supported")
         if "const" in schema:
-            return self._given(schema["const"])
+            return self._literal(schema["const"])
         if "enum" in schema:
-            return self._given(_first(schema["enum"], "enum"))
-        narrower = self._narrower(schema)
+            return self._literal(_first(schema["enum"], "enum"))
+        narrower = self._resolved(schema)
         return self._typed(schema, depth) if narrower is None else self.make(narrower, depth + 1)
 
-    def _narrower(self, schema: JsonObject) -> JsonObject | None:
-        """Return the schema with one reference or combination resolved; None when there is none."""
+    def _resolved(self, schema: JsonObject) -> JsonObject | None:
+        """Return the schema with one reference or combination resolved, or `None` if there is none."""
         if "$ref" in schema:
             return self._merged(schema, "$ref", self._resolve(schema["$ref"]))
         if "allOf" in schema:
@@ -111,26 +115,26 @@ class _Maker:
         make = _SCALARS.get(kind) if isinstance(kind, str) else None
         if make is None:
             raise Unsupported(f"the type {kind!r} is not supported")
-        made = make(schema)
-        self._spend(len(made) if isinstance(made, str) else 1)
-        return made
+        scalar = make(schema)
+        self._spend(len(scalar) if isinstance(scalar, str) else 1)
+        return scalar
 
     def _resolve(self, reference: JsonValue) -> JsonValue:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise Unsupported("only references within the schema are supported")
-        found = self._root
+        schema_part = self._root
         for step in reference[1:].split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or name not in found:
+            if not isinstance(schema_part, dict) or name not in schema_part:
                 raise Unsupported(f"the reference '{reference}' leads nowhere")
-            found = found[name]
-        return found
+            schema_part = schema_part[name]
+        return schema_part
 
     def _all(self, schema: JsonObject) -> JsonObject:
         parts = schema["allOf"]
         if not isinstance(parts, list):
             raise Unsupported("'allOf' is not a list")
-        merged = {name: member for name, member in schema.items() if name != "allOf"}
+        merged = {name: value for name, value in schema.items() if name != "allOf"}
         for part in parts:
             if isinstance(part, dict) and "$ref" in part:
                 part = self._merged(part, "$ref", self._resolve(part["$ref"]))
@@ -145,30 +149,30 @@ class _Maker:
         names = list(dict.fromkeys(name for name in required if isinstance(name, str)))
         if "patternProperties" in schema and not properties.keys() >= set(names):
             raise Unsupported("a required name that only 'patternProperties' can describe is not supported")
-        least = _integer(schema, "minProperties")
-        known = set(names)
-        names += [name for name in properties if name not in known][: max(0, least - len(names))]
+        minimum = _integer(schema, "minProperties")
+        properties_left = set(names)
+        names += [name for name in properties if name not in properties_left][: max(0, minimum - len(names))]
         self._spend(sum(map(len, names)))
-        if len(names) < least:
-            raise Unsupported("'minProperties' asks for more than the schema names")
+        if len(names) < minimum:
+            raise Unsupported("'minProperties' requires more properties than the schema names")
         other = schema.get("additionalProperties", True)
         return {name: self.make(properties.get(name, other), depth + 1) for name in names}
 
     def _array(self, schema: JsonObject, depth: int) -> list[JsonValue]:
-        least = _integer(schema, "minItems")
-        if schema.get("uniqueItems") is True and least > 1:
+        minimum = _integer(schema, "minItems")
+        if schema.get("uniqueItems") is True and minimum > 1:
             raise Unsupported("'uniqueItems' with more than one item is not supported")
         prefix = schema.get("prefixItems", [])
         if not isinstance(prefix, list):
             raise Unsupported("'prefixItems' is not a list")
-        if least > MAX_VALUES:
+        if minimum > MAX_VALUES:
             raise Unsupported("'minItems' is too large")
         rest = schema.get("items", True)
-        return [self.make(prefix[at] if at < len(prefix) else rest, depth + 1) for at in range(least)]
+        return [self.make(prefix[at] if at < len(prefix) else rest, depth + 1) for at in range(minimum)]
 
 
 def _merged(schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
-    """Return `schema` without `keyword`, narrowed by `part`; where both require something different it is refused."""
+    """Return `schema` without `keyword`, narrowed by `part`. Raises Unsupported if the two contradict each other."""
     if part is True:
         part = {}
     if not isinstance(part, dict):
@@ -176,7 +180,7 @@ def _merged(schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
     merged = {name: member for name, member in schema.items() if name != keyword}
     for name, member in part.items():
         known = merged.get(name)
-        if name not in merged or name in _NOTES:
+        if name not in merged or name in _ANNOTATION_KEYWORDS:
             merged[name] = member
         elif name == "properties" and isinstance(known, dict) and isinstance(member, dict):
             for shared in known.keys() & member.keys():
@@ -184,23 +188,23 @@ def _merged(schema: JsonObject, keyword: str, part: JsonValue) -> JsonObject:
                     raise Unsupported(f"two schemas for the property '{shared}' are not supported")
             merged[name] = {**known, **member}
         elif name == "required" and isinstance(known, list) and isinstance(member, list):
-            merged[name] = _union(known, member)
+            merged[name] = _joined_names(known, member)
         elif known != member:
-            raise Unsupported(f"two values of '{name}' for one place are not supported")
+            raise Unsupported(f"two values of '{name}' in one schema are not supported")
     return merged
 
 
-def _union(known: list[JsonValue], more: list[JsonValue]) -> list[JsonValue]:
-    """Return the names of both lists once each, in order; items that are no strings are left out, as `required` reads
-    them."""
+def _joined_names(known: list[JsonValue], more: list[JsonValue]) -> list[JsonValue]:
+    """Return the names of both lists, once each and in order. Items that are not strings are left out, because
+    `required` ignores them."""
     return [*dict.fromkeys(name for name in (*known, *more) if isinstance(name, str))]
 
 
-def _members(schema: JsonValue) -> int:
-    """Return how much there is to copy or compare: the members, and those within them."""
+def _size_of(schema: JsonValue) -> int:
+    """Return the number of fields to copy or compare, including the fields one level below."""
     if not isinstance(schema, dict):
         return 1
-    return len(schema) + sum(len(member) for member in schema.values() if isinstance(member, dict | list | str))
+    return len(schema) + sum(len(value) for value in schema.values() if isinstance(value, dict | list | str))
 
 
 def _first(options: JsonValue, keyword: str) -> JsonValue:
@@ -227,22 +231,22 @@ def _integer(schema: Mapping[str, JsonValue], keyword: str) -> int:
 
 def _string(schema: JsonObject) -> str:
     pattern, form = schema.get("pattern"), schema.get("format")
-    least, most = _integer(schema, "minLength"), schema.get("maxLength")
+    minimum, maximum = _integer(schema, "minLength"), schema.get("maxLength")
     if isinstance(pattern, str):
         text = sample(pattern)
-    elif isinstance(form, str) and form in _FORMATS:
-        text = _FORMATS[form]
-    elif least > MAX_VALUES:
+    elif isinstance(form, str) and form in _FORMAT_EXAMPLES:
+        text = _FORMAT_EXAMPLES[form]
+    elif minimum > MAX_VALUES:
         raise Unsupported("'minLength' is too large")
     else:
-        text = "text".ljust(least, "x")[: most if isinstance(most, int) and most >= 0 else None]
-    if len(text) < least or (isinstance(most, int) and len(text) > most):
-        raise Unsupported("no simple text has the length asked for")
+        text = "text".ljust(minimum, "x")[: maximum if isinstance(maximum, int) and maximum >= 0 else None]
+    if len(text) < minimum or (isinstance(maximum, int) and len(text) > maximum):
+        raise Unsupported("no simple text has the required length")
     return text
 
 
 def _number(schema: JsonObject, step: int) -> int | float:
-    """Return 0 where it is allowed, else the first multiple from the lower bound; `step` is 1 for whole numbers."""
+    """Return 0 if it is allowed, else the first multiple from the lower bound. `step` is 1 for whole numbers."""
     low, high = _bound(schema, "minimum", -math.inf), _bound(schema, "maximum", math.inf)
     above, below = _bound(schema, "exclusiveMinimum", -math.inf), _bound(schema, "exclusiveMaximum", math.inf)
     unit = _bound(schema, "multipleOf", step)

@@ -1,4 +1,4 @@
-"""Scripted turns of the model `script`: the user tells what the model thinks, says and calls, turn by turn.
+"""Scripted turns of the model `script`: the user sets the reasoning, the text and the calls of each turn.
 
 A script is a JSON list in a fenced block, whose first line is three backticks and the word script:
 
@@ -10,11 +10,11 @@ A script is a JSON list in a fenced block, whose first line is three backticks a
     ]
     ```
 
-A turn is a text, or an object with any of `thinking`, `text` and `calls`. A call names a function as the request's
-`tools` do; its `arguments` are an object, or a string that is sent as it is, so that a model's broken JSON can be
-played too. The script that counts is that of the last message of the user which has one. The next turn is the one
-after those that the assistant had since: its messages in a row are one turn, since some clients and surfaces write the
-text of a turn and its calls as several messages.
+A turn is a text, or an object with any of `thinking`, `text` and `calls`. A call names a function of the request's
+`tools`. Its `arguments` are an object, or a string that is sent unchanged, so that a model's broken JSON can be
+simulated too. The script in the last user message that has one counts. The assistant's turns since that message are
+skipped. Adjacent assistant messages count as one turn, because some clients and surfaces write the text of a turn and
+its calls as several messages.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,20 +27,21 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.mock.errors import MockError, bad_request
 
 MAX_SCRIPT = 48 * 1024
-"""The most characters of a script: making tokens of that many single marks takes 10 ms."""
+"""The maximum length of a script in characters. Splitting that many punctuation marks into tokens takes 10 ms."""
 
 MAX_MESSAGES = 2048
 MAX_TURNS = 256
 MAX_CALLS = 16
 MAX_DEPTH = 64
-"""The most messages of a conversation; turns, calls of a turn, and levels of objects and lists in a script."""
+"""The maximum number of messages of a conversation, of turns, of calls of a turn, and of levels of objects and lists in
+a script."""
 
 _OPENING, _CLOSING = "```script", "\n```"
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A call of a function; `arguments` is its text, which need not be JSON."""
+    """A call of a function. `arguments` is a text, which need not be JSON."""
 
     name: str
     arguments: str
@@ -48,7 +49,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """One answer of the model; any of its parts may be empty."""
+    """One response of the model. Any of its parts may be empty."""
 
     thinking: str
     text: str
@@ -56,35 +57,36 @@ class ScriptedTurn:
 
 
 def next_turn(messages: JsonValue, functions: Iterable[str]) -> ScriptedTurn | None:
-    """Return what the model does next in a conversation; None where no message of the user has a script.
+    """Return the model's next turn in a conversation, or `None` if no user message has a script.
 
-    Raises MockError where the script is not valid, is over, or calls what is not among `functions`.
+    Raises MockError if the script is invalid, if it has no further turn, or if it calls a function that is not among
+    `functions`.
     """
     turns = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
     if len(turns) > MAX_MESSAGES:
         raise bad_request("messages", f"'messages' must not have more than {MAX_MESSAGES} messages.")
-    found = _last_script(turns)
-    if found is None:
+    last_script = _last_script(turns)
+    if last_script is None:
         return None
-    script, place = found
-    number = _turns_since(turns, place)
+    script, position = last_script
+    number = _turns_since(turns, position)
     if number >= len(script):
-        raise _invalid(f"has {len(script)} turns, all of which are over")
+        raise _invalid(f"has only {len(script)} turns, and all of them are done")
     turn = _turn(script[number], number)
-    known = set(functions)
+    offered = set(functions)
     for call in turn.calls:
-        if call.name not in known:
-            raise _invalid(f"calls '{call.name[:100]}', which is not among the tools: {_listed(known)}")
+        if call.name not in offered:
+            raise _invalid(f"calls '{call.name[:100]}', which is not among the tools: {_listed(offered)}")
     return turn
 
 
 def _last_script(turns: Sequence[JsonObject]) -> tuple[list[JsonValue], int] | None:
     """Return the last script and the index of its message."""
-    for place in range(len(turns) - 1, -1, -1):
-        if turns[place].get("role") == "user":
-            for text in _texts(turns[place].get("content")):
+    for position in range(len(turns) - 1, -1, -1):
+        if turns[position].get("role") == "user":
+            for text in _texts(turns[position].get("content")):
                 if (block := _fenced(text)) is not None:
-                    return _parsed(block), place
+                    return _parsed(block), position
     return None
 
 
@@ -97,7 +99,7 @@ def _texts(content: JsonValue) -> list[str]:
 
 
 def _fenced(text: str) -> str | None:
-    """Return the inside of the first block of a script in a text."""
+    """Return the content of the first script block in a text."""
     start = 0 if text.startswith(_OPENING) else text.find("\n" + _OPENING) + 1
     if not text.startswith(_OPENING, start):
         return None
@@ -122,8 +124,8 @@ def _parsed(block: str) -> list[JsonValue]:
     return script
 
 
-def _turns_since(turns: Sequence[JsonObject], place: int) -> int:
-    roles = [turn.get("role") for turn in turns[place:]]
+def _turns_since(turns: Sequence[JsonObject], position: int) -> int:
+    roles = [turn.get("role") for turn in turns[position:]]
     return sum(role == "assistant" != before for before, role in pairwise(roles))
 
 
@@ -153,5 +155,5 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join([name[:100] for name in first]) or "there are none"
 
 
-def _invalid(what: str) -> MockError:
-    return bad_request("messages", f"The script in the conversation {what}.")
+def _invalid(problem: str) -> MockError:
+    return bad_request("messages", f"The script in the conversation {problem}.")

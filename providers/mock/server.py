@@ -1,16 +1,16 @@
 """The built-in mock vendor: a pure simulation of an OpenAI-compatible server, for demos and tests without a network.
 
-Never waits, never draws a random number and never opens a socket: an answer is bytes with the delays between them, the
-same for the same request. Texts come from prompt, seed and choice index; tokens are words of up to 12 letters or digits
-and single marks, each with the white space before it, and usage counts them.
+The mock never waits, never draws a random number and never opens a socket. A response is bytes with delays between
+them, and is the same for the same request. Texts depend on the prompt, the seed and the choice index. Tokens are words
+of up to 12 letters or digits and single punctuation marks, each with the white space before it, and usage counts them.
 
-The model's name says how the mock behaves; several words may be joined with `+` (`echo+slow-20`), and a word that is
-not in the table means nothing:
+The model's name sets how the mock behaves. Several words may be joined with `+` (`echo+slow-20`), and a word that is
+not in this table has no effect:
 
-| word                  | the answer                                                                                   |
+| word                  | the response                                                                                 |
 |-----------------------|----------------------------------------------------------------------------------------------|
 | `echo`                | is the prompt's own text, or the last message of the user                                    |
-| `typed`               | streams with 30 ms before each token, for people to see                                      |
+| `typed`               | streams with 30 ms before each token, like typing                                            |
 | `long-<n>`            | has n tokens, unless the request's limit is lower; all choices together have at most 4096   |
 | `empty`               | has no text                                                                                  |
 | `script`              | is the next turn of the conversation's script (`providers.mock.script`), if it has one       |
@@ -24,8 +24,8 @@ not in the table means nothing:
 | `hang-<n>`            | stops after n tokens and keeps the connection open; a whole body in its middle               |
 | `midstream-error-<n>` | is an error with status 200: after n tokens of a stream, or as the whole body                |
 
-An operator has to name a model of such words: under an entry for any model (`mock/*`) only harmless ones exist
-(`is_harmless`), and the others are answered with 404, so that no client chooses how the mock fails.
+The operator has to configure a model with such words by name. An entry for any model (`mock/*`) only serves harmless
+models (`is_harmless`); other models are answered with 404, so that no client chooses how the mock fails.
 """
 
 import re
@@ -44,7 +44,7 @@ End = Literal["eof", "cut", "hang"]
 
 
 @dataclass(frozen=True, slots=True)
-class MockPiece:
+class SimulatedChunk:
     """Bytes of the body, and the delay before them in seconds."""
 
     delay: float
@@ -52,19 +52,19 @@ class MockPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class MockAnswer:
-    """A whole answer; a stream's pieces can be iterated once. After them the body ends (`eof`), or the connection
+class SimulatedResponse:
+    """A complete response. A stream's chunks can be iterated once. After them the body ends (`eof`), or the connection
     breaks (`cut`) or hangs (`hang`)."""
 
     status: int
     headers: Mapping[str, str]
-    pieces: Iterable[MockPiece]
+    chunks: Iterable[SimulatedChunk]
     end: End = "eof"
 
 
 @dataclass(frozen=True, slots=True)
 class _Behaviour:
-    """The words of a model's name. `numbers` holds the numbered ones."""
+    """The words of a model's name. `numbers` holds the numbered words."""
 
     words: frozenset[str]
     numbers: Mapping[str, int]
@@ -74,23 +74,23 @@ class _Behaviour:
         return MockStyle("echo" in self.words, "empty" in self.words, self.numbers.get("long"))
 
     @property
-    def pace(self) -> float:
-        """Seconds before each token."""
+    def token_delay(self) -> float:
+        """The delay before each token, in seconds."""
         return self.numbers["slow"] / 1000 if "slow" in self.numbers else 0.03 * ("typed" in self.words)
 
     @property
-    def first(self) -> float:
-        """Seconds before the first piece."""
+    def first_delay(self) -> float:
+        """The delay before the first chunk, in seconds."""
         return self.numbers.get("first", 0) / 1000
 
     @property
-    def breaks(self) -> tuple[str, int] | None:
-        """How the body breaks, and after how many tokens."""
+    def break_after(self) -> tuple[str, int] | None:
+        """The way the body breaks, and the number of tokens before that; `None` if it does not break."""
         return next(((name, self.numbers[name]) for name in _BREAKS if name in self.numbers), None)
 
 
 FAULTS = frozenset({"overflow", "malformed"})
-"""Words of a name that cause faults, besides the numbered ones."""
+"""Words of a name that cause faults, besides the numbered words."""
 
 _BREAKS: dict[str, End] = {"cut": "cut", "eof": "eof", "hang": "hang", "midstream-error": "eof"}
 _NUMBERED = re.compile(r"(long|slow|first|error|cut|eof|hang|midstream-error)-(\d{1,9})", re.ASCII)
@@ -105,36 +105,41 @@ def is_harmless(model: str) -> bool:
     return not behaviour.numbers and behaviour.words.isdisjoint(FAULTS)
 
 
-def answer(path: str, body: bytes) -> MockAnswer:
-    """Return the server's answer to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
+def respond(path: str, body: bytes) -> SimulatedResponse:
+    """Return the server's response to a POST of `body` to `path`, which is relative to the base URL. Raises nothing."""
     try:
         if vectors.is_task(path):
-            return _of_task(path, body)
+            return _task_response(path, body)
         request = parse(path, body)
         behaviour = _behaviour(request.model)
         _raise_fault(behaviour, sum(prompt.size for prompt in request.prompts))
         generation = generate(request, behaviour.style)
     except MockError as error:
         return _error(error)
-    return _streamed(request, generation, behaviour) if request.stream else _whole(request, generation, behaviour)
+    return (
+        _streaming(request, generation, behaviour) if request.stream else _non_streaming(request, generation, behaviour)
+    )
 
 
-def _of_task(path: str, body: bytes) -> MockAnswer:
-    """Return an answer that is no text; the words of the model's name mean the same, a token being the whole body."""
+def _task_response(path: str, body: bytes) -> SimulatedResponse:
+    """Return a response of an endpoint without text. The words of the model's name have the same meaning; the whole
+    body counts as one token."""
     if len(body) > MAX_TEXT:
         raise overflow(len(body))
     model, fields = vectors.task_model(path, body)
     behaviour = _behaviour(model)
     _raise_fault(behaviour, len(body))
-    delay, breaks = behaviour.first + behaviour.pace, behaviour.breaks
+    delay, break_after = behaviour.first_delay + behaviour.token_delay, behaviour.break_after
     if "malformed" in behaviour.words:
-        return MockAnswer(200, _JSON, (MockPiece(delay, _NOT_JSON),))
-    answered = vectors.task_answer(path, model, fields)
-    if breaks is None:
-        return MockAnswer(200, _JSON, (MockPiece(delay, answered),))
-    if breaks[0] == "midstream-error":
-        return MockAnswer(200, _JSON, (MockPiece(delay, orjson.dumps(by_status(500).body())),))
-    return MockAnswer(200, _JSON, (MockPiece(delay, answered[: len(answered) // 2]),), _BREAKS[breaks[0]])
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, _NOT_JSON),))
+    response_body = vectors.task_body(path, model, fields)
+    if break_after is None:
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, response_body),))
+    if break_after[0] == "midstream-error":
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, orjson.dumps(by_status(500).body())),))
+    return SimulatedResponse(
+        200, _JSON, (SimulatedChunk(delay, response_body[: len(response_body) // 2]),), _BREAKS[break_after[0]]
+    )
 
 
 def _behaviour(model: str) -> _Behaviour:
@@ -151,57 +156,59 @@ def _raise_fault(behaviour: _Behaviour, prompt_tokens: int) -> None:
         raise overflow(prompt_tokens)
 
 
-def _error(error: MockError) -> MockAnswer:
+def _error(error: MockError) -> SimulatedResponse:
     retry = {"retry-after": RETRY_AFTER[error.status]} if error.status in RETRY_AFTER else {}
-    return MockAnswer(error.status, {**_JSON, **retry}, (MockPiece(0, orjson.dumps(error.body())),))
+    return SimulatedResponse(error.status, {**_JSON, **retry}, (SimulatedChunk(0, orjson.dumps(error.body())),))
 
 
-def _whole(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> MockAnswer:
-    delay = behaviour.first + behaviour.pace * generation.completion_tokens
-    breaks = behaviour.breaks
+def _non_streaming(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> SimulatedResponse:
+    delay = behaviour.first_delay + behaviour.token_delay * generation.completion_tokens
+    break_after = behaviour.break_after
     if "malformed" in behaviour.words:
-        return MockAnswer(200, _JSON, (MockPiece(delay, _NOT_JSON),))
-    if breaks is None:
-        return MockAnswer(200, _JSON, (MockPiece(delay, render.whole(request, generation)),))
-    if breaks[0] == "midstream-error":
-        return MockAnswer(200, _JSON, (MockPiece(delay, orjson.dumps(by_status(500).body())),))
-    body = render.whole(request, generation)
-    return MockAnswer(200, _JSON, (MockPiece(delay, body[: len(body) // 2]),), _BREAKS[breaks[0]])
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, _NOT_JSON),))
+    if break_after is None:
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, render.non_streaming_body(request, generation)),))
+    if break_after[0] == "midstream-error":
+        return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, orjson.dumps(by_status(500).body())),))
+    body = render.non_streaming_body(request, generation)
+    return SimulatedResponse(200, _JSON, (SimulatedChunk(delay, body[: len(body) // 2]),), _BREAKS[break_after[0]])
 
 
-def _streamed(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> MockAnswer:
-    end: End = "eof" if behaviour.breaks is None or "malformed" in behaviour.words else _BREAKS[behaviour.breaks[0]]
-    return MockAnswer(200, _EVENTS, _played(request, generation, behaviour), end)
+def _streaming(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> SimulatedResponse:
+    end: End = (
+        "eof" if behaviour.break_after is None or "malformed" in behaviour.words else _BREAKS[behaviour.break_after[0]]
+    )
+    return SimulatedResponse(200, _EVENTS, _stream_chunks(request, generation, behaviour), end)
 
 
-def _played(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> Iterator[MockPiece]:
-    """Yield the pieces of a stream, each made when it is read."""
+def _stream_chunks(request: MockRequest, generation: Generation, behaviour: _Behaviour) -> Iterator[SimulatedChunk]:
+    """Yield the chunks of a stream, each generated when it is read."""
     frames = render.stream(request, generation)
     tail: bytes = render.DONE
     if "malformed" in behaviour.words:
         frames, tail = _up_to(frames, 1), b"data: " + _NOT_JSON + b"\n\n"
-    elif behaviour.breaks is not None:
-        name, count = behaviour.breaks
+    elif behaviour.break_after is not None:
+        name, count = behaviour.break_after
         frames = _up_to(frames, count)
         tail = render.frame(by_status(500).body()) if name == "midstream-error" else b""
-    first = behaviour.first
+    first_delay = behaviour.first_delay
     for frame in frames:
-        yield MockPiece(first + behaviour.pace * frame.token, frame.data)
-        first = 0.0
+        yield SimulatedChunk(first_delay + behaviour.token_delay * frame.token, frame.data)
+        first_delay = 0.0
     if tail:
-        yield MockPiece(first, tail)
+        yield SimulatedChunk(first_delay, tail)
 
 
 def _up_to(frames: Iterable[render.MockFrame], count: int) -> Iterator[render.MockFrame]:
-    """Yield the frames before token `count` + 1, but not all of them, so that the last choice is never finished."""
-    held: list[render.MockFrame] = []
+    """Yield the frames before token `count` + 1, but never all frames, so that the last choice is never finished."""
+    pending: list[render.MockFrame] = []
     tokens = 0
     for frame in frames:
-        held.append(frame)
+        pending.append(frame)
         if frame.token:
             if tokens == count:
-                yield from held[:-1]
+                yield from pending[:-1]
                 return
             tokens += 1
-            yield from held
-            held.clear()
+            yield from pending
+            pending.clear()

@@ -1,4 +1,5 @@
-"""The mock's embeddings and rankings: vectors of the words of a text alone, so that texts that share words are near.
+"""The mock's embeddings and rankings. A vector depends on the words of a text alone, so texts with the same words are
+near.
 
 Fields and bounds: OpenAI OpenAPI 2.3.0 "Create embeddings"; the ranking has Cohere's and Jina's form.
 """
@@ -18,20 +19,20 @@ from providers.mock.fields import Fields
 from providers.mock.vocabulary import tokenize
 
 DIMENSIONS = 256
-MOST_DIMENSIONS = 1024
-MOST_INPUTS = 256
-MOST_DOCUMENTS = 1000
-_PLACES = 4
-_EVERYWHERE = frozenset({"model", "user"})
-_KNOWN: Mapping[str, frozenset[str]] = {
-    "/embeddings": _EVERYWHERE | {"input", "encoding_format", "dimensions", "input_type"},
-    "/rerank": _EVERYWHERE | {"query", "documents", "top_n"},
+MAX_DIMENSIONS = 1024
+MAX_INPUTS = 256
+MAX_DOCUMENTS = 1000
+_POSITIONS_PER_WORD = 4
+_COMMON_FIELDS = frozenset({"model", "user"})
+_KNOWN_FIELDS: Mapping[str, frozenset[str]] = {
+    "/embeddings": _COMMON_FIELDS | {"input", "encoding_format", "dimensions", "input_type"},
+    "/rerank": _COMMON_FIELDS | {"query", "documents", "top_n"},
 }
 
 
 def is_task(path: str) -> bool:
     """Return whether a path, relative to the base URL, is one of these endpoints."""
-    return path in _KNOWN
+    return path in _KNOWN_FIELDS
 
 
 def task_model(path: str, data: bytes) -> tuple[str, JsonObject]:
@@ -43,7 +44,7 @@ def task_model(path: str, data: bytes) -> tuple[str, JsonObject]:
     if not isinstance(body, dict):
         raise bad_request(None, "The body of your request must be a JSON object.")
     for name in body:
-        if name not in _KNOWN[path]:
+        if name not in _KNOWN_FIELDS[path]:
             raise bad_request(name, f"Unrecognized request argument supplied: {name}")
     model = Fields(body).text("model")
     if not model:
@@ -51,22 +52,22 @@ def task_model(path: str, data: bytes) -> tuple[str, JsonObject]:
     return model, body
 
 
-def task_answer(path: str, model: str, body: JsonObject) -> bytes:
-    """Return the body of the answer. Raises MockError."""
-    return orjson.dumps(_ANSWERS[path](model, Fields(body)))
+def task_body(path: str, model: str, body: JsonObject) -> bytes:
+    """Return the body of the response. Raises MockError."""
+    return orjson.dumps(_RESPONSES[path](model, Fields(body)))
 
 
 def _embeddings(model: str, fields: Fields) -> JsonObject:
     inputs = _inputs(fields.any("input"))
-    length = fields.integer("dimensions", 1, MOST_DIMENSIONS) or DIMENSIONS
+    length = fields.integer("dimensions", 1, MAX_DIMENSIONS) or DIMENSIONS
     form = fields.text("encoding_format") or "float"
     if form not in ("float", "base64"):
         raise bad_request("encoding_format", f"Invalid value for 'encoding_format': {form}.")
     data: list[JsonValue] = []
     for index, tokens in enumerate(inputs):
         vector = _vector(tokens, length)
-        shown: JsonValue = [*vector] if form == "float" else _base64(vector)
-        data.append({"object": "embedding", "index": index, "embedding": shown})
+        embedding: JsonValue = [*vector] if form == "float" else _base64(vector)
+        data.append({"object": "embedding", "index": index, "embedding": embedding})
     count = sum(map(len, inputs))
     usage: JsonObject = {"prompt_tokens": count, "total_tokens": count}
     return {"object": "list", "data": data, "model": model, "usage": usage}
@@ -76,26 +77,26 @@ def _ranking(model: str, fields: Fields) -> JsonObject:
     query, documents = fields.text("query"), fields.strings("documents")
     if not query or not documents:
         raise bad_request("query" if documents else "documents", "'query' and 'documents' must not be empty.")
-    if len(documents) > MOST_DOCUMENTS:
-        raise bad_request("documents", f"'documents' must not have more than {MOST_DOCUMENTS} texts.")
-    most = fields.integer("top_n", 1, 10**6) or len(documents)
+    if len(documents) > MAX_DOCUMENTS:
+        raise bad_request("documents", f"'documents' must not have more than {MAX_DOCUMENTS} texts.")
+    count = fields.integer("top_n", 1, 10**6) or len(documents)
     words = [tokenize(query), *map(tokenize, documents)]
-    asked, *vectors = [_vector(tuple(each), DIMENSIONS) for each in words]
-    scores = [(1 + sum(a * b for a, b in zip(asked, vector, strict=True))) / 2 for vector in vectors]
-    best = sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:most]
+    query_vector, *vectors = [_vector(tuple(each), DIMENSIONS) for each in words]
+    scores = [(1 + sum(a * b for a, b in zip(query_vector, vector, strict=True))) / 2 for vector in vectors]
+    best = sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:count]
     results: list[JsonValue] = [{"index": index, "relevance_score": round(scores[index], 6)} for index in best]
     usage: JsonObject = {"total_tokens": sum(map(len, words))}
     return {"model": model, "results": results, "usage": usage}
 
 
 def _inputs(value: JsonValue) -> list[tuple[str, ...]]:
-    """Read text, texts, token ids, or lists of token ids, as words."""
-    listed = value if isinstance(value, list) else [value]
-    if listed and all(isinstance(item, int) for item in listed):
-        listed = [value]
-    if not listed or len(listed) > MOST_INPUTS:
-        raise bad_request("input", f"'input' must have from 1 to {MOST_INPUTS} texts.")
-    return [_words(item) for item in listed]
+    """Return the words of each input. The value is a text, texts, token ids, or lists of token ids."""
+    input_list = value if isinstance(value, list) else [value]
+    if input_list and all(isinstance(item, int) for item in input_list):
+        input_list = [value]
+    if not input_list or len(input_list) > MAX_INPUTS:
+        raise bad_request("input", f"'input' must have from 1 to {MAX_INPUTS} texts.")
+    return [_words(item) for item in input_list]
 
 
 def _words(item: JsonValue) -> tuple[str, ...]:
@@ -107,11 +108,11 @@ def _words(item: JsonValue) -> tuple[str, ...]:
 
 
 def _vector(words: Sequence[str], length: int) -> list[float]:
-    """Return the vector of a text, of length one: each word adds to a few places of its own."""
+    """Return the vector of a text, with the length one. Each word adds to a few positions, which depend on the word."""
     sums = [0] * length
     for each in words:
-        for place, sign in _places(each.strip().lower()):
-            sums[place % length] += sign
+        for position, sign in _positions(each.strip().lower()):
+            sums[position % length] += sign
     size = sqrt(sum([value * value for value in sums]))
     if not size:
         return [1.0, *([0.0] * (length - 1))]
@@ -119,14 +120,14 @@ def _vector(words: Sequence[str], length: int) -> list[float]:
 
 
 @lru_cache(maxsize=4096)
-def _places(text: str) -> tuple[tuple[int, int], ...]:
-    digest = blake2b(text.encode(errors="replace"), digest_size=2 * _PLACES).digest()
-    found = struct.unpack(f"<{_PLACES}H", digest)
-    return tuple([(value >> 1, 1 if value & 1 else -1) for value in found])
+def _positions(text: str) -> tuple[tuple[int, int], ...]:
+    digest = blake2b(text.encode(errors="replace"), digest_size=2 * _POSITIONS_PER_WORD).digest()
+    numbers = struct.unpack(f"<{_POSITIONS_PER_WORD}H", digest)
+    return tuple([(value >> 1, 1 if value & 1 else -1) for value in numbers])
 
 
 def _base64(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
-_ANSWERS: Mapping[str, Callable[[str, Fields], JsonObject]] = {"/embeddings": _embeddings, "/rerank": _ranking}
+_RESPONSES: Mapping[str, Callable[[str, Fields], JsonObject]] = {"/embeddings": _embeddings, "/rerank": _ranking}

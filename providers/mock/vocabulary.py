@@ -1,4 +1,4 @@
-"""The mock's language: its tokens, its sentences, and numbers that depend on nothing but a key."""
+"""The mock's language: its tokens, its sentences, and numbers that depend only on a key."""
 
 import hashlib
 import re
@@ -68,7 +68,7 @@ _WORDS = tuple(
 
 
 class Draw:
-    """An endless sequence of numbers, the same for the same key on every machine and every run."""
+    """An endless sequence of numbers, which is the same for the same key on every machine and in every run."""
 
     __slots__ = ("_state",)
 
@@ -77,15 +77,15 @@ class Draw:
 
     @classmethod
     def each(cls, *key: str | int) -> "Callable[[int], Draw]":
-        """Return a maker of sequences for this key with one more number at its end; the key, which may be long, is
-        hashed once."""
+        """Return a function that makes the sequence for this key with one more number at its end. The key, which may be
+        long, is hashed once."""
         start = hashlib.blake2b(repr(key).removesuffix(")").removesuffix(",").encode() + b", ", digest_size=8)
 
         def of(last: int) -> Draw:
-            whole = start.copy()
-            whole.update(f"{last})".encode())
+            hasher = start.copy()
+            hasher.update(f"{last})".encode())
             draw = cls.__new__(cls)
-            draw._state = int.from_bytes(whole.digest())
+            draw._state = int.from_bytes(hasher.digest())
             return draw
 
         return of
@@ -98,23 +98,23 @@ class Draw:
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a text: up to 12 letters or digits, or one mark, each with the white space before it. Joined
-    they are `text`."""
+    """Return the tokens of a text: up to 12 letters or digits, or one punctuation mark, each with the white space
+    before it. The joined tokens are `text`."""
     return _TOKEN.findall(text)
 
 
 def sentences(draw: Draw) -> Iterator[str]:
-    """Yield English-looking sentences without end, without white space around them."""
+    """Yield an endless sequence of English-looking sentences, without white space around them."""
     while True:
         yield " ".join([phrases[draw.below(len(phrases))] for phrases in (_SUBJECTS, _VERBS, _OBJECTS, _ENDINGS)]) + "."
 
 
 def word(number: int) -> str:
-    """Return the text of a token id: ids wrap around a list of words."""
+    """Return the text of a token id. Ids wrap around a list of words."""
     return " " + _WORDS[number % len(_WORDS)]
 
 
 def alternatives(start: int, token: str, count: int) -> list[str]:
-    """Return `count` different tokens that are not `token`; `count` is far below the number of words."""
+    """Return `count` different tokens other than `token`. `count` must be far below the number of words."""
     others = [other for number in range(count + 1) if (other := word(start + number)) != token]
     return others[:count]

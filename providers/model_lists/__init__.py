@@ -1,1 +1,1 @@
-"""Vendors' own lists of their models: where they are, and what one page of each says."""
+"""Reads vendors' own lists of their models."""

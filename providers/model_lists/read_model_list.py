@@ -1,7 +1,7 @@
-"""Reads vendors' lists of models, a page at a time: where each kind of list is, and what an answer says.
+"""Reads vendors' lists of models page by page: describes each kind of list, writes the calls and reads their responses.
 
-What is read is a vendor's word: names are checked before clients see them, and a next page is never an address of the
-vendor's, only a cursor in the query of ours.
+The vendor's data is not trusted: names are checked before clients see them. The URL of the next page is never taken
+from the vendor, only a cursor, which is put into the query of the gateway's URL.
 
 Sources, read in November 2026: openai 3.54 `types/model.py`; vLLM 0.32 (`max_model_len`); OpenRouter "Models API
 Standard" (`context_length`, `top_provider`); Groq "List models" (`context_window`, `max_completion_tokens`); Mistral
@@ -29,31 +29,31 @@ from providers.target import Target
 from providers.unified_request import Operation
 
 MAX_NAME: Final = 256
-"""Characters of a model's name, as in the table."""
+"""The most characters of a model's name, as in the configuration."""
 
 MAX_ENTRIES: Final = 5000
-"""Entries of one page that are read."""
+"""The most entries of one page that are read."""
 
 MAX_CURSOR: Final = 1024
-"""Characters of the cursor that leads to a next page."""
+"""The most characters of the cursor of a next page."""
 
-MAX_MARKS: Final = 200_000
-"""Objects, lists and commas of one page. 500 models with all that OpenRouter says of them have 50,000; as many
-objects as this take 40 MB for the moment of reading."""
+MAX_VALUES: Final = 200_000
+"""The most objects, lists and commas of one page. 500 models with all of OpenRouter's fields have 50,000. This number
+of objects takes 40 MB while the page is read."""
 
 MOST_TOKENS: Final = 1_000_000_000
-"""The largest size that is believed, as in the table."""
+"""The largest plausible number of tokens, as in the configuration."""
 
 _SEGMENT: Final = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._:@+~-]+"
 _NAME: Final = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
-"""What the table's own names may hold, and what vendors use besides; no segment that is empty or `..`, which would
-lead elsewhere where a vendor has the model in its path."""
+"""The characters that configured names may have, and further characters that vendors use. No segment may be empty or
+`..`, which would be another path at vendors that have the model in the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model as its vendor lists it: the name that the vendor knows it by, its context window and the most tokens of
-    an answer; None what the list does not say."""
+    """A model in its vendor's list: the vendor's name of the model, its context window, and the most tokens of a
+    response. The numbers are `None` if the list does not have them."""
 
     name: str
     window: int | None = None
@@ -62,8 +62,8 @@ class ListedModel:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """What one answer says: models, the entries left out because no name of theirs can be used, and the cursor of the
-    next page, None after the last."""
+    """The content of one response: models, the number of entries without a usable name, which are left out, and the
+    cursor of the next page, `None` on the last page."""
 
     models: tuple[ListedModel, ...]
     left_out: int
@@ -74,12 +74,11 @@ class ListPage:
 class ListStyle:
     """One kind of list.
 
-    `path` follows the base URL, from which `base_end` is taken first; `query` goes with every page. `entries` is the
-    member that holds the list, `name` that of an entry's name, of which `prefix` is cut off. `windows` and `outputs`
-    are the members that may tell sizes, a dot leading into a nested one. `cursor` is the member with the cursor of
-    the next page, which is sent as `cursor_query`; where `more` is named, there is a next page only if that member is
-    true.
-    `version_header` is sent with the operator's API version, or `version`.
+    `path` is appended to the base URL, after `base_end` has been removed from its end. `query` is sent with every page.
+    `entries` is the key of the list, `name` is the key of an entry's name, from which `prefix` is removed. `windows`
+    and `outputs` are the keys that may hold sizes; a dot leads into a nested object. `cursor` is the key of the next
+    page's cursor, which is sent as `cursor_query`. If `more` is set, there is a next page only if the field with that
+    key is true. `version_header` is sent with the operator's API version, or with `version`.
     """
 
     path: str
@@ -146,7 +145,7 @@ STYLES: Final[Mapping[ModelListStyle, ListStyle]] = MappingProxyType(
 
 
 def ask_for_page(style: ListStyle, target: Target, cursor: str | None) -> UpstreamRequest:
-    """Return the call for a page: the first, or the one that a cursor leads to."""
+    """Return the call for the first page, or for the page of a cursor."""
     page = "" if cursor is None else f"{style.cursor_query}={quote(cursor, safe='')}"
     query = "&".join(filter(None, (style.query, page)))
     url = f"{target.base_url.removesuffix(style.base_end)}{style.path}{'?' if query else ''}{query}"
@@ -157,9 +156,10 @@ def ask_for_page(style: ListStyle, target: Target, cursor: str | None) -> Upstre
 
 
 def read_page(style: ListStyle, data: bytes) -> ListPage:
-    """Return what an answer says. Raises UpstreamError (MALFORMED) for one that is no list, or far too large a one."""
-    if sum(map(data.count, (b"{", b"[", b","))) > MAX_MARKS:
-        raise malformed("has more members than are read")
+    """Return the content of a response. Raises UpstreamError(MALFORMED) if it is not a list of models or far too
+    large."""
+    if sum(map(data.count, (b"{", b"[", b","))) > MAX_VALUES:
+        raise malformed("has more values than are read")
     try:
         answer = load_json(data)
     except orjson.JSONDecodeError:
@@ -190,15 +190,15 @@ def _next(style: ListStyle, answer: JsonObject) -> str | None:
     if cursor is None or cursor == "":
         return None
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR:
-        raise malformed("leads to a next page in no form that is known")
+        raise malformed("has a cursor of an unknown form for the next page")
     return cursor
 
 
-def _size(entry: JsonObject, members: Sequence[str]) -> int | None:
-    """Return the first of these members that is a plausible number of tokens."""
-    for member in members:
+def _size(entry: JsonObject, keys: Sequence[str]) -> int | None:
+    """Return the first of these fields that is a plausible number of tokens, otherwise `None`."""
+    for key in keys:
         value: JsonValue = entry
-        for step in member.split("."):
+        for step in key.split("."):
             value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
             return value

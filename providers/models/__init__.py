@@ -1,1 +1,1 @@
-"""Facts about models by their names, wherever they are hosted."""
+"""Facts about models by their names, which hold for every vendor that hosts them."""

@@ -1,16 +1,17 @@
-"""Facts about models that decide what may be sent to one, wherever it is hosted, by the model's name.
+"""Facts about models, by the model's name, that decide which fields and values a model accepts at every vendor that
+hosts it.
 
-A vendor's profile describes the vendor's API. The rules of the model behind it are here once, and `with_facts` lays
-them over any profile.
+A vendor's profile describes the vendor's API. The rules of the models are only here, and `with_facts` applies them to
+any profile.
 
-Sources, November 2026: OpenAI's "Reasoning models" page and the parameters that "Using GPT-5.2" names;
-pydantic-ai-slim 2.68.0 `profiles/openai`, probed, for which models reason unasked; vercel/ai issues 5609 and 10932,
+Sources, November 2026: OpenAI's "Reasoning models" page and the parameters that "Using GPT-5.2" names; pydantic-ai-slim
+2.68.0 `profiles/openai`, probed, for the models that reason by default; vercel/ai issues 5609 and 10932,
 huggingface/smolagents issue 1671, run-llama/llama_index issue 20865 and enricoros/big-AGI issues 930, 944 and 947 for
-refusals of OpenAI's; `providers.models.claude` for Claude; "Gemini API: Thinking" and its notes on sampling; xAI's
-"Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed sampling (0.6 without thinking:
-MoonshotAI/kimi-code issue 686), models.dev pull request 749 for it at OpenRouter; pydantic-ai-slim 2.68.0 for Grok's
-words; "Command A Reasoning" page and litellm 1.109.1's map of models for Command's longest responses, "What is Amazon
-Nova?" for Nova's; mistral-common's template and openclaw issue 57672 for ids of calls.
+OpenAI's refusals; `providers.models.claude` for Claude; "Gemini API: Thinking" and its notes on sampling; xAI's
+"Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed sampling (0.6 without reasoning:
+MoonshotAI/kimi-code issue 686), models.dev pull request 749 for the same at OpenRouter; pydantic-ai-slim 2.68.0 for
+Grok's words; "Command A Reasoning" page and litellm 1.109.1's map of models for Command's longest responses, "What is
+Amazon Nova?" for Nova's longest responses; mistral-common's template and openclaw issue 57672 for call ids.
 """
 
 import re
@@ -29,14 +30,15 @@ Bounds = Mapping[str, tuple[float, float]]
 class ModelFacts:
     """The rules of a model.
 
-    `bounds` are the least and the greatest value of a field, `unthinking` the bounds instead while thinking is off,
-    `thinking` those while it is on. `refuses` are fields that it does not have, `thinking_refuses` those that it does
-    not have while it thinks; without `thinking_choice` no choice of tools may force a call then. `words` are its own
-    words for values of `reasoning_effort`, `nearest` the values whose word only comes near. With `one_sampler` it takes
-    `temperature` or `top_p`, not both; without `prefill` the conversation may not end in a text of the model; without
-    `forced_choice` no choice of tools may force a call. `nine_character_ids` says that ids of calls are nine letters
-    and digits; without `blank_stops` no stop string may be blank. `most_output` is the greatest `max_tokens`, `None` if
-    it is not known.
+    `bounds` are the smallest and the largest value of a field. `unthinking` and `thinking` are bounds that apply
+    instead while reasoning is off or on. `refuses` are fields that the model does not accept, `thinking_refuses` are
+    fields that it does not accept while it reasons. `words` are its own words for values of `reasoning_effort`,
+    `nearest` are the values that its words only approximate. With `one_sampler` it accepts `temperature` or `top_p`,
+    not both. Without `prefill` the conversation may not end in an assistant text. Without `forced_choice` no tool
+    choice may force a call; without `thinking_choice` the same applies while the model reasons. `thinks_unasked` says
+    that it reasons by default. `omits` are fields that are left out if their value is neutral. `nine_character_ids`
+    says that call ids are nine letters and digits. Without `blank_stops` no stop string may be blank. `most_output` is
+    the largest `max_tokens`, `None` if it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)
@@ -57,7 +59,7 @@ class ModelFacts:
     most_output: int | None = None
 
     def over(self, other: "ModelFacts") -> "ModelFacts":
-        """Return these facts joined with others; of two values of one fact, this one's holds."""
+        """Return these facts merged with others. If both have a value for a fact, the value of these facts is used."""
         return ModelFacts(
             MappingProxyType({**other.bounds, **self.bounds}),
             MappingProxyType({**other.unthinking, **self.unthinking}),
@@ -79,12 +81,12 @@ class ModelFacts:
 
 
 NO_FACTS = ModelFacts()
-"""A model of which nothing is known that its vendor's profile does not say."""
+"""The facts about a model without any rules besides its vendor's profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Facts about the models whose names match, which hold at `hosts`. Names are lower-case."""
+    """Facts about the models whose lower-case names match. The facts apply at `hosts`."""
 
     match: re.Pattern[str]
     facts: ModelFacts
@@ -92,37 +94,41 @@ class _Row:
 
 
 _WEIGHTS: frozenset[ModelHost] = frozenset({"makers", "any", "weights"})
-"""Rules of the weights or their template, which go wherever these go."""
+"""The hosts of rules that belong to open weights or their template, and apply at every host of the weights."""
 _CLOSED: frozenset[ModelHost] = frozenset({"makers", "any"})
-"""Rules of models without open weights. A server of open weights may only bear such a name, for clients that know no
-other."""
-_MAKERS: frozenset[ModelHost] = frozenset({"makers"})
-"""Rules of a maker's API for open weights: other hosts of these sample as requested."""
-_PASSED: frozenset[ModelHost] = frozenset({"any"})
-"""Rules of a field that hosts pass on to the model. A host that is called for many makers' models has its own."""
+"""The hosts of rules for models without open weights. A server of open weights may use such a name too, for clients
+that know no other name, but the rules do not apply there."""
+_MAKERS_ONLY: frozenset[ModelHost] = frozenset({"makers"})
+"""The hosts of rules that a maker's own API has for open weights. Other hosts of the same weights sample as
+requested."""
+_FIELD_PASSED_ON: frozenset[ModelHost] = frozenset({"any"})
+"""The hosts of rules for a field that hosts pass on to the model. A host with many makers' models has its own form of
+such a field."""
 
-_ONE: Bounds = {"temperature": (1, 1)}
+_TEMPERATURE_ONE: Bounds = {"temperature": (1, 1)}
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
 _SAMPLERS = frozenset({"top_p", "logprobs", "logit_bias"}) | _PENALTIES
-_UNSAMPLED = _SAMPLERS | {"stop"}
-_PREDICTED = frozenset({"prediction"})
-_UNSPOKEN = frozenset({"audio", "modalities"})
+_SAMPLERS_AND_STOP = _SAMPLERS | {"stop"}
+_PREDICTION = frozenset({"prediction"})
+_AUDIO_FIELDS = frozenset({"audio", "modalities"})
 _OPENAI = r"(?:^|[/.:]|databricks-)(?:ft:)?"
 _KIND = r"[a-z0-9.-]*-"
-"""What stands between a model's number and the word for its kind."""
+"""A pattern of the part between a model's number and the word for its kind."""
 _ALWAYS_REASONS = ModelFacts(
-    bounds=_ONE, refuses=_UNSAMPLED | _UNSPOKEN | {"prediction"}, omits=frozenset({"temperature"})
+    bounds=_TEMPERATURE_ONE,
+    refuses=_SAMPLERS_AND_STOP | _AUDIO_FIELDS | {"prediction"},
+    omits=frozenset({"temperature"}),
 )
 _MAY_REASON = ModelFacts(
-    thinking={**_ONE, "top_p": (1, 1)},
+    thinking={**_TEMPERATURE_ONE, "top_p": (1, 1)},
     thinking_refuses=frozenset({"logprobs", "logit_bias"}) | _PENALTIES,
-    refuses=_UNSPOKEN | {"stop", "prediction"},
+    refuses=_AUDIO_FIELDS | {"stop", "prediction"},
     omits=frozenset({"temperature", "top_p", "logit_bias"}) | _PENALTIES,
 )
-_THINKS_ALWAYS = {"none": "low", "minimal": "low"}
-_NO_MORE = {"xhigh": "high", "max": "high"}
+_LOW_AT_LEAST = {"none": "low", "minimal": "low"}
+_HIGH_AT_MOST = {"xhigh": "high", "max": "high"}
 _LOW_HIGH_MAX = ModelFacts(
-    words={**_THINKS_ALWAYS, "medium": "high", "xhigh": "max", "max": "max"}, nearest=frozenset({"none"})
+    words={**_LOW_AT_LEAST, "medium": "high", "xhigh": "max", "max": "max"}, nearest=frozenset({"none"})
 )
 
 
@@ -141,19 +147,19 @@ _ROWS: tuple[_Row, ...] = (
     # "This model does not support the requested modality".
     _row(
         rf"{_OPENAI}(gpt-(?:3\.?5|4)(?!{_KIND}(?:audio|image|realtime))|chatgpt|gpt-5-chat)",
-        ModelFacts(refuses=_UNSPOKEN),
+        ModelFacts(refuses=_AUDIO_FIELDS),
         _CLOSED,
     ),
-    # "Predicted outputs" are of gpt-4o and gpt-4.1.
+    # Only gpt-4o and gpt-4.1 have "Predicted outputs".
     _row(
-        rf"{_OPENAI}(gpt-3\.?5-turbo(?!-instruct)|gpt-4(?!o|[.-]1(?![0-9])))", ModelFacts(refuses=_PREDICTED), _CLOSED
+        rf"{_OPENAI}(gpt-3\.?5-turbo(?!-instruct)|gpt-4(?!o|[.-]1(?![0-9])))", ModelFacts(refuses=_PREDICTION), _CLOSED
     ),
     # "Model incompatible request arguments supplied: frequency_penalty, presence_penalty, temperature, top_p".
     _row(
         rf"{_OPENAI}gpt-{_KIND}search-(?:preview|api)",
         ModelFacts(
-            bounds=_ONE,
-            refuses=_SAMPLERS | _UNSPOKEN | {"n", "stop", "seed", "prediction", "parallel_tool_calls"},
+            bounds=_TEMPERATURE_ONE,
+            refuses=_SAMPLERS | _AUDIO_FIELDS | {"n", "stop", "seed", "prediction", "parallel_tool_calls"},
             omits=frozenset({"temperature"}),
         ),
         _CLOSED,
@@ -163,7 +169,7 @@ _ROWS: tuple[_Row, ...] = (
         _ALWAYS_REASONS,
         _CLOSED,
     ),
-    # "Unsupported parameter: 'parallel_tool_calls' is not supported with this model": they make one call a turn.
+    # "Unsupported parameter: 'parallel_tool_calls' is not supported with this model": they make one call per turn.
     _row(
         rf"{_OPENAI}(o[0-9](?![a-z])|codex-mini)",
         ModelFacts(refuses=frozenset({"parallel_tool_calls", "verbosity"})),
@@ -171,8 +177,8 @@ _ROWS: tuple[_Row, ...] = (
     ),
     # "'low' is not supported with the 'gpt-5.1-codex-max' model. Supported values are: 'medium'."
     _row(rf"{_OPENAI}gpt-5(?:[.-][12])?-codex", ModelFacts(refuses=frozenset({"verbosity"})), _CLOSED),
-    # From gpt-5.1 on models sample as requested while they do not reason, but for those that always do: "The following
-    # parameters are only supported when using GPT-5.2 with reasoning effort set to none".
+    # From gpt-5.1 on models sample as requested while they do not reason: "The following parameters are only supported
+    # when using GPT-5.2 with reasoning effort set to none". The exceptions are models that always reason.
     _row(
         rf"{_OPENAI}gpt-(5[.-][0-9]-chat|5[.-][12]-codex|5[.-][0-9]-(?:{_KIND})?pro(?![a-z])"
         rf"|[6-9](?:[.-][0-9])?-(?:{_KIND})?pro(?![a-z])|6-astra|6[.-]1-sol)",
@@ -192,15 +198,15 @@ _ROWS: tuple[_Row, ...] = (
     ),
     _row(
         "gpt-oss",
-        ModelFacts(words={**_THINKS_ALWAYS, **_NO_MORE}, nearest=frozenset({"none"})),
+        ModelFacts(words={**_LOW_AT_LEAST, **_HIGH_AT_MOST}, nearest=frozenset({"none"})),
         _WEIGHTS,
     ),
-    # They do not reason.
+    # These models do not reason.
     _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED),
-    # Sampling settings are ignored there in silence, and later models are to refuse them.
+    # These models silently ignore sampling settings, and later models will refuse them.
     _row(
         r"gemini-(3\.5-flash-lite|3\.[6-9]|3\.[1-9][0-9]|[4-9]|flash-latest|flash-lite-latest)",
-        ModelFacts(bounds=_ONE, refuses=frozenset({"logprobs", "top_p", "top_k"}) | _PENALTIES),
+        ModelFacts(bounds=_TEMPERATURE_ONE, refuses=frozenset({"logprobs", "top_p", "top_k"}) | _PENALTIES),
         _CLOSED,
     ),
     _row(r"gemini-(3|pro-latest)", ModelFacts(refuses=frozenset({"logprobs"}) | _PENALTIES), _CLOSED),
@@ -209,20 +215,28 @@ _ROWS: tuple[_Row, ...] = (
     _row(
         r"grok-([12](?![0-9])|3(?!-mini)|4(?![.-][3-9])|code)",
         ModelFacts(refuses=frozenset({"reasoning_effort"})),
-        _PASSED,
+        _FIELD_PASSED_ON,
     ),
-    _row("grok-3-mini", ModelFacts(words={"minimal": "low", "medium": "high", **_NO_MORE}), _PASSED),
-    _row(r"grok-4[.-]3", ModelFacts(words={"minimal": "low", **_NO_MORE}), _PASSED),
-    _row(r"grok-4[.-][56]", ModelFacts(words={**_THINKS_ALWAYS, **_NO_MORE}, nearest=frozenset({"none"})), _PASSED),
-    _row(r"grok-4[.-]7", ModelFacts(words={**_THINKS_ALWAYS, "max": "xhigh"}, nearest=frozenset({"none"})), _PASSED),
-    # Log probabilities are refused, sampling ignored in silence; "Thinking mode does not support this tool_choice". The
-    # name is the maker's API's alone.
+    _row("grok-3-mini", ModelFacts(words={"minimal": "low", "medium": "high", **_HIGH_AT_MOST}), _FIELD_PASSED_ON),
+    _row(r"grok-4[.-]3", ModelFacts(words={"minimal": "low", **_HIGH_AT_MOST}), _FIELD_PASSED_ON),
+    _row(
+        r"grok-4[.-][56]",
+        ModelFacts(words={**_LOW_AT_LEAST, **_HIGH_AT_MOST}, nearest=frozenset({"none"})),
+        _FIELD_PASSED_ON,
+    ),
+    _row(
+        r"grok-4[.-]7",
+        ModelFacts(words={**_LOW_AT_LEAST, "max": "xhigh"}, nearest=frozenset({"none"})),
+        _FIELD_PASSED_ON,
+    ),
+    # Log probabilities are refused, sampling is silently ignored; "Thinking mode does not support this tool_choice".
+    # Only the maker's API uses this name.
     _row(
         "deepseek-reasoner",
         ModelFacts(refuses=frozenset({"logprobs", "temperature", "top_p"}) | _PENALTIES, forced_choice=False),
         _CLOSED,
     ),
-    # The longest responses, thinking included.
+    # The longest responses, including reasoning.
     _row("command-a-plus", ModelFacts(most_output=64_000), _CLOSED),
     _row("command-a-reasoning", ModelFacts(most_output=32_000), _CLOSED),
     _row("command-a(?!-plus|-reasoning)", ModelFacts(most_output=8_000), _CLOSED),
@@ -232,11 +246,11 @@ _ROWS: tuple[_Row, ...] = (
     _row(
         r"kimi-.*thinking|kimi-k2\.[5-9]|kimi-k[3-9]",
         ModelFacts(
-            bounds={**_ONE, "top_p": (0.95, 0.95)},
+            bounds={**_TEMPERATURE_ONE, "top_p": (0.95, 0.95)},
             unthinking={"temperature": (0.6, 0.6)},
             refuses=_PENALTIES,
         ),
-        _MAKERS,
+        _MAKERS_ONLY,
     ),
     _row(r"kimi-k3|glm-5\.[3-9]", _LOW_HIGH_MAX, _WEIGHTS),
     _row(
@@ -246,19 +260,19 @@ _ROWS: tuple[_Row, ...] = (
     ),
 )
 
-_TELLING = re.compile(
+_FAMILY_NAMES = re.compile(
     r"claude|gpt|gemini|gemma|grok|deepseek|kimi|qwen|qwq|glm|llama|stral|mixtral|nova|command|nemotron|phi-|minimax"
     r"|(?:^|[/.:])o[0-9]"
 )
-"""Names that say of which family a model is."""
+"""Names that show the family of a model."""
 
 
 @lru_cache(maxsize=4096)
 def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
-    """Return the facts about a model by its name at the vendor, else, if that hides the model, by the configuration's
-    name: operators call deployments by other models' names, too."""
+    """Return the facts about a model by its name at the vendor. If that name does not show the model, the configured
+    name is used. It is not used otherwise, because operators also name deployments after other models."""
     name = upstream.lower()
-    if not _TELLING.search(name):
+    if not _FAMILY_NAMES.search(name):
         name = model.lower()
     found = [row.facts for row in _ROWS if host in row.hosts and row.match.search(name)]
     if host in _CLOSED and (claude := claude_model(name)) is not UNKNOWN:
@@ -269,11 +283,11 @@ def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
 def _claude_facts(model: ClaudeModel) -> ModelFacts:
     samples = model.sampling and bool(model.thinking)
     return ModelFacts(
-        thinking={**_ONE, "top_p": (LEAST_TOP_P, 1)} if samples else {},
+        thinking={**_TEMPERATURE_ONE, "top_p": (LEAST_TOP_P, 1)} if samples else {},
         thinking_refuses=frozenset({"top_k"}) if samples else frozenset(),
         thinking_choice=not (model.budgets or model.unthinking_choice),
-        # 1 is the maker's default, and has no effect.
-        bounds={} if model.sampling else _ONE,
+        # A temperature of 1 is the maker's default and has no effect.
+        bounds={} if model.sampling else _TEMPERATURE_ONE,
         refuses=frozenset() if model.sampling else frozenset({"top_p", "top_k"}),
         one_sampler=model.one_sampler,
         prefill=model.prefill,

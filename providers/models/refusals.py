@@ -1,8 +1,8 @@
-"""Recognises a vendor's refusal that is about the model: another target may take what this one does not.
+"""Recognises a vendor's refusal that concerns the model. Another target may accept such a request.
 
-The wording is data: the patterns below are those that several vendors share, since most pass on their models' words. A
-vendor's own stands in its profile, as a pattern of the kind `unsupported`. A message may quote the client's text, so
-that nothing follows from a match but a call of the next target.
+The patterns below are wordings that several vendors share, since most vendors pass on the messages of their models. A
+wording of a single vendor is in its profile, as a pattern of the kind `unsupported`. A message may quote the client's
+text, so a match must cause nothing more than a call of the next target.
 
 Sources, November 2026, as quoted in public issue threads: OpenAI ("Unsupported parameter: 'temperature' is not
 supported with this model.", "Function tools with reasoning_effort are not supported for gpt-5.6 in
@@ -50,7 +50,7 @@ _ABOUT_EARLIER_REASONING: Final = re.compile(
     r"|\bmessages\W{0,3}\d+\S{0,40}\b(?:reasoning\w*|thinking)\b.{0,80}\b(?:unsupported|unknown|extra inputs)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Words by which vendors refuse the reasoning of earlier turns, as public issue threads quote them, November 2026:
+"""Wordings by which vendors refuse the reasoning of earlier turns, as quoted in public issue threads, November 2026:
 Mistral ("Reasoning input is not enabled for this model", mistralai/mistral-vibe 758), Groq ("messages[1].reasoning:
 reasoning is not supported with this model", vercel/ai 8057)."""
 
@@ -62,14 +62,14 @@ def refuses_earlier_reasoning(failure: Failure) -> bool:
 
 
 def refuses_effort(failure: Failure) -> bool:
-    """Return whether a vendor refuses a request because its model does not think."""
+    """Return whether a vendor refuses a request because its model does not reason."""
     about_request = failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED) and failure.overflow is None
     return about_request and _ABOUT_EFFORT.search(failure.message) is not None
 
 
 def if_model_refuses(failure: Failure) -> Failure:
-    """Return the failure of an invalid request as a refusal by the model, if its message says so. A limit of the
-    response that is too large stays the client's error: the client reads the number."""
+    """Return the failure of an invalid request with the kind UNSUPPORTED if its message says that the model refuses it.
+    A too large token limit stays the client's error, because the client needs the number in the message."""
     if failure.kind is not FailureKind.INVALID_REQUEST or failure.overflow is not None:
         return failure
     if not _ABOUT_MODEL.search(failure.message):

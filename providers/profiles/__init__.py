@@ -1,1 +1,1 @@
-"""The vendors: one profile each in `profiles.yaml`, its schema and its loader."""
+"""The vendors' profiles in `profiles.yaml`, their schema and their loader."""

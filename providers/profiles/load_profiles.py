@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from providers.constraints.style_table import STYLES
-from providers.failure import AGAINST_ALL, FailureKind
+from providers.failure import COOLDOWN_KINDS, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import (
     Auth,
@@ -21,7 +21,7 @@ from providers.profile import (
     ModelListStyle,
     Profile,
     ResponsesWire,
-    SessionPlace,
+    SessionLocation,
     TaskWire,
     Wire,
 )
@@ -37,33 +37,34 @@ from providers.unified_request import Operation, Params
 
 
 class ProfileError(ValueError):
-    """A profile in the packaged file is wrong; the message names profile and knob."""
+    """The error for an invalid profile in the packaged file. The message names the profile and the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FamilyDefaults:
-    """What every OpenAI-compatible server is taken to do on an operation unless its profile says otherwise."""
+    """The assumed behaviour of every OpenAI-compatible server for an operation, unless its profile says otherwise."""
 
     path: str
     accepts: frozenset[str]
     most_logprobs: int
 
 
-_EVERYWHERE = frozenset(
+_COMMON_FIELDS = frozenset(
     {"max_tokens", "temperature", "top_p", "n", "stop", "presence_penalty", "frequency_penalty", "seed", "user"}
     | {"logprobs", "logit_bias"}
 )
-_OF_CHAT = frozenset({"tools", "tool_choice", "parallel_tool_calls", "response_format", "guided", "images"})
+_CHAT_FIELDS = frozenset({"tools", "tool_choice", "parallel_tool_calls", "response_format", "guided", "images"})
 _FAMILY: Mapping[Operation, _FamilyDefaults] = {
-    Operation.CHAT: _FamilyDefaults("/chat/completions", _EVERYWHERE | _OF_CHAT, 20),
-    Operation.COMPLETIONS: _FamilyDefaults("/completions", _EVERYWHERE | {"echo"}, 5),
+    Operation.CHAT: _FamilyDefaults("/chat/completions", _COMMON_FIELDS | _CHAT_FIELDS, 20),
+    Operation.COMPLETIONS: _FamilyDefaults("/completions", _COMMON_FIELDS | {"echo"}, 5),
 }
 
 _FIELDS = frozenset(Params.__annotations__)
 
 _UNKNOWN_BY_DIALECT = {"openai": "forward"}
-"""What is done with fields outside the unified request unless a profile says otherwise: servers of OpenAI's family
-answer for those fields themselves. `providers.client_extras` keeps from engines what names hosts, paths or code."""
+"""By dialect: the handling of fields outside the unified request unless a profile says otherwise. Servers of OpenAI's
+family accept or refuse such fields themselves. `providers.client_extras` removes fields that name hosts, paths or code
+before an engine gets them."""
 
 _LISTS_BY_DIALECT: Mapping[str, ModelListStyle] = {
     "openai": "openai",
@@ -72,29 +73,29 @@ _LISTS_BY_DIALECT: Mapping[str, ModelListStyle] = {
     "cohere": "cohere",
     "ollama": "ollama",
 }
-"""The list of models that a dialect's vendors have unless a profile says otherwise."""
+"""By dialect: the kind of model list of its vendors, unless a profile says otherwise."""
 
 _CASES = ("models", "before")
-"""Knobs that hold changes to the profile for some models or API versions."""
+"""Keys that hold changes to the profile for some models or API versions."""
 
 _FALLBACK_NEEDS = {"aws": "service", "entra": "scope"}
-"""The knob that a kind of fallback credentials requires."""
+"""By kind of fallback credentials: the key that it requires."""
 
 
 @cache
 def load_profiles() -> Mapping[str, Profile]:
-    """Return the packaged profiles by name. Each is built when it is first asked for: a table speaks to a few of them,
-    and building all of them takes 40 ms."""
-    return _Rows(_entries(files("providers.profiles").joinpath("profiles.yaml").read_text(encoding="utf-8")))
+    """Return the packaged profiles by name. Each is built at its first access: a configuration uses only a few, and
+    building all of them takes 40 ms."""
+    return _LazyProfiles(_entries(files("providers.profiles").joinpath("profiles.yaml").read_text(encoding="utf-8")))
 
 
 def parse_profiles(text: str) -> Mapping[str, Profile]:
-    """Return the profiles in a YAML text; `extends` deep-merges another entry. Raises ProfileError."""
-    return MappingProxyType(dict(_Rows(_entries(text))))
+    """Return the profiles in a YAML text. `extends` deep-merges an entry over another entry. Raises ProfileError."""
+    return MappingProxyType(dict(_LazyProfiles(_entries(text))))
 
 
-class _Rows(Mapping[str, Profile]):
-    """The profiles of a file's rows, each built once. Raises ProfileError."""
+class _LazyProfiles(Mapping[str, Profile]):
+    """The profiles of a file's entries. Each is built once, at its first access, which may raise ProfileError."""
 
     def __init__(self, entries: JsonObject) -> None:
         self._entries = entries
@@ -120,15 +121,15 @@ class _Rows(Mapping[str, Profile]):
 def _entries(text: str) -> JsonObject:
     entries = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
     if not isinstance(entries, dict):
-        raise ProfileError("the table of profiles must be a map of rows")
+        raise ProfileError("the file of profiles must be a map of entries")
     return entries
 
 
 def _inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonObject:
-    """Return an entry merged over those that it extends; `below` are the entries that extend it."""
+    """Return an entry merged over the entries that it extends. `below` are the names of the entries that extend it."""
     entry = entries.get(name)
     if not isinstance(entry, dict):
-        raise ProfileError(f"{name}: no such row, or not a map")
+        raise ProfileError(f"{name}: no such entry, or not a map")
     if name in below:
         raise ProfileError(f"{name}: extends itself")
     parent = entry.get("extends")
@@ -136,34 +137,36 @@ def _inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonOb
     if parent is None:
         return own
     if not isinstance(parent, str):
-        raise ProfileError(f"{name}.extends: must be a row's name")
+        raise ProfileError(f"{name}.extends: must be an entry's name")
     return merged(_inherited(parent, entries, (*below, name)), own)
 
 
-def _profile(name: str, written: JsonObject, place: str = "") -> Profile:
-    entry = _validated(place or name, written)
+def _profile(name: str, written: JsonObject, path_of_entry: str = "") -> Profile:
+    entry = _validated(path_of_entry or name, written)
     return _built(name, entry, tuple(_by_model(name, written, entry)), tuple(_by_version(name, written, entry)))
 
 
 def _by_model(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[re.Pattern[str], Profile]]:
     for index, case in enumerate(entry.models):
-        where = f"{name}.models.{index}"
-        pattern = _pattern(f"{where}.match", case.get("match"))
+        location = f"{name}.models.{index}"
+        pattern = _pattern(f"{location}.match", case.get("match"))
         changes = {key: value for key, value in case.items() if key != "match"}
-        yield pattern, _profile(name, _overlaid(where, written, changes, ()), where)
+        yield pattern, _profile(name, _overlaid(location, written, changes, ()), location)
 
 
 def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[str, Profile]]:
-    """Yield dates and profiles, oldest first. What changed at a date also holds before every earlier date."""
+    """Yield dates and the profiles of API versions before them, oldest first. The changes of a date also apply to all
+    older versions."""
     for date in sorted(entry.before):
-        where, older = f"{name}.before.{date}", written
+        location, older = f"{name}.before.{date}", written
         for later in sorted(entry.before, reverse=True):
-            older = _overlaid(where, older, entry.before[later], ("models",)) if later >= date else older
-        yield date, _profile(name, {**older, "models": [*_refusing(older, entry.models)]}, where)
+            older = _overlaid(location, older, entry.before[later], ("models",)) if later >= date else older
+        yield date, _profile(name, {**older, "models": [*_refusing(older, entry.models)]}, location)
 
 
 def _refusing(older: JsonObject, models: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the changes for models with what an older version refuses: it refuses that of every model."""
+    """Yield the changes for models, extended by the fields that an older version refuses: it refuses them for every
+    model."""
     refused = older.get("refuses")
     for case in models:
         own = case.get("refuses")
@@ -180,26 +183,29 @@ def _listed(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def _overlaid(where: str, written: JsonObject, changes: JsonObject, kept: Sequence[str]) -> JsonObject:
-    """Return an entry with changes merged over it, without the cases that are not `kept`."""
-    if nested := [knob for knob in _CASES if knob in changes]:
-        raise ProfileError(f"{where}.{nested[0]}: may not stand here")
-    return merged({key: value for key, value in written.items() if key not in _CASES or key in kept}, changes)
+def _overlaid(location: str, written: JsonObject, changes: JsonObject, remaining_cases: Sequence[str]) -> JsonObject:
+    """Return an entry with changes merged over it. Keys in `_CASES` are removed unless they are in
+    `remaining_cases`."""
+    if nested := [key_name for key_name in _CASES if key_name in changes]:
+        raise ProfileError(f"{location}.{nested[0]}: is not allowed here")
+    return merged(
+        {key: value for key, value in written.items() if key not in _CASES or key in remaining_cases}, changes
+    )
 
 
-def _validated(place: str, written: JsonObject) -> ProfileEntry:
+def _validated(path_of_entry: str, written: JsonObject) -> ProfileEntry:
     try:
         entry = ProfileEntry.model_validate(written)
     except ValidationError as error:
-        where = ".".join(str(step) for step in error.errors()[0]["loc"])
-        raise ProfileError(f"{place}.{where}: {error.errors()[0]['msg']}") from None
-    for knob, names in entry.fields().items():
+        location = ".".join(str(step) for step in error.errors()[0]["loc"])
+        raise ProfileError(f"{path_of_entry}.{location}: {error.errors()[0]['msg']}") from None
+    for key_name, names in entry.fields().items():
         if unknown := sorted(set(names) - _FIELDS):
-            raise ProfileError(f"{place}.{knob}: no unified field is called {unknown[0]!r}")
+            raise ProfileError(f"{path_of_entry}.{key_name}: no unified field is called {unknown[0]!r}")
     if (needed := _FALLBACK_NEEDS.get(entry.auth.fallback or "")) and getattr(entry.auth, needed) is None:
-        raise ProfileError(f"{place}.auth.{needed}: is needed by the fallback {entry.auth.fallback!r}")
+        raise ProfileError(f"{path_of_entry}.auth.{needed}: is needed by the fallback {entry.auth.fallback!r}")
     if entry.structured not in STYLES:
-        raise ProfileError(f"{place}.structured: no style is called {entry.structured!r}")
+        raise ProfileError(f"{path_of_entry}.structured: no style is called {entry.structured!r}")
     return entry
 
 
@@ -215,22 +221,22 @@ def _errors(name: str, entry: ErrorsEntry) -> ErrorMeanings:
 
 
 def _error_patterns(name: str, patterns: Mapping[str, FailureKind]) -> Iterator[tuple[re.Pattern[str], FailureKind]]:
-    """Compile the patterns of messages. One whose kind opens the circuit breaker must match the whole message, since
-    vendors quote what clients sent."""
+    """Yield the compiled patterns of messages. A pattern whose kind opens the circuit breaker must match the whole
+    message, since vendors quote text that clients sent."""
     for text, kind in patterns.items():
         compiled = _pattern(f"{name}.errors.patterns", text, re.IGNORECASE)
-        if kind in AGAINST_ALL and not (text.startswith("^") and text.endswith("$")):
+        if kind in COOLDOWN_KINDS and not (text.startswith("^") and text.endswith("$")):
             raise ProfileError(f"{name}.errors.patterns: {text} must match the whole message to mean {kind.value}")
         yield compiled, kind
 
 
-def _pattern(place: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+def _pattern(location: str, text: JsonValue, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     if not isinstance(text, str):
-        raise ProfileError(f"{place}: must be a pattern")
+        raise ProfileError(f"{location}: must be a pattern")
     try:
         return re.compile(text, flags)
     except re.error as error:
-        raise ProfileError(f"{place}: is not a pattern: {error}") from None
+        raise ProfileError(f"{location}: is not a pattern: {error}") from None
 
 
 def _raw_prompts(name: str, text: str) -> Literal["native", "chat", "suffix"] | re.Pattern[str]:
@@ -300,7 +306,7 @@ def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Ver
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
         not_hosted=MappingProxyType(dict(entry.not_hosted)),
-        session=None if entry.session is None else SessionPlace(entry.session.header, entry.session.field),
+        session=None if entry.session is None else SessionLocation(entry.session.header, entry.session.field),
         closing_ends_bill=entry.closing_ends_bill,
         overrides=overrides,
         versions=versions,

@@ -1,4 +1,4 @@
-"""The entries of profiles.yaml as written: which knobs there are and what values each takes."""
+"""The schema of profiles.yaml: the keys of an entry and the values that each accepts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -26,24 +26,24 @@ from providers.profile import (
 )
 from providers.unified_request import Operation, Task
 
-# YAML has strings and lists for enumerations and pairs.
+# YAML has only strings and lists, so enumerations and pairs are converted.
 Kind = Annotated[FailureKind, Field(strict=False)]
 Bounds = Annotated[tuple[float | None, float | None], Field(strict=False)]
 OperationName = Annotated[Operation, Field(strict=False)]
 Scope = Literal["all"] | OperationName
-"""Where a list of fields or of renamings holds."""
+"""The operations to which a list of fields or of renamed fields applies."""
 MessageRole = Literal["system", "user", "assistant", "tool"]
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class StrictModel(BaseModel):
-    """A map in which an unknown knob is an error, and whose values are not converted."""
+    """A mapping in which an unknown key is an error, and whose values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class AuthEntry(StrictModel):
-    """How the key is sent, and where credentials come from without one. See providers.profile.Auth."""
+    """How the API key is sent, and the source of credentials if there is no key. See `providers.profile.Auth`."""
 
     style: AuthStyle = "bearer"
     header: str = "Authorization"
@@ -55,7 +55,7 @@ class AuthEntry(StrictModel):
 
 
 class LogprobsEntry(StrictModel):
-    """How log probabilities are requested, and the most alternatives, whole and streamed."""
+    """How log probabilities are requested, and the most alternatives of non-streaming and streamed responses."""
 
     chat: LogprobsMode = "bool"
     completions: LogprobsMode = "int"
@@ -68,9 +68,12 @@ class LogprobsEntry(StrictModel):
 
 
 class ErrorsEntry(StrictModel):
-    """Failure kinds by the vendor's error code, by status, by a pattern of the message, by the dotted path of a field
-    that the error has and, in `silent`, by the status of a response without a message. `text` is a pattern of texts
-    that are errors."""
+    """The meanings of a vendor's errors.
+
+    The failure kind is given by the vendor's error code, by status, by a pattern of the message, by the dotted path of
+    a field that the error has (`members`), and by the status of a response without a message (`silent`). `text` is a
+    pattern of texts that are errors.
+    """
 
     codes: dict[str, Kind] = {}
     statuses: dict[int, Kind] = {}
@@ -84,7 +87,7 @@ TaskName = Annotated[Task, Field(strict=False)]
 
 
 class TaskEntry(StrictModel):
-    """One task besides generation. See `providers.profile.TaskWire`."""
+    """One task other than generation. See `providers.profile.TaskWire`."""
 
     path: str
     form: str = "openai"
@@ -99,7 +102,7 @@ class TaskEntry(StrictModel):
 
 
 class ResponsesEntry(StrictModel):
-    """OpenAI's Responses API at a vendor. See providers.profile.ResponsesWire."""
+    """OpenAI's Responses API at a vendor. See `providers.profile.ResponsesWire`."""
 
     path: str
     reasoning: str
@@ -111,14 +114,14 @@ class ResponsesEntry(StrictModel):
 
 
 class SessionEntry(StrictModel):
-    """Where a vendor is told the conversation. See providers.profile.SessionPlace."""
+    """The header or field that names the conversation to a vendor. See `providers.profile.SessionPlace`."""
 
     header: str | None = None
     field: str | None = None
 
 
 class ProfileEntry(StrictModel):
-    """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
+    """One vendor, including inherited keys. An item of `models` or `before` may have the same keys."""
 
     dialect: str = "openai"
     base_url: str | None = None
@@ -184,7 +187,7 @@ class ProfileEntry(StrictModel):
     before: dict[Date, dict[str, AnyJson]] = {}
 
     def fields(self) -> dict[str, list[str]]:
-        """Return the unified fields that the entry names, by the knob that names them."""
+        """Return the unified fields that the entry names, by the key that names them."""
         return {
             **{f"accepts.{operation}": scoped_fields(self.accepts, operation) for operation in Operation},
             **{f"refuses.{operation}": scoped_fields(self.refuses, operation) for operation in Operation},
@@ -197,10 +200,11 @@ class ProfileEntry(StrictModel):
 
 
 def scoped_fields(lists: Mapping[Scope, list[str]], operation: Operation) -> list[str]:
-    """Return the fields that hold for an operation: those of all and its own."""
+    """Return the fields that apply to an operation: the fields for all operations and its own."""
     return [*lists.get("all", ()), *lists.get(operation, ())]
 
 
 def scoped_names(maps: Mapping[Scope, dict[str, str]], operation: Operation) -> dict[str, str]:
-    """Return the vendor's names that hold for an operation, by unified field; its own win over those of all."""
+    """Return the vendor's names for an operation, by unified field. Names for the operation take precedence over names
+    for all operations."""
     return {**maps.get("all", {}), **maps.get(operation, {})}

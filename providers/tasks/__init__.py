@@ -1,1 +1,1 @@
-"""What models do besides generating text, as values and as what all wire forms share."""
+"""Tasks of models other than generating text: their requests and results, and the code that all wire forms share."""

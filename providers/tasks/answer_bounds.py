@@ -1,6 +1,7 @@
-"""How large the answer to a task's call may be, and its parsing: a hostile answer must cost no more than an honest one.
+"""Limits the size of the response to a task's call, and parses it. A hostile response must not cost more than an honest
+one.
 
-The whole of an answer is parsed at once, in which time nothing else runs.
+A response is parsed at once, which blocks the event loop.
 """
 
 from collections.abc import Collection
@@ -10,42 +11,45 @@ import orjson
 from providers.dialects.shared.read_json import load_json, malformed
 from providers.json_types import JsonObject, JsonValue
 
-_SPARE = 2**20
-"""Bytes of an answer beside vectors and rankings: the vendor's own members."""
+_VENDOR_FIELD_BYTES = 2**20
+"""The most bytes of a response in addition to vectors and rankings, for the vendor's own fields."""
 
-_PER_VECTOR = 2**18
-"""Bytes of a vector: 8,192 numbers of 25 characters, with as much again for white space."""
+_BYTES_PER_VECTOR = 2**18
+"""The most bytes of a vector: 8,192 numbers of 25 characters, and about as many bytes for white space."""
 
-_PER_DOCUMENT = 2**10
-"""Bytes of a document's place and score."""
+_BYTES_PER_DOCUMENT = 2**10
+"""The most bytes of a document's index and score."""
 
-_ESCAPED = 3
-"""How much longer a text may come back: two bytes of UTF-8 as an escape of six."""
+_ESCAPE_GROWTH = 3
+"""The factor by which a text may be longer in a response: two bytes of UTF-8 may become an escape of six bytes."""
 
-_SPARE_MEMBERS, _PER_INPUT = 1000, 16
-"""Objects and lists of an answer: beside the inputs, and for each of them."""
+_VALUES_PER_RESPONSE, _VALUES_PER_INPUT = 1000, 16
+"""The most objects and lists of a response: for itself, and per input."""
 
 
 def most_of_vectors(inputs: int) -> int:
-    """Return how many bytes the vectors of so many inputs may have, as numbers or base64."""
-    return _SPARE + inputs * _PER_VECTOR
+    """Return the most bytes of a response with the vectors of `inputs` inputs, as numbers or base64."""
+    return _VENDOR_FIELD_BYTES + inputs * _BYTES_PER_VECTOR
 
 
-def most_of_ranking(documents: Collection[str], asked: bytes) -> int:
-    """Return how many bytes a ranking may have, with the documents of the call's body."""
-    return _SPARE + len(documents) * _PER_DOCUMENT + _ESCAPED * len(asked)
+def most_of_ranking(documents: Collection[str], call_body: bytes) -> int:
+    """Return the most bytes of a ranking, which may repeat the documents of the call's body."""
+    return _VENDOR_FIELD_BYTES + len(documents) * _BYTES_PER_DOCUMENT + _ESCAPE_GROWTH * len(call_body)
 
 
-def check_members(asked: bytes, answer: bytes, inputs: int) -> None:
-    """Raise UpstreamError for an answer with far more objects and lists than so many inputs ask for: half a million
-    vectors fit into 24 MB. The texts of a call, which may come back, have brackets too."""
+def check_members(call_body: bytes, answer: bytes, inputs: int) -> None:
+    """Raise UpstreamError if a response has far more objects and lists than `inputs` inputs justify: half a million
+    vectors fit into 24 MB. Brackets of the call's body are added to the limit, since a response may repeat its
+    texts."""
     found = answer.count(b"{") + answer.count(b"[")
-    if found > _SPARE_MEMBERS and found > _SPARE_MEMBERS + _PER_INPUT * inputs + asked.count(b"{") + asked.count(b"["):
-        raise malformed("has more members than were asked for")
+    if found <= _VALUES_PER_RESPONSE:
+        return
+    if found > _VALUES_PER_RESPONSE + _VALUES_PER_INPUT * inputs + call_body.count(b"{") + call_body.count(b"["):
+        raise malformed("has more values than were requested")
 
 
 def parse_strictly(body: bytes) -> JsonValue:
-    """Parse an answer that quotes no text of a model's, so that nothing in it needs mending. Raises
+    """Parse a response that holds no text of a model, so that it needs no lenient parsing. Raises
     UpstreamError(MALFORMED)."""
     try:
         return load_json(body)

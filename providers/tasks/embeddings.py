@@ -1,4 +1,4 @@
-"""Embeddings: what a client asks for, and what every wire form's answer is read into."""
+"""The client's request for embeddings, and the vectors that every wire form reads from its responses."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,16 @@ TokenLists = tuple[tuple[int, ...], ...]
 Truncate = Literal["none", "start", "end"]
 
 Vector: TypeAlias = "array[float]"
-"""The numbers of one vector: doubles (`d`) as a vendor wrote them, or single floats (`f`) out of base64."""
+"""The numbers of one vector: doubles (`d`) if the vendor wrote numbers, single floats (`f`) if it wrote base64."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingsRequest:
-    """One client request for vectors, parsed once.
+    """A client's request for embeddings.
 
     `inputs` are texts, or lists of token ids. `base64` says that the client wants the vectors as the base64 of
-    little-endian single floats, not as numbers. `input_type` says what the inputs are for, in our words or in the
-    vendor's own; `truncate` which end of an input that is too long may be left out. The other members are as in
-    UnifiedRequest.
+    little-endian single floats instead of numbers. `input_type` is the use of the inputs, in the gateway's or the
+    vendor's words. `truncate` says which end of a too long input may be cut. The other fields are as in UnifiedRequest.
     """
 
     model: str
@@ -39,8 +38,8 @@ class EmbeddingsRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
-        """Whether members that the gateway does not know go along, which may change the form of the answer."""
+    def passes_unknown(self) -> bool:
+        """Whether fields that the gateway does not know are sent too, which may change the form of the response."""
         return bool(self.extra_params or self.extra_headers or self.unknown)
 
     @property
@@ -50,23 +49,23 @@ class EmbeddingsRequest:
 
     @property
     def texts(self) -> Texts:
-        """The inputs, where they are texts. Raises TypeError for token ids."""
+        """The inputs, which must be texts. Raises TypeError for token ids."""
         if self.tokenized:
             raise TypeError("the inputs are token ids")
         return cast(Texts, self.inputs)
 
 
 def as_json(inputs: Texts | TokenLists) -> JsonValue:
-    """Return inputs for a body; orjson writes tuples as lists, without a copy."""
+    """Return inputs as a JSON value without copying them: orjson writes tuples as lists."""
     return cast(JsonValue, inputs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embeddings:
-    """The vectors of a request or of one call, in the order of its inputs; all have the same length.
+    """The vectors of a request or of one call, in the order of its inputs. All have the same length.
 
-    `usage` is None only where the vendor sent none; `details` holds its other members. `own` holds the vendor's own
-    members of the answer.
+    `usage` is `None` only if the vendor sent no usage. `details` holds the other fields of the usage. `own` holds the
+    vendor's own fields of the response.
     """
 
     vectors: Sequence[Vector]
@@ -76,5 +75,5 @@ class Embeddings:
 
     @property
     def numbers(self) -> int:
-        """How many numbers all vectors hold together."""
+        """The total of numbers in all vectors."""
         return sum([len(vector) for vector in self.vectors])

@@ -1,4 +1,5 @@
-"""What a vendor's answer to a task has beside what the gateway reads: passed on under the vendor's names."""
+"""Returns the fields of a vendor's response to a task that the gateway does not read. They are passed on under the
+vendor's names."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,23 +9,22 @@ from providers.json_types import JsonObject, JsonValue
 _COUNTS = frozenset({"prompt_tokens", "total_tokens"})
 
 _LEVELS = 2
-"""Of objects in usages, whose counts are summed: OpenAI's details of tokens are one below."""
+"""The levels of objects in a usage whose counts are summed. OpenAI's token details are one level below the usage."""
 
 
-def own_members(answer: JsonObject, read: Collection[str]) -> JsonObject:
-    """Return the members of an answer that are not `read`, without nulls."""
+def vendor_fields(answer: JsonObject, read: Collection[str]) -> JsonObject:
+    """Return the fields of a response that are not in `read` and not null."""
     return {name: value for name, value in answer.items() if name not in read and value is not None}
 
 
 def usage_details(answer: JsonObject) -> JsonObject:
-    """Return the members of an answer's usage that are not read as the tokens of the inputs."""
+    """Return the fields of a response's usage other than the tokens of the inputs."""
     usage = answer.get("usage")
-    return own_members(usage, _COUNTS) if isinstance(usage, dict) else {}
+    return vendor_fields(usage, _COUNTS) if isinstance(usage, dict) else {}
 
 
 def sum_details(parts: Sequence[JsonObject], levels: int = _LEVELS) -> JsonObject:
-    """Return the usages' other members of several calls as one: counts that each call has are summed, the rest is left
-    out."""
+    """Join the usage details of several calls. Counts that all calls have are summed, everything else is left out."""
     summed: JsonObject = {}
     for name in parts[0]:
         values = [part.get(name) for part in parts]

@@ -1,6 +1,6 @@
-"""Requests that go on as they came, but for the model's name: moderations, transcriptions, speech, images.
+"""Passes on requests in which only the model's name is changed: moderations, transcriptions, speech, images.
 
-Vendors have OpenAI's own paths for them, so that there is nothing to translate. Sources: OpenAI OpenAPI 2.3.0
+Vendors have OpenAI's own paths for these tasks, so nothing has to be translated. Sources: OpenAI OpenAPI 2.3.0
 `CreateModerationRequest`, `CreateTranscriptionRequest`, `CreateSpeechRequest`, `CreateImageRequest`; `mistralai` 3.7.0,
 `together` 3.1.1, read in November 2026.
 """
@@ -20,10 +20,10 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue, merged
 from providers.request_fields import shown_names
 from providers.target import Target
-from providers.tasks.task_draft import MOST_NAMED
+from providers.tasks.task_draft import MOST_REPORTED
 from providers.unified_request import Task
 
-_TASKS: Final[Mapping[Task, str]] = {
+_TASK_LABELS: Final[Mapping[Task, str]] = {
     Task.MODERATIONS: "moderations",
     Task.TRANSCRIPTIONS: "transcriptions of audio",
     Task.SPEECH: "speech",
@@ -36,13 +36,17 @@ _FIELDS: Final = frozenset(
     | {"include[]", "chunking_strategy", "file", "known_speaker_names[]", "known_speaker_references[]"}
     | {"background", "moderation", "output_compression", "output_format", "partial_images", "quality", "size", "style"}
 )
-"""Fields that OpenAI's API has for these tasks: texts, numbers and words, which name nothing for a server to fetch."""
+"""Fields that OpenAI's API has for these tasks. Their values are texts, numbers and words, and name nothing for a
+server to fetch."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassedForm:
-    """A form in store: the texts of its fields (a list of those of one name), its content type, and the form with a
-    model's name."""
+    """A multipart form that is stored outside of memory.
+
+    `fields` are the texts of its fields, with a list for several fields of one name. `with_model` returns the form with
+    another model's name.
+    """
 
     fields: Mapping[str, JsonValue]
     content_type: str
@@ -51,9 +55,11 @@ class PassedForm:
 
 @dataclass(frozen=True, slots=True)
 class PassedRequest:
-    """A request to pass on. `content` is its JSON body, or its form; both still have the client's model, or none, and
-    no fields of the gateway's own. `extra_params` and `extra_headers` are the client's `inference_extra_params` and
-    `inference_extra_headers`."""
+    """A request to pass on.
+
+    `content` is its JSON body or its form, with the client's model if any, and without fields of the gateway.
+    `extra_params` and `extra_headers` are the client's `inference_extra_params` and `inference_extra_headers`.
+    """
 
     task: Task
     model: str
@@ -64,13 +70,13 @@ class PassedRequest:
     extra_headers: Mapping[str, str] | None = None
 
     @property
-    def passes_members(self) -> bool:
-        """Always: nothing of it is known to the gateway but the model."""
+    def passes_unknown(self) -> bool:
+        """Always true, because the gateway knows no field of such a request except the model."""
         return True
 
     @property
     def user(self) -> str | None:
-        """The end user whom the client names."""
+        """The end user that the client names, otherwise `None`."""
         fields = self.content.fields if isinstance(self.content, PassedForm) else self.content
         user = fields.get("user")
         return user if isinstance(user, str) else None
@@ -84,7 +90,7 @@ class PassedRequest:
 
 @dataclass(frozen=True, slots=True)
 class PassedCall:
-    """The call of one target."""
+    """The call to one target."""
 
     sent: UpstreamRequest
     emulated: tuple[str, ...] = ()
@@ -92,27 +98,27 @@ class PassedCall:
 
     @property
     def calls(self) -> tuple[UpstreamRequest, ...]:
-        """The call alone."""
+        """The only call."""
         return (self.sent,)
 
     @property
     def target(self) -> Target:
-        """The target."""
+        """The target of the call."""
         return self.sent.target
 
     @property
     def max_tokens(self) -> None:
-        """`None`: a task has no limit."""
+        """Always `None`, because these tasks have no token limit."""
         return None
 
 
 def pass_on(request: PassedRequest, target: Target) -> PassedCall:
-    """Return the call of a target. Raises Refusal where the vendor has no such task, and for a member that would change
-    a decision of the gateway, or that names a host, a path or code to an engine."""
+    """Return the call to a target. Raises Refusal if the vendor does not have the task, and for a field that would
+    change a decision of the gateway, or that names a host, a path or code to an engine."""
     profile = target.version_profile
     wire = profile.for_model(*target.model_names).tasks.get(request.task)
     if wire is None:
-        message = f"{target.name} takes no requests for {_TASKS[request.task]}."
+        message = f"{target.name} takes no requests for {_TASK_LABELS[request.task]}."
         raise Refusal("model", message)
     url, content = endpoint_url(target, profile, wire.path), request.content
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
@@ -128,17 +134,17 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     left_out = [name for name in content if is_left_out(name, target.permits.fields)]
     if left_out:
         content = {name: value for name, value in content.items() if name not in left_out}
-    members = merged(content, request.extra_params) if request.extra_params else content
-    _check(members.items(), target)
-    body = orjson.dumps({**members, "model": target.upstream_model})
+    body_fields = merged(content, request.extra_params) if request.extra_params else content
+    _check(body_fields.items(), target)
+    body = orjson.dumps({**body_fields, "model": target.upstream_model})
     sent = UpstreamRequest(target, request.task, url, body, request.stream, request.extra_headers or {})
-    dropped = [*shown_names(left_out, MOST_NAMED), *(["inference_extra_headers"] if overruled else ())]
+    dropped = [*shown_names(left_out, MOST_REPORTED), *(["inference_extra_headers"] if overruled else ())]
     return PassedCall(sent, dropped=tuple(dropped))
 
 
-def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
+def _check(body_fields: Iterable[tuple[str, JsonValue]], target: Target) -> None:
     search = Search(target.permits.fields) if target.is_engine else None
-    for name, value in members:
+    for name, value in body_fields:
         if name in _FIELDS and isinstance(value, str):
             continue
         reserved = name not in _FIELDS and (is_reserved(name) or is_credential(name))
@@ -149,7 +155,7 @@ def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
 
 
 def _each(fields: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the fields of a form, those of one name one by one."""
+    """Yield the fields of a form. Several fields of one name are yielded one by one."""
     for name, value in fields.items():
         if isinstance(value, list):
             yield from ((name, each) for each in value)

@@ -1,4 +1,4 @@
-"""Rankings of documents by a query: what a client asks for, and what every wire form's answer is read into."""
+"""The client's request to rank documents by a query, and the ranking that every wire form reads from its response."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from providers.tasks.embeddings import Truncate
 
 @dataclass(frozen=True, slots=True)
 class RerankRequest:
-    """One client request for a ranking, parsed once.
+    """A client's request for a ranking.
 
-    `objects` holds the documents, by their place, that had members beside their text, which no vendor is sent. `top_n`
-    is how many of the best documents the answer has (None = all), `return_documents` whether with their texts.
-    `truncate` is as in EmbeddingsRequest, the other members as in UnifiedRequest.
+    `objects` holds, by index, the documents that had fields besides their text; these fields are sent to no vendor.
+    `top_n` is the number of best documents to return, `None` for all. `return_documents` says whether their texts are
+    returned. `truncate` is as in EmbeddingsRequest, the other fields are as in UnifiedRequest.
     """
 
     model: str
@@ -32,14 +32,14 @@ class RerankRequest:
     objects: Mapping[int, JsonObject] = field(default_factory=dict)
 
     @property
-    def passes_members(self) -> bool:
-        """Whether members that the gateway does not know go along, which may change the form of the answer."""
+    def passes_unknown(self) -> bool:
+        """Whether fields that the gateway does not know are sent too, which may change the form of the response."""
         return bool(self.extra_params or self.extra_headers or self.unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document's place in the request's list, and its score: the higher, the nearer to the query."""
+    """A document's index in the request's list, and its score. A higher score means more relevant to the query."""
 
     index: int
     score: float
@@ -47,8 +47,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The documents of an answer, best first. `usage` is None where the vendor reported none; `details` and `own` are
-    as in Embeddings, and `own` holds `meta`, in which are the search units that some vendors bill."""
+    """The documents of a response, best first.
+
+    `usage` is `None` if the vendor reported no usage. `details` and `own` are as in Embeddings. `own` includes `meta`,
+    which holds the search units that some vendors bill.
+    """
 
     results: Sequence[Ranked]
     usage: Usage | None = None

@@ -1,7 +1,7 @@
-"""Splits the inputs of an embeddings request into calls by the vendor's limits, and joins the answers again.
+"""Splits the inputs of an embeddings request into calls by the vendor's limits, and joins the responses.
 
-Sizes in tokens are estimates, on the safe side for texts: a call that is too large is refused whole, one that could
-have been larger costs little.
+Sizes in tokens are estimates. For texts they are rather too high: a vendor refuses a too large call completely, while a
+call that could have been larger costs little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,42 +14,42 @@ from providers.tasks.own_members import sum_details
 from providers.tasks.read_vectors import MOST_NUMBERS
 
 MOST_LISTED = 128
-"""Inputs of one call whose vectors come as JSON numbers: 128 vectors of 3,072 numbers are 5 MB, which are parsed in 40
-ms, and nothing else runs meanwhile. In base64, which is asked for wherever a vendor has it, they cost a tenth."""
+"""The most inputs of one call whose vectors come as JSON numbers. 128 vectors of 3,072 numbers are 5 MB; parsing them
+blocks the event loop for 40 ms. In base64, which is requested from every vendor that has it, they cost a tenth."""
 
-_JOINED = "late_chunking"
-"""Jina's switch by which the vector of each input depends on the others ("Embeddings API", November 2026)."""
+_LATE_CHUNKING = "late_chunking"
+"""Jina's field that makes the vector of each input depend on the other inputs ("Embeddings API", November 2026)."""
 
 _BYTES_PER_TOKEN = 4
-"""Of usage that is estimated: UTF-8 bytes per token of common vocabularies in English prose, roughly."""
+"""For estimates of usage: roughly the UTF-8 bytes per token of common vocabularies in English prose."""
 
 _FEWEST_ASCII, _FEWEST = 3, 2
-"""Bytes per token where a limit must not be exceeded: of ASCII alone, and of other texts."""
+"""For checks of limits: the fewest bytes per token of a text in ASCII, and of any other text."""
 
 
 def split_inputs(request: EmbeddingsRequest, wire: TaskWire, most: int) -> tuple[Texts | TokenLists, ...]:
-    """Return the inputs of each call, in order: at most `most` in one, and the vendor's limits. An input that exceeds
-    the limit of tokens by itself is one call, for the vendor to answer for."""
-    if request.unknown and request.unknown.get(_JOINED) is True:
+    """Return the inputs of each call, in order. A call has at most `most` inputs and observes the vendor's limits. An
+    input that alone exceeds the token limit is a call of its own, which the vendor accepts or refuses."""
+    if request.unknown and request.unknown.get(_LATE_CHUNKING) is True:
         return (request.inputs,)
     limit = min(most, wire.most or most)
     if wire.most_tokens is None:
         return tuple(request.inputs[at : at + limit] for at in range(0, len(request.inputs), limit))
-    return tuple(_within(request.inputs, limit, wire.most_tokens))
+    return tuple(_split_by_tokens(request.inputs, limit, wire.most_tokens))
 
 
-def _within(inputs: Texts | TokenLists, most: int, most_tokens: int) -> Iterator[Texts | TokenLists]:
-    begin = held = 0
-    for at, size in enumerate(map(_at_most, inputs)):
-        if at > begin and (at - begin == most or held + size > most_tokens):
+def _split_by_tokens(inputs: Texts | TokenLists, most: int, most_tokens: int) -> Iterator[Texts | TokenLists]:
+    begin = tokens_so_far = 0
+    for at, size in enumerate(map(_most_tokens_of, inputs)):
+        if at > begin and (at - begin == most or tokens_so_far + size > most_tokens):
             yield inputs[begin:at]
-            begin, held = at, 0
-        held += size
+            begin, tokens_so_far = at, 0
+        tokens_so_far += size
     yield inputs[begin:]
 
 
-def _at_most(each: str | tuple[int, ...]) -> int:
-    """Return more tokens than an input is likely to have."""
+def _most_tokens_of(each: str | tuple[int, ...]) -> int:
+    """Return an upper estimate of an input's tokens."""
     if not isinstance(each, str):
         return len(each)
     if each.isascii():
@@ -58,10 +58,11 @@ def _at_most(each: str | tuple[int, ...]) -> int:
 
 
 def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Embeddings]) -> Embeddings:
-    """Return the answers of all calls as one, with a usage: the vendor's, estimated for calls without one. The vendor's
-    own members are those of one call alone; several need not agree.
+    """Join the results of all calls. The usage is the sum of the vendor's counts, with estimates for calls without a
+    count. The vendor's own fields are returned only for a single call, because several calls may have different values.
 
-    Raises UpstreamError(MALFORMED) where a call has another number of vectors than inputs, and where lengths differ.
+    Raises UpstreamError(MALFORMED) if a call has another number of vectors than inputs, and if the lengths of vectors
+    differ.
     """
     if sum([part.numbers for part in parts]) > MOST_NUMBERS:
         raise malformed("has more numbers than are read")
@@ -73,7 +74,7 @@ def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence
     if len(lengths) > 1:
         raise malformed("has vectors of different lengths")
     if request.dimensions not in (None, *lengths):
-        raise malformed(f"has vectors of another length than the {request.dimensions} that were asked for")
+        raise malformed(f"has vectors of another length than the requested {request.dimensions}")
     details = parts[0].details if len(parts) == 1 else sum_details([part.details for part in parts])
     return Embeddings(vectors, _summed(request, sizes, parts), details, parts[0].own if len(parts) == 1 else {})
 

@@ -1,4 +1,5 @@
-"""What all calls of one task request on one target share: profile, wire, and the members under the vendor's names."""
+"""The draft of a task request's calls on one target: profile, wire settings, and the fields under the vendor's
+names."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,23 +24,24 @@ from providers.tasks.task_fields import PROTECTED, TASK_FIELDS, TOKENS, no_task,
 from providers.unified_request import Task
 
 MAX_BYTES = 128 * 2**20
-"""The most bytes of all calls of one request together: four times the largest body that a client can send."""
+"""The most bytes of all calls of one request together, which is four times the largest body that a client can send."""
 
 _EXTRA = "inference_extra_params"
 
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
-MOST_NAMED = 20
+MOST_REPORTED = 20
 
 _PERMISSIONS: Mapping[str, str] = {"truncate": "none"}
-"""Fields by which the client permits something, with the value that permits nothing. Their values are ours alone."""
+"""Fields by which the client permits something, with the value that permits nothing. Their values are the gateway's own
+words."""
 
 
 class TaskRequest(Protocol):
-    """What the requests of all tasks have in common."""
+    """The fields that the requests of all tasks have in common."""
 
     @property
     def unknown(self) -> Mapping[str, JsonValue] | None:
-        """The fields outside those that the gateway knows."""
+        """The fields that the gateway does not know."""
 
     @property
     def extra_params(self) -> Mapping[str, JsonValue] | None:
@@ -54,23 +56,24 @@ class TaskRequest(Protocol):
 class TaskDraft:
     """The calls of one request on one target while they are written.
 
-    `members` are the request's optional fields under the vendor's names, beside the inputs; `extra` is merged last.
-    `emulated` and `dropped` are as in UpstreamRequest.
+    `optional_fields` are the request's optional fields under the vendor's names, without the inputs. `extra` is merged
+    over the body at the end. `emulated` and `dropped` are as in UpstreamRequest.
     """
 
     task: Task
     target: Target
     profile: Profile
     wire: TaskWire
-    members: JsonObject
+    optional_fields: JsonObject
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     emulated: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
     def put(self, name: str, value: JsonValue) -> None:
-        """Write a field under the vendor's name for it and with the vendor's word; a dot leads into an object. A
-        permission that has no word is left out, and the vendor told to do without it where it has a word for that."""
+        """Write a field under the vendor's name and with the vendor's word for its value. A dot in the name leads into
+        an object. If the vendor has no word for a permission, the permission is dropped, and the value that permits
+        nothing is sent if the vendor has a word for that."""
         words = self.wire.words.get(name)
         if words is not None and isinstance(value, str):
             if name in _PERMISSIONS and value not in words:
@@ -79,37 +82,37 @@ class TaskDraft:
                     return
             value = words.get(value, value)
         *outer, last = self.wire.rename.get(name, name).split(".")
-        holder = self.members
+        holder = self.optional_fields
         for step in outer:
             inner = holder.get(step)
-            # Copied on the way: a profile's own members belong to every request.
+            # Nested objects are copied, because a profile's own fields are shared by all requests.
             holder[step] = inner = {**inner} if isinstance(inner, dict) else {}
             holder = inner
         holder[last] = value
 
     def leave_out(self, name: str) -> None:
-        """Note a member of the client's that is left out; `unknown` stands for one whose name is no plain word, and for
-        all that are too many for a header."""
-        shown = name if _PLAIN_NAME.fullmatch(name) and len(self.dropped) < MOST_NAMED else "unknown"
+        """Record a client's field that is left out. `unknown` stands for a field whose name is not a plain word, and
+        for all fields beyond the number that fits into a header."""
+        shown = name if _PLAIN_NAME.fullmatch(name) and len(self.dropped) < MOST_REPORTED else "unknown"
         if shown not in self.dropped:
             self.dropped.append(shown)
 
     def unsupported(self, name: str, reason: str) -> Refusal:
-        """Return the refusal of a field."""
+        """Return the refusal of a field that the target does not support."""
         return Refusal(name, f"'{name}' is not supported by {self.target.name}: {reason}.")
 
 
 def begin_draft(
     task: Task, request: TaskRequest, wanted: Mapping[str, JsonValue], target: Target, on_unsupported: OnUnsupported
 ) -> TaskDraft:
-    """Return a draft with the `wanted` fields of a request and those that the gateway does not know.
+    """Return a draft with the `wanted` fields of a request and the fields that the gateway does not know.
 
-    Raises Refusal for the first one that the target cannot honour, unless it may be left out.
+    Raises Refusal for the first field that the target cannot honour, unless it may be left out.
     """
     profile = profile_of(target)
     wire = profile.tasks.get(task)
     if wire is None:
-        raise Refusal("model", f"{target.name} cannot be asked for {task}: {no_task(task).how}.")
+        raise Refusal("model", f"{target.name} does not support {task}: {no_task(task).how}.")
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     draft = TaskDraft(task, target, profile, wire, {**wire.body}, request.extra_params or {})
     draft.headers = {name: value for name, value in (request.extra_headers or {}).items() if name not in overruled}
@@ -148,11 +151,11 @@ def _put_unknown(draft: TaskDraft, unknown: Mapping[str, JsonValue], on_unsuppor
                 draft.leave_out(name)
                 continue
             raise draft.unsupported(name, cell.how)
-        if name.lower() in PROTECTED or (name in draft.members and name not in draft.wire.body):
-            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+        if name.lower() in PROTECTED or (name in draft.optional_fields and name not in draft.wire.body):
+            message = f"'{name}' is already sent to {draft.target.name} for another field of the request."
             raise Refusal(name, message, "conflicting_parameters")
-        _check_member(draft, search, name, name, value)
-        draft.members[name] = value
+        _check_field(draft, search, name, name, value)
+        draft.optional_fields[name] = value
 
 
 def _check_extra(draft: TaskDraft) -> None:
@@ -160,15 +163,16 @@ def _check_extra(draft: TaskDraft) -> None:
     for name, value in draft.extra.items():
         if name.lower() in PROTECTED:
             raise Refusal(_EXTRA, f"'{_EXTRA}' may not set '{name}' on {draft.target.name}.", "invalid_value")
-        _check_member(draft, search, f"{_EXTRA}.{name}", name, value)
+        _check_field(draft, search, f"{_EXTRA}.{name}", name, value)
 
 
-def _check_member(draft: TaskDraft, search: Search, path: str, name: str, value: JsonValue) -> None:
-    """Raise Refusal for a member that names a host, a path or code to an engine, unless the table allows it."""
+def _check_field(draft: TaskDraft, search: Search, path: str, name: str, value: JsonValue) -> None:
+    """Raise Refusal for a field that names a host, a path or code to an engine, unless the configuration allows the
+    field."""
     found = search.find(name, value) if draft.target.is_engine else None
     if found is not None:
         inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
-        how = f"`allow_fields: [{inner}]` in the table would allow it"
+        how = f"`allow_fields: [{inner}]` in the configuration would allow it"
         shown = f"{path}{path_text(found.place)}"
         raise Refusal(path, f"'{shown}' is not sent to {draft.target.name}: {found.why}; {how}.")
 
@@ -176,11 +180,11 @@ def _check_member(draft: TaskDraft, search: Search, path: str, name: str, value:
 def make_calls(
     draft: TaskDraft, url: str, bodies: Iterable[JsonObject], headers: Mapping[str, str] | None = None
 ) -> tuple[UpstreamRequest, ...]:
-    """Return a call for each body. Raises Refusal where they are too large together."""
-    return tuple(_bounded(draft, url, bodies, {**(headers or {}), **draft.headers}))
+    """Return a call for each body. Raises Refusal if the calls together are too large."""
+    return tuple(_size_checked(draft, url, bodies, {**(headers or {}), **draft.headers}))
 
 
-def _bounded(
+def _size_checked(
     draft: TaskDraft, url: str, bodies: Iterable[JsonObject], headers: Mapping[str, str]
 ) -> Iterator[UpstreamRequest]:
     size = 0
@@ -194,7 +198,7 @@ def _bounded(
 
 
 def profile_of(target: Target) -> Profile:
-    """Return the profile as it holds for the target's version of the API and its model."""
+    """Return the profile with its settings for the target's API version and model."""
     return _profile_for(target.profile, target.api_version, *target.model_names)
 
 
@@ -204,10 +208,10 @@ def _profile_for(whole: Profile, version: str | None, *names: str) -> Profile:
 
 
 def base_of(target: Target) -> str:
-    """Return the target's base URL, with the host of its location where Vertex AI has one of another form."""
+    """Return the target's base URL. For some locations of Vertex AI its host is replaced by the location's own host."""
     return resolve_host(target.base_url)
 
 
 def path_with_model(path: str, model: str) -> str:
-    """Return a path with the model's name in its place, one segment of the URL."""
+    """Return a path with `{model}` replaced by the model's name, escaped as one segment of the URL."""
     return path.replace("{model}", quote(model, safe="@"))

@@ -1,4 +1,4 @@
-"""The contract of a wire form: how the calls of a task are written in it and their answers read."""
+"""The protocols of wire forms, which write the calls of a task and read their responses."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -11,27 +11,27 @@ from providers.tasks.task_draft import TaskDraft
 
 
 class EmbeddingsForm(Protocol):
-    """One wire form of embeddings. Stateless: one instance serves every target that has it."""
+    """A wire form of embeddings. It has no state: one instance serves all targets that use it."""
 
     def url(self, draft: TaskDraft) -> str:
-        """Return the address of the calls. Raises Refusal where the target's settings do not give it."""
+        """Return the URL of the calls. Raises Refusal if the target's settings do not determine it."""
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """Return the body of the call for some of the inputs. Raises Refusal; does not change the draft."""
+        """Return the body of the call for some of the inputs. Does not change the draft. Raises Refusal."""
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """Read a 2xx answer, whose headers have lower-case names. Raises UpstreamError; how many vectors there must be
-        is checked when the answers are joined."""
+        """Read a 2xx response. `headers` has lower-case names. The number of vectors is not checked here, but when the
+        responses are joined. Raises UpstreamError."""
 
 
 class RerankForm(Protocol):
-    """One wire form of rankings."""
+    """A wire form of rerank."""
 
     def url(self, draft: TaskDraft) -> str:
-        """Return the address of the call. Raises Refusal where the target's settings do not give it."""
+        """Return the URL of the call. Raises Refusal if the target's settings do not determine it."""
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """Return the body of the call. Raises Refusal; does not change the draft."""
+        """Return the body of the call. Does not change the draft. Raises Refusal."""
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """Read a 2xx answer in any order. Raises UpstreamError."""
+        """Read a 2xx response, whose documents may be in any order. Raises UpstreamError."""

@@ -1,1 +1,1 @@
-"""Reads a vendor's own words: the cause of a failure, and the part of the words that may be shown."""
+"""Reads vendors' messages: finds the cause of a failure, and masks the parts of a message that must not be shown."""

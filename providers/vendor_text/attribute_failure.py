@@ -1,4 +1,4 @@
-"""Finds the cause of a vendor's refusal if its status and kind alone do not show it.
+"""Finds the cause of a vendor's refusal if the status and the failure kind do not show it.
 
 Sources: the vendors' error pages and messages in public issue threads, November 2026.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from providers.context_overflow import MAX_TEXT
 from providers.dialect import UpstreamRequest
-from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
+from providers.failure import GATEWAY_MESSAGES, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.target import Target
 from providers.vendor_text.vet_message import vet
 
@@ -22,11 +22,11 @@ _ABSENT_MODEL = re.compile(
     rb"|\b(?:unknown|invalid|no such|unable to access|resolve|not found) (?:the )?(?:foundation )?"
     rb"(?:model|deployment)\b"
 )
-"""Words, in lower case, by which vendors report that they do not have a model."""
+"""Wordings, in lower case, by which vendors report that they do not have a model."""
 
 _NO_ROUTE = re.compile(rb"no endpoints found|no allowed providers|providers? (?:are|is) available")
-"""Words by which OpenRouter and similar vendors report that the settings of the account or of the request leave no
-provider of a model; other requests may have one."""
+"""Wordings by which OpenRouter and similar vendors report that the settings of the account or the request exclude every
+provider of a model. Other requests may have a provider."""
 
 _ITEM: Final = (
     r"(?:file|item|response|conversation|container|vector[ _]?store|upload|skill|cached ?content|image|document|batch"
@@ -39,24 +39,24 @@ _ABSENT_ITEM: Final = re.compile(
     rf"(?:(?:the|a|an|any) )?{_ITEM}",
     re.IGNORECASE,
 )
-"""Beginnings of messages by which vendors report that they lack what the client names by an id: OpenAI ("No such File
-object: file-1", "Item with id 'rs_1' not found. …"), Anthropic ("File not found: file_1"), Google ("CachedContent not
-found (or permission denied)")."""
+"""Beginnings of messages by which vendors report that they do not have an item that the client names by an id: OpenAI
+("No such File object: file-1", "Item with id 'rs_1' not found. …"), Anthropic ("File not found: file_1"), Google
+("CachedContent not found (or permission denied)")."""
 
 _CLOSED_ITEM: Final = re.compile(
     rf"^\W*you do(?: not|n't) have permission to access the {_ITEM}\W*(\S+).{{0,160}} or it may not exist\b",
     re.IGNORECASE,
 )
-"""Google's message for a file that its account does not have, under status 403."""
+"""Google's message, with status 403, for a file that the account does not have."""
 
 _ID: Final = re.compile(r"\b(?=[a-z.]*[-_\d])[\w.-]*\w", re.IGNORECASE)
 """A word of a message that may be an id."""
 
 _CACHED_CONTENT: Final = re.compile(r"cached ?content", re.IGNORECASE)
-"""What Google calls an item whose id its message leaves out. The request has it under `cachedContent`."""
+"""Google's name of an item whose id the message leaves out. The request has the id in `cachedContent`."""
 
 MAX_SHOWN: Final = 200
-"""Bytes of a page that the log shows."""
+"""The number of bytes of a page that the log shows."""
 
 FRONT_END: Final = "A front end of the upstream refused this request with status 403 and no error of the vendor's own."
 
@@ -64,23 +64,23 @@ FRONT_END: Final = "A front end of the upstream refused this request with status
 def attribute(failure: Failure, sent: UpstreamRequest, status: int, body: bytes) -> Failure:
     """Return the failure of the call `sent`, whose response has `status` and `body`, attributed to its cause.
 
-    A model that the vendor does not have is the client's mistake if the client named it, else the deployment's
-    failure. A file or another item that the vendor does not have is the client's mistake only if the request names it;
-    another vendor may have it. A 403 that is no error of the vendor's is about one request: web application firewalls
-    send a page.
+    A model that the vendor does not have is the client's mistake if the client chose the name, otherwise the
+    deployment's failure. A file or another item that the vendor does not have is the client's mistake only if the
+    request names the item; another vendor may have it. A 403 without an error in the vendor's form concerns only this
+    request: web application firewalls respond with a page.
     """
     target = sent.target
-    if _lacks_item(failure, sent, status):
+    if _is_about_missing_item(failure, sent, status):
         return replace(failure, kind=FailureKind.UNSUPPORTED, message=failure.said, code=UNKNOWN_ITEM, said="")
     if failure.kind is FailureKind.NOT_FOUND and _is_json(body):
-        return _blamed_for_model(failure, target, body[:MAX_TEXT].lower())
+        return _attributed_to_model(failure, target, body[:MAX_TEXT].lower())
     if failure.kind is FailureKind.AUTH and status == 403 and not _is_own_error(failure, body):
-        began = vet(body[:MAX_SHOWN].decode("utf-8", "replace"))
-        return replace(failure, kind=FailureKind.FORBIDDEN, message=FRONT_END, evidence=began, said="")
+        page_start = vet(body[:MAX_SHOWN].decode("utf-8", "replace"))
+        return replace(failure, kind=FailureKind.FORBIDDEN, message=FRONT_END, evidence=page_start, said="")
     return failure
 
 
-def _lacks_item(failure: Failure, sent: UpstreamRequest, status: int) -> bool:
+def _is_about_missing_item(failure: Failure, sent: UpstreamRequest, status: int) -> bool:
     said = failure.said
     if failure.kind is FailureKind.NOT_FOUND and _ABSENT_ITEM.search(said) is not None:
         if _CACHED_CONTENT.search(said) and b"cachedContent" in sent.body:
@@ -92,7 +92,7 @@ def _lacks_item(failure: Failure, sent: UpstreamRequest, status: int) -> bool:
 
 
 def _is_named(item: str, sent: UpstreamRequest) -> bool:
-    """Return whether the request names an item. A single digit is no name."""
+    """Return whether the request names an item. A text of up to two characters is too short to be a name."""
     return len(item) > 2 and (item in sent.url or item.encode() in sent.body)
 
 
@@ -101,11 +101,11 @@ def _is_json(body: bytes) -> bool:
 
 
 def _is_own_error(failure: Failure, body: bytes) -> bool:
-    """Return whether a body is an error in a vendor's form: with words that its reader found, or with `error`."""
+    """Return whether a body is an error in a vendor's form: JSON with a message that was read, or with `error`."""
     return _is_json(body) and (bool(failure.said) or b'"error"' in body)
 
 
-def _blamed_for_model(failure: Failure, target: Target, said: bytes) -> Failure:
+def _attributed_to_model(failure: Failure, target: Target, said: bytes) -> Failure:
     if target.table_key.endswith("/*"):
         if b"model" not in said:
             return failure
@@ -115,5 +115,5 @@ def _blamed_for_model(failure: Failure, target: Target, said: bytes) -> Failure:
         return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
     named = re.search(rb"(?<![\w.-])" + re.escape(target.upstream_model.lower().encode()) + rb"(?![\w-])", said)
     if (named or _ABSENT_MODEL.search(said)) and not _NO_ROUTE.search(said):
-        return replace(failure, kind=FailureKind.NO_MODEL, message=OUR_WORDS[FailureKind.NO_MODEL])
+        return replace(failure, kind=FailureKind.NO_MODEL, message=GATEWAY_MESSAGES[FailureKind.NO_MODEL])
     return failure

@@ -1,5 +1,5 @@
-"""Regular expressions that are compiled once the gateway is ready, or when they are first used before that: those that
-read the failures of vendors."""
+"""Regular expressions that are compiled only once the gateway is ready, or earlier if they are used earlier. The
+patterns that read vendors' failures are of this kind."""
 
 import re
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from weakref import WeakSet
 
 T = TypeVar("T", str, bytes)
 
-_MADE: Final["WeakSet[LatePattern[Any]]"] = WeakSet()
-"""All patterns of the process."""
+_PATTERNS: Final["WeakSet[LatePattern[Any]]"] = WeakSet()
+"""All late patterns of the process."""
 
 
 class LatePattern(Generic[T]):
-    """A pattern with the methods of `re.Pattern`. To compile the larger ones takes a few ms each, for which a gateway
-    that starts would have to wait."""
+    """A pattern with the methods of `re.Pattern`. Compiling a large pattern takes a few ms, which would delay the start
+    of the gateway."""
 
     def __init__(self, pattern: T, flags: int = 0) -> None:
         self.pattern: T = pattern
         self._flags = flags
-        _MADE.add(self)
+        _PATTERNS.add(self)
 
     @cached_property
     def compiled(self) -> re.Pattern[T]:
@@ -28,23 +28,19 @@ class LatePattern(Generic[T]):
         return re.compile(self.pattern, self._flags)
 
     def search(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.search(text)
 
     def match(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.match(text)
 
     def fullmatch(self, text: T) -> re.Match[T] | None:
-        """See re.Pattern."""
         return self.compiled.fullmatch(text)
 
     def sub(self, replacement: T | Callable[[re.Match[T]], T], text: T) -> T:
-        """See re.Pattern."""
         return self.compiled.sub(replacement, text)
 
 
 def compile_late_patterns() -> None:
-    """Compile the patterns of all modules that have been imported."""
-    for each in list(_MADE):
-        each.compiled  # noqa: B018 - the property keeps its result
+    """Compile the late patterns of all modules that have been imported."""
+    for each in list(_PATTERNS):
+        each.compiled  # noqa: B018 - the property caches its result

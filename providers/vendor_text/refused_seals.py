@@ -1,10 +1,10 @@
-"""Recognises a vendor's refusal of sealed reasoning: of another vendor, account, region, model or conversation.
+"""Recognises a vendor's refusal of sealed reasoning from another vendor, account, region, model or conversation.
 
-What a model thought comes back encrypted or signed, and whoever sealed it alone can read it. A fallback, another
-deployment or another key leaves a client with reasoning that the vendor at hand cannot verify, in each of its further
-requests.
+Clients send a model's reasoning back encrypted or signed, and only the vendor that sealed it can read it. After a
+fallback, or a change of deployment or key, a client has reasoning that the current vendor cannot verify, and sends it
+in each further request.
 
-Sources: messages that public issue threads quote, November 2026: openai/codex 8145, openai/openai-agents-python 2063
+Sources: messages quoted in public issue threads, November 2026: openai/codex 8145, openai/openai-agents-python 2063
 (Azure), Wei-Shaw/sub2api 4535 and chenyme/grok2api 688 (xAI), anthropics/claude-code 10627, 56708 and 63267,
 anomalyco/opencode 48637 (bound conversations), can1357/oh-my-pi 10486 (Bedrock), google-gemini/gemini-cli 13467,
 decolua/9router 301 (Vertex AI), lbjlaq/Antigravity-Manager 3342.
@@ -17,7 +17,7 @@ from providers.failure import Failure, FailureKind
 from providers.vendor_text.late_pattern import LatePattern
 
 _CODES: Final = frozenset({"invalid_encrypted_content"})
-"""Codes of such refusals: OpenAI's, also Azure's where it sends one."""
+"""The error codes of such refusals: OpenAI's code, which Azure also sends in some cases."""
 
 _WORDINGS: Final = (
     # OpenAI, and Azure without a code: "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted
@@ -28,27 +28,27 @@ _WORDINGS: Final = (
     r"\bcould not (?:decrypt|decode|verify|parse) (?:the )?(?:provided )?(?:encrypted[ _]content|compaction blob)",
     # Anthropic, Bedrock and Vertex AI: "messages.1.content.0: Invalid `signature` in `thinking` block"
     r"\binvalid\W{1,3}(?:signature|data)\W{1,3}in\s+\W?(?:redacted_)?thinking\b",
-    # Bedrock says it of a signature that is empty.
+    # Bedrock's message for an empty signature.
     r"\bthinking\.signature\b\W{1,3}field required|\bredacted_thinking\.data\b\W{1,3}field required",
     # Anthropic: "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified."
     r"\bredacted_thinking\W{1,3}blocks?\b.{0,80}?\b(?:cannot be modified|must match the parameters)",
     # Google: "Corrupted thought signature.", "Invalid thought signature.", "Thought signature is not valid".
     r"\b(?:corrupted|invalid)\W{1,3}thought[ _]?signature",
     r"\bthought[ _]?signature\W{0,3}\s*(?:is )?(?:not valid|invalid|corrupted)",
-    # Google, if the signature is no base64: "Invalid value at 'contents[1].parts[0].thought_signature' (TYPE_BYTES),
+    # Google, if the signature is not base64: "Invalid value at 'contents[1].parts[0].thought_signature' (TYPE_BYTES),
     # Base64 decoding failed".
     r"\bthought_?signature'?\W{1,3}\(TYPE_BYTES\)",
 )
-"""The words by which each vendor reports it. A message may quote the client's text: nothing follows from a match but
-one more call without the reasoning."""
+"""The wordings of each vendor. A message may quote the client's text, so a match must cause nothing more than one call
+without the reasoning."""
 
 _PATTERN: Final = LatePattern("|".join(_WORDINGS), re.IGNORECASE | re.DOTALL)
 
-_OF_REQUEST: Final = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
+_REQUEST_KINDS: Final = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
 
 
 def refuses_seal(failure: Failure) -> bool:
     """Return whether a vendor refuses a request because it cannot verify or decrypt reasoning in it."""
-    if failure.kind not in _OF_REQUEST:
+    if failure.kind not in _REQUEST_KINDS:
         return False
     return failure.code in _CODES or _PATTERN.search(f"{failure.message}\n{failure.said}") is not None

@@ -1,6 +1,7 @@
-"""Masks keys, addresses of private hosts, and paths of files in a vendor's message: they are the operator's.
+"""Masks keys, private addresses and file paths in a vendor's message, because they belong to the operator.
 
-Public documentation, paths of APIs and JSON pointers stay, because they show the client how to correct its request.
+URLs of public documentation, paths of APIs and JSON pointers stay, because they show the client how to correct its
+request.
 """
 
 import re
@@ -14,10 +15,10 @@ MAX_MESSAGE = 500
 _SECRET = LatePattern(
     r"(?i)\b(?:sk|pk|rk|xai|nvapi)[-_][\w*-]{6,}"
     r"|\b(?:gsk|fw|hf)_[\w*-]{6,}"
-    # Ordinary words begin like these (key-holder); an id has a digit.
+    # Ordinary words begin in the same way (`key-holder`), but an id has a digit.
     r"|\b(?:key|org|proj)[-_](?=[a-z_*-]*\d)[\w*-]{6,}"
     r"|\bBearer\s+\S+|\bA[KS]IA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
-    # Keys without a mark of their own are long runs of letters and digits.
+    # Keys without a known prefix are long runs of letters and digits.
     r"|\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b"
 )
 _ADDRESS = LatePattern(
@@ -29,8 +30,8 @@ _ADDRESS = LatePattern(
     r"|(?P<path>(?<![\w.])~?/(?:[\w.@$~{}%-]+/)+[\w.@$~{}%-]*)"
 )
 _CONTROL = LatePattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_AFTER: Final = ".,;:!?)]}"
-"""Punctuation that may follow an address without being part of it."""
+_TRAILING_PUNCTUATION: Final = ".,;:!?)]}"
+"""Punctuation that may follow an address but is not part of it."""
 
 _PUBLIC_URL = LatePattern(
     r"(?i)https?://(?P<host>(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24})(?:/[^\s?#]*)?"
@@ -58,22 +59,22 @@ _CERTAIN_FILE = LatePattern(
     rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
     r"|pem|key|crt|conf|ini|toml|env)$"
 )
-"""Marks of a path of a file: a hidden part, an extension, and folders of models and libraries. A path of an API may
-end with the version of a model, which looks like an extension."""
+"""Signs of a file path even if it looks like a path of an API: a hidden part, a known extension, and folders of models
+and libraries. A path of an API may end with a model's version, which looks like an unknown extension."""
 
 
 def vet(text: str) -> str:
-    """Return a vendor's message that is safe to show: one line, capped, without keys, organisation ids, private
-    addresses or paths of files."""
+    """Return a vendor's message in a form that is safe to show: one line of at most MAX_MESSAGE characters, without
+    keys, organisation ids, private addresses and file paths."""
     if len(text) > 2 * MAX_MESSAGE:
-        # Not within a word: half a key would not be recognised as one.
+        # Not cut within a word: half of a key would not be recognised as a key.
         text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
     clean = _ADDRESS.sub(_masked, _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
     return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
 
 
 def _masked(found: re.Match[str]) -> str:
-    address = found[0].rstrip(_AFTER)
+    address = found[0].rstrip(_TRAILING_PUNCTUATION)
     after = found[0][len(address) :]
     if found["url"] is not None:
         return _masked_url(address) + after
@@ -83,7 +84,8 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def _masked_url(url: str) -> str:
-    """Return a public page's address without its query, which may hold names of the operator's account."""
+    """Return the URL of a public page without its query, which may name the operator's account; a placeholder for any
+    other URL."""
     page = re.split("[?#]", url, maxsplit=1)[0]
     found = _PUBLIC_URL.fullmatch(page)
     if found is None or _PRIVATE_HOST.search(found["host"]):
@@ -99,8 +101,8 @@ def _is_shown(path: str) -> bool:
 
 
 def hide_host(text: str, base_url: str, public: str | None) -> str:
-    """Return a vetted message without the target's own host, which `base_url` names. `public` is the address of the
-    vendor's profile: if the target has another address, its whole domain is the operator's."""
+    """Return a vetted message without the target's own host, which is the host of `base_url`. `public` is the base URL
+    of the vendor's profile. If the target has another host, its whole domain counts as the operator's."""
     if not text:
         return text
     pattern = _own_hosts(base_url, public)
@@ -116,9 +118,10 @@ def _own_hosts(base_url: str, public: str | None) -> re.Pattern[str] | None:
         return None
     name = re.escape(host)
     if ":" in host or host.rpartition(".")[2].isdigit():
-        return None  # `vet` has masked every IP address
+        return None  # `vet` has already masked every IP address
     if "." not in host:
-        # A bare word may be the name of an engine, which its messages name.
+        # A bare word may also be the name of an engine, which may stay in its messages. So only host and port are
+        # masked.
         return re.compile(rf"(?i)(?<![\w.-]){name}:\d{{2,5}}\b") if host else None
     if host != usual:
         parent = host.partition(".")[2]

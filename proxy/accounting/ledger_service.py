@@ -85,7 +85,7 @@ READ_EVERY: Final = 1.0
 TICKS: Final = 32
 """Parts of a second by which it is told apart what the ledger holds already of what was settled here: of the part in
 between nobody knows which rows it holds until the next look. Each row by itself would be more parts than a counter
-keeps (`proxy.limits.spending.MARKS`) between two looks."""
+keeps (`proxy.limits.spending.MAX_MARKS`) between two looks."""
 
 CATCH_UP: Final = 3.0
 """Seconds for which a process waits at its start until the ledger holds what ended processes have left."""

@@ -28,7 +28,7 @@ from proxy.limits.limit import ScopeBudget, budget_words
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
-from proxy.shared_state.redis_eviction import EvictionWatch, eviction_words
+from proxy.shared_state.redis_eviction import EvictionWatch, eviction_warning
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
@@ -94,7 +94,7 @@ class LimitsAndLedger:
     @property
     def evicting(self) -> str:
         """What to do about a Redis that may throw limits away, empty where it does not, or another process asks."""
-        return eviction_words(self.eviction.policy) if self.eviction is not None and self.eviction.policy else ""
+        return eviction_warning(self.eviction.policy) if self.eviction is not None and self.eviction.policy else ""
 
     @property
     def ledger_state(self) -> LedgerState | None:

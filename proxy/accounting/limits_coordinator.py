@@ -14,15 +14,15 @@ from proxy.shared_state.redis_sync import SharedState
 
 @dataclass(slots=True, eq=False)
 class EndedSiblings:
-    """Hears from the supervisor which processes have ended. `bury` has whoever counts let go of what one held."""
+    """Receives the names of ended processes from the supervisor. `release_ended` gives back a process's leases."""
 
-    bury: Callable[[str], Awaitable[None]] | None = None
+    release_ended: Callable[[str], Awaitable[None]] | None = None
 
     async def hear(self, process: str) -> None:
         """Pass it on."""
-        if self.bury is not None:
+        if self.release_ended is not None:
             with suppress(ConnectionError):  # then it comes back by itself within seconds
-                await self.bury(process)
+                await self.release_ended(process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[
     if shared is not None:
         source = counted = RedisLeases(shared.run_script, shared.prefix, siblings.name or secrets.token_hex(8))
         if siblings.ended is not None:
-            siblings.ended.bury = counted.bury
+            siblings.ended.release_ended = counted.release_ended
     if source is None:
         return None
     leases = LeaseRegistry(source, siblings.processes, clock)
     if shared is not None:
-        leases.expect_strangers()
+        leases.expect_other_gateways()
     return leases

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from providers.failure import OUR_WORDS
+from providers.failure import GATEWAY_MESSAGES
 from proxy.admin.recent_requests import FAILED, REFUSED
 from proxy.request_record import Attempt, Outcome, RequestRecord
 from proxy.telemetry.access_log import UNAUTHORIZED
@@ -25,7 +25,7 @@ MOST_NAME: Final = 160
 MOST_MESSAGE: Final = 300
 """Attempts of a request that are kept, and characters of a name and of a message."""
 
-_WORDS: Final[Mapping[str, str]] = {kind.value: words for kind, words in OUR_WORDS.items()}
+_WORDS: Final[Mapping[str, str]] = {kind.value: words for kind, words in GATEWAY_MESSAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from providers.completion import Usage
-from providers.failure import AGAINST_ALL
+from providers.failure import COOLDOWN_KINDS
 from proxy.request_outcomes import FAULTLESS
 from proxy.request_record import OTHER, Outcome, RequestRecord
 
@@ -42,7 +42,7 @@ FAILED: Final[frozenset[Outcome]] = frozenset({"upstream_error", "timeout", "tru
 REFUSED: Final[frozenset[Outcome]] = frozenset({"client_error", "denied", "limited"})
 """Outcomes that the client or its limits are to blame for."""
 
-_FAULTS: Final = frozenset(kind.value for kind in AGAINST_ALL)
+_FAULTS: Final = frozenset(kind.value for kind in COOLDOWN_KINDS)
 
 
 Span = tuple[float, float]

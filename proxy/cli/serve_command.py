@@ -29,7 +29,7 @@ def serve(source: Source, options: ServeOptions) -> int:
     wanted = table.loaded.config.server.workers if options.workers is None else options.workers
     count = usable_cores() if wanted == "auto" else wanted
     source = replace(source, workers=count, counted=wanted == "auto")
-    table = replace(table, loaded=source.with_settings(table.loaded).unplaced())
+    table = replace(table, loaded=source.with_settings(table.loaded).without_positions())
     if count > 1:
         return _serve_by_several(source, table, listen, count)
     try:

@@ -1,1 +1,1 @@
-"""What this process knows of each deployment: circuit breaker, concurrency limit, queue, recent failures."""
+"""The state of each deployment in this process: circuit breaker, concurrency limit, queue, recent failures."""

@@ -1,4 +1,4 @@
-"""The circuit breakers of all deployments, and the order in which those of a group are called.
+"""The circuit breakers of all deployments, and the order in which the deployments of a group are called.
 
 Pure: time and random numbers are arguments.
 """
@@ -15,10 +15,12 @@ from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns
 
 Identity = tuple[str, str, str]
-"""A deployment's label, its address, and the model where clients name it. Its state outlives the table."""
+"""A deployment's label, its address, and the model if clients name it. The state of a deployment outlives a reload of
+the configuration."""
 
 MOST = 4096
-"""Deployments whose state is kept; a limit, because clients choose the names under an entry for any model."""
+"""The most deployments whose state is stored. It is limited because clients choose the names under an entry for any
+model."""
 
 
 class Counted(Protocol):
@@ -26,27 +28,28 @@ class Counted(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Attempts that have not ended."""
+        """The number of attempts that have not ended."""
 
 
 Known = TypeVar("Known", bound=Counted)
 
 
 def by_identity() -> BoundedDict[Identity, Known]:
-    """Return a dict for the states of deployments, which forgets the oldest that no request is at."""
+    """Return a dict for the states of deployments. When it is full, it drops the oldest state without a request in
+    flight."""
     return BoundedDict(MOST, lambda state: not state.in_flight)
 
 
 def keep_only(known: BoundedDict[Identity, Known], targets: Iterable[Target]) -> None:
-    """Forget the deployments that are not among a table's targets, whatever their model is."""
+    """Forget the deployments that are not targets of the new configuration. The model is not compared."""
     wanted = {target.identity[:2] for target in targets}
     for identity in [each for each in known if each[:2] not in wanted]:
         del known[identity]
 
 
 class Order(NamedTuple):
-    """The targets that may be called now, best first. Where there is none: `wait` seconds until there is, and whether
-    cooldowns that vendors asked for are the only reason (`cooling`)."""
+    """The targets that may be called now, best first. If there is none, `wait` is the seconds until there is one, and
+    `cooling` is true if cooldowns that vendors asked for are the only reason."""
 
     ready: tuple[Target, ...]
     wait: float = 0.0
@@ -55,7 +58,7 @@ class Order(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Breakers:
-    """The circuit breaker of each deployment by identity, made when it is first needed."""
+    """The circuit breaker of each deployment by identity, created when it is first needed."""
 
     _rules: HealthRules
     _draw: Callable[[], float]
@@ -65,7 +68,8 @@ class Breakers:
 
     @property
     def shared(self) -> Literal["off", "up", "alone"]:
-        """Whether cooldowns are shared with other processes, and whether those can be reached."""
+        """Whether cooldowns are shared with other processes: `off` if they are not, `up` if the other processes can be
+        reached, `alone` if they cannot."""
         if self._shared_cooldowns is None:
             return "off"
         return "up" if self._shared_cooldowns.up else "alone"
@@ -75,7 +79,7 @@ class Breakers:
         self._shared_cooldowns = shared_cooldowns
 
     def apply_cooldowns(self, cooldowns: Collection[Cooldown], now: float) -> None:
-        """Apply cooldowns that vendors told other processes."""
+        """Apply cooldowns that other processes learned from vendors."""
         if cooldowns:
             named = {breaker.name: breaker for breaker in self._known.values()}
             for cooldown in cooldowns:
@@ -83,7 +87,7 @@ class Breakers:
                     breaker.apply_cooldown(now, cooldown.kind, cooldown.seconds)
 
     def begin(self, target: Target, now: float, answer: AnswerKind, team: str = "") -> TrackedAttempt:
-        """Count a team's attempt at a target in, which is about to be sent."""
+        """Count a team's attempt at a target that is about to be sent."""
         breaker = self._known.get(target.identity)
         return (self.of(target) if breaker is None else breaker).begin(now, answer, team)
 
@@ -97,7 +101,8 @@ class Breakers:
         return breaker
 
     def keep(self, targets: Iterable[Target]) -> None:
-        """Forget the deployments that are not among a new table's targets, and update the settings of the others."""
+        """Forget the deployments that are not among the targets of a new configuration, and update the settings of the
+        others."""
         wanted = {target.identity[:2]: target for target in targets}
         keep_only(self._known, wanted.values())
         for identity, breaker in self._known.items():
@@ -105,11 +110,11 @@ class Breakers:
             breaker.follow(self._rules.of(target.circuit_breaker))
             if self._shared_cooldowns is not None:
                 _share_cooldowns(breaker, identity, target.credential, self._shared_cooldowns)
-        # Keyed by the labels of a table, which must not accumulate over many tables.
+        # Keyed by the labels of a configuration, which must not accumulate over many reloads.
         self._panicked.clear()
 
     def states(self, now: float) -> Iterator[tuple[str, State]]:
-        """Yield the label and the state of each known deployment; of an entry for any model the worst state."""
+        """Yield the label and the state of each known deployment; for an entry for any model, the worst state."""
         worst: dict[str, State] = {}
         # A copy, because metrics are rendered in another thread.
         for (label, _, _), breaker in list(self._known.items()):
@@ -117,7 +122,8 @@ class Breakers:
         return iter(worst.items())
 
     def waits(self, now: float) -> Iterator[tuple[str, float]]:
-        """Yield label and seconds of each deployment that admits no request yet; the longest of one for any model."""
+        """Yield the label of each deployment that admits no request now, and the seconds until it does; for an entry
+        for any model, the longest wait."""
         longest: dict[str, float] = {}
         for (label, _, _), breaker in self._known.items():
             if wait := breaker.wait(now):
@@ -125,7 +131,7 @@ class Breakers:
         return iter(longest.items())
 
     def cooling(self, now: float) -> Iterator[str]:
-        """Yield the label of each deployment that admits no request because a vendor asked for a cooldown alone."""
+        """Yield the label of each deployment that admits no request only because its vendor asked for a cooldown."""
         reasons: dict[str, set[bool]] = {}
         for (label, _, _), breaker in self._known.items():
             if breaker.state(now) is State.OPEN:
@@ -133,12 +139,14 @@ class Breakers:
         return (label for label, only in reasons.items() if only == {True})
 
     def arrange(self, targets: Sequence[Target], now: float, team: str = "", session: int | None = None) -> Order:
-        """Return the targets of a group in the order in which a team is to call them.
+        """Return the targets of a group in the order in which a team should call them.
 
-        The given order stays, but deployments that hang come last, and those that closed lately fall behind for all but
-        their share: a conversation by its number of 64 bits, so that it comes back once and does not alternate. When
-        none admits a request, one request in `panic_every` seconds is sent all the same, to find out whether one has
-        recovered."""
+        The order is unchanged, except that hanging deployments come last, and deployments that closed lately come after
+        the healthy ones for all but their share of requests. For a conversation the share is decided by `session`, its
+        number of 64 bits, so that the conversation returns to a deployment once and does not alternate. If no
+        deployment admits a request, one request in `panic_every` seconds is sent all the same, to find out whether one
+        has recovered.
+        """
         known = self._known
         for target in targets:
             breaker = known.get(target.identity)
@@ -169,7 +177,7 @@ class Breakers:
         known = [(target, self.of(target)) for target in targets]
         # A cooldown that the vendor asked for is never cut short.
         probable = [(target, breaker) for target, breaker in known if not breaker.cooling_down(now)]
-        # By deployment, so that many names over the same ones do not call them more often than one name does.
+        # By deployment, so that many names for the same deployments do not call them more often than one name does.
         last = max((self._panicked.get(target.label, NEVER) for target in targets), default=NEVER)
         if probable and now - last >= self._rules.panic_every:
             target, _ = min(probable, key=lambda pair: (pair[1].probed, pair[1].wait(now)))
@@ -184,7 +192,8 @@ class Breakers:
 def _share_cooldowns(
     breaker: Breaker, identity: Identity, credential: Credential, shared_cooldowns: SharedCooldowns
 ) -> None:
-    """Name a deployment as all processes that use it with this credential do, and apply the cooldowns they shared."""
+    """Set the name that all processes use for a deployment with this credential, and apply the cooldowns that they
+    shared."""
     name = credential.seal(*identity)
     if name == breaker.name:
         return

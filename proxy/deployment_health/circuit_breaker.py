@@ -1,7 +1,7 @@
-"""The circuit breaker of one deployment, and what each attempt adds to it.
+"""The circuit breaker of one deployment, and the effect of each attempt on it.
 
-Pure: `now` is seconds of the loop's clock, random numbers come from a function. Other processes learn only what the
-vendor itself said.
+Pure: `now` is seconds of the loop's clock, random numbers come from a function. Other processes get only facts that the
+vendor itself reported.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from proxy.deployment_health.recent_failures import Outcomes, Ruling, Witnesses
 NEVER = float("-inf")
 
 TEAM_FAILURES = 2
-"""Failures after which a deployment is not healthy for a team: the first may be due to its request, or chance."""
+"""Failures after which a deployment is unhealthy for a team. A single one may be due to its request, or to chance."""
 
 Publish = Callable[[str, FailureKind, float], None]
-"""Publishes a vendor's cooldown to other processes: the deployment's name among them, the kind of failure, seconds."""
+"""Publishes a vendor's cooldown to other processes: the deployment's shared name, the kind of failure, the seconds."""
 
 
 class State(IntEnum):
@@ -31,7 +31,7 @@ class State(IntEnum):
 
 
 class AnswerKind(IntEnum):
-    """What an attempt waits for. The first bytes of the two kinds have different usual waits."""
+    """The kind of response that an attempt waits for; the usual waits for their first bytes differ."""
 
     STREAM = 0
     WHOLE = 1
@@ -41,11 +41,11 @@ class AnswerKind(IntEnum):
 class Breaker:
     """The circuit breaker of one deployment, in one process.
 
-    It opens after failures, or for a cooldown that the vendor asks for, and closes when a request that was sent since
-    gets its first byte. Only attempts begun after the last change count. `in_flight` is the number of running attempts,
-    `why` the kind of failure that opened it last, `name` the deployment's name among the processes that share
-    cooldowns, and `publish` tells them. `only_team` is the team that an open breaker holds back alone, because no other
-    has seen the deployment fail.
+    It opens after failures, or for a cooldown that the vendor asks for. It closes when a request sent after it opened
+    gets its first byte. Only attempts that began after the last change of state count. `in_flight` is the number of
+    running attempts, `why` the kind of failure that opened it last, `name` the deployment's name among the processes
+    that share cooldowns, and `publish` sends them cooldowns. `only_team` is the one team for which the breaker is open,
+    because no other team has seen the deployment fail.
     """
 
     _rules: HealthRules
@@ -62,7 +62,7 @@ class Breaker:
     _tripped: bool = False
     _open_until: float = NEVER
     _cooldown_until: float = NEVER
-    _asked_until: float = NEVER
+    _requested_until: float = NEVER
     _openings: int = 0
     _returned: float = NEVER
     _first_byte_at: float = NEVER
@@ -76,17 +76,17 @@ class Breaker:
         self._outcomes, self._witnesses = Outcomes(self._rules.window), Witnesses(self._rules.window)
 
     def follow(self, rules: HealthRules) -> None:
-        """Use the rules of a new table; `window` and `hanging_age` are the same in all of them."""
+        """Use the rules of a new configuration; `window` and `hanging_age` are the same in every configuration."""
         self._rules = rules
 
     @property
     def first_byte(self) -> float | None:
-        """The usual seconds to the first byte: of streams, or of whole answers where there was no stream yet."""
+        """The usual seconds to the first byte of streams, or of non-streaming responses if there was no stream yet."""
         streams, wholes = self._kinds
         return wholes.usual if streams.usual is None else streams.usual
 
     def percentile(self, answer: AnswerKind) -> float | None:
-        """Return the 95th percentile of the seconds to the first byte; `None` while it is hardly known."""
+        """Return the 95th percentile of the seconds to the first byte; `None` while too few times are known."""
         awaited = self._kinds[answer]
         return awaited.tail if awaited.settled else None
 
@@ -96,13 +96,13 @@ class Breaker:
         return bool(self._probing)
 
     def state(self, now: float) -> State:
-        """Return CLOSED, OPEN until the end of the cooldown, or HALF_OPEN after it."""
+        """Return CLOSED, OPEN until the cooldown ends, or HALF_OPEN after it."""
         if not self._tripped:
             return State.CLOSED
         return State.OPEN if now < max(self._open_until, self._cooldown_until) else State.HALF_OPEN
 
     def admits(self, now: float, team: str = "") -> bool:
-        """Return whether a team may send a request now; the attempt must begin before anything else is awaited."""
+        """Return whether a team may send a request now. The attempt must begin before the caller awaits anything."""
         if not self._tripped:
             return True
         if now < self._cooldown_until:
@@ -115,7 +115,7 @@ class Breaker:
         return not probing or (team not in probing and len(probing) < self._rules.probes_most)
 
     def wait(self, now: float) -> float:
-        """Return the seconds until a request is admitted, 0 for at once; an estimate while a probe is running."""
+        """Return the seconds until a request is admitted, 0 for now; an estimate while a probe is running."""
         if not self._tripped:
             return 0.0
         left = max(self._open_until, self._cooldown_until) - now
@@ -123,21 +123,22 @@ class Breaker:
             return left
         return self._rules.panic_every if self._probing else 0.0
 
-    def asked_wait(self, now: float) -> float:
+    def requested_wait(self, now: float) -> float:
         """Return the longer of `wait` and the wait that the vendor requested. The deployment is called again after
-        `wait`; a client that is refused meanwhile gets the vendor's wait."""
-        return max(self.wait(now), self._asked_until - now) if self.cooling_down(now) else self.wait(now)
+        `wait`; a client that is refused before then gets the vendor's wait."""
+        return max(self.wait(now), self._requested_until - now) if self.cooling_down(now) else self.wait(now)
 
     def healthy(self, now: float, team: str = "") -> bool:
-        """Return whether a team knows nothing against the deployment: it is closed, does not hang, and has not failed
-        the team TEAM_FAILURES times since its last first byte for that team. True for a deployment without attempts."""
+        """Return whether a deployment is healthy for a team: its breaker is closed for the team, it does not hang, and
+        it has not failed the team TEAM_FAILURES times since the team's last first byte. True for a deployment without
+        attempts."""
         if self._tripped and (self.only_team in (None, team) or now < self._cooldown_until):
             return False
         times, latest = self._failures_of_team.get(team, (0, NEVER))
         return (times < TEAM_FAILURES or now - latest > self._rules.window) and not self.hanging(now)
 
     def only_cooling_down(self, now: float) -> bool:
-        """Return whether a rate limit or a spent quota is the only reason to admit no request."""
+        """Return whether a rate limit or a spent quota is the only reason why no request is admitted."""
         return self._open_until <= now < self._cooldown_until
 
     def cooling_down(self, now: float) -> bool:
@@ -145,7 +146,8 @@ class Breaker:
         return now < self._cooldown_until
 
     def share(self, now: float) -> float:
-        """Return the share of its requests that it should get: less than 1 for a while after it closed."""
+        """Return the share of its usual requests that the deployment should get: below 1 for a while after it
+        closed."""
         rules = self._rules
         back = now - self._returned
         return 1.0 if back >= rules.slow_start else max(rules.slow_start_from, back / rules.slow_start)
@@ -158,15 +160,14 @@ class Breaker:
         return self._hangs(streams, now) or self._hangs(wholes, now)
 
     def untroubled(self, now: float) -> bool:
-        """Return whether it admits everybody, does not hang, and should get all of its requests: so it is with nearly
-        every request."""
+        """Return whether it admits every team, does not hang, and should get all its requests, as nearly always."""
         rules = self._rules
         if self._tripped or now - self._returned < rules.slow_start:
             return False
         return self.in_flight <= rules.hanging_least or not self.hanging(now)
 
     def begin(self, now: float, answer: AnswerKind, team: str = "") -> "TrackedAttempt":
-        """Count a team's attempt in, which is about to be sent: a probe unless the breaker is closed."""
+        """Count a team's attempt that is about to be sent. The attempt is a probe unless the breaker is closed."""
         self.in_flight += 1
         awaited = self._kinds[answer]
         tracked = TrackedAttempt(self, awaited, self._epoch, self._tripped, team)
@@ -178,12 +179,12 @@ class Breaker:
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
         """Apply a cooldown that another process learned from the vendor: for a rate limit, a spent quota, a refused
-        credential or a missing model. It lasts no longer than one of our own, as do all together until this process has
-        sent a request again."""
+        credential or a missing model. Until this process sends a request again, all such cooldowns together last no
+        longer than one cooldown of its own."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
-        most = rules.auth if kind in DENIALS else rules.quota if kind is FailureKind.QUOTA else rules.asked_most
+        most = rules.auth if kind in DENIALS else rules.quota if kind is FailureKind.QUOTA else rules.requested_most
         left = min(now + seconds, self._shared_since + most) - now
         if left <= 0:
             return
@@ -204,7 +205,7 @@ class Breaker:
         if len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
             return False
         if awaited.usual is None and self._first_byte_at > oldest:
-            # It answers requests of the other kind, and this kind may simply take long.
+            # Requests of the other kind get first bytes, so this kind may just take long.
             return False
         return now - oldest > rules.hanging_slowness * awaited.tail
 
@@ -216,7 +217,8 @@ class Breaker:
         self._in_row = 0
 
     def _answered_probe(self, now: float, team: str) -> None:
-        """Close, since a team's probe was answered; a cooldown that the vendor asked for meanwhile stays."""
+        """Close the breaker, because a team's probe was answered. A cooldown requested by the vendor meanwhile
+        stays."""
         self._open_until = NEVER
         self.only_team = None
         if now < self._cooldown_until:
@@ -269,8 +271,9 @@ class Breaker:
 
 @dataclass(slots=True, eq=False)
 class TrackedAttempt:
-    """One attempt as the breaker sees it, until `succeeded`, `failed` or `abandoned` ends it; later calls do nothing.
-    `disputed` says that it failed while those of other teams succeeded, so that the request may be the cause."""
+    """One attempt as the breaker tracks it. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls
+    do nothing. `disputed` is true if it failed while other teams' attempts succeeded, so that the request may be the
+    cause."""
 
     _breaker: Breaker
     _awaited: Awaited
@@ -282,8 +285,8 @@ class TrackedAttempt:
     _waits: bool = True
 
     def first_byte(self, now: float) -> None:
-        """Note the first content of a stream, or a whole answer. It ends a probe, since a stream may go on for minutes;
-        if the stream fails later, the breaker opens again."""
+        """Note the first content of a stream, or a non-streaming response. It ends a probe, because a stream may last
+        for minutes; if the stream fails later, the breaker opens again."""
         if not self._waits:
             return
         self._waits = False
@@ -296,7 +299,7 @@ class TrackedAttempt:
             self._answered_probe(now)
 
     def succeeded(self, now: float) -> None:
-        """Note that the answer is complete."""
+        """Note that the response is complete."""
         if not self._running:
             return
         if self._waits:
@@ -310,19 +313,19 @@ class TrackedAttempt:
             breaker._witnesses.succeeded(self._team, now)
 
     def failed(self, now: float, failure: Failure) -> bool:
-        """Note a failure, and return whether it opened the breaker. One that is not the deployment's fault counts for
-        nothing, but ends a probe as any answer does."""
+        """Note a failure, and return whether it opened the breaker. A failure that is not the deployment's fault does
+        not count, but ends a probe as any response does."""
         if not self._running:
             return False
         breaker, rules, waited = self._breaker, self._breaker._rules, self._close()
         if VERDICTS[failure.kind].try_next and self._epoch == breaker._epoch:
             breaker._count_for_team(self._team, now)
         if failure.kind is FailureKind.RATE_LIMITED:
-            # While others are being answered, there are too many requests rather than nothing left of the limit.
-            breaker._asked_until = now + (failure.retry_after or 0.0)
+            # While other attempts run, the cause is too many requests at once rather than an exhausted limit.
+            breaker._requested_until = now + (failure.retry_after or 0.0)
             seconds = rules.cooldown_for(failure.retry_after)
             if failure.retry_after is None and breaker.in_flight:
-                seconds = min(seconds, rules.asked_least)
+                seconds = min(seconds, rules.requested_least)
             self._cool_down(now, failure.kind, seconds)
         elif failure.kind is FailureKind.QUOTA:
             if breaker._witnesses.failed(self._team, failure, now) is not Ruling.NOBODY:
@@ -338,16 +341,16 @@ class TrackedAttempt:
         return False
 
     def outlasted(self, now: float) -> None:
-        """Note that the client's own deadline ended the attempt. It counts only for what `healthy` tells the team."""
+        """Note that the client's own deadline ended the attempt. This only affects `healthy` for the team."""
         self._breaker._count_for_team(self._team, now)
 
     def abandoned(self, now: float) -> None:
-        """Note an end that is not due to the deployment: the client left, or the gateway stops."""
+        """Note an end that is not due to the deployment: the client left, or the gateway is stopping."""
         if self._running:
             self._free_probe(self._close())
 
     def superseded(self, now: float) -> None:
-        """Note that another attempt of the same request answered first, which ended this one: no failure."""
+        """Note that another attempt of the same request answered first, which ended this one. It is no failure."""
         if not self._running:
             return
         waited, self._waits = self._waits, False
@@ -383,7 +386,7 @@ class TrackedAttempt:
         self._epoch = self._breaker._epoch
 
     def _close(self) -> bool:
-        """End it. Returns whether it was still waiting for its first byte."""
+        """End the attempt. Return whether it was still waiting for its first byte."""
         self._running = False
         self._breaker.in_flight -= 1
         waited, self._waits = self._waits, False
@@ -392,6 +395,6 @@ class TrackedAttempt:
         return waited
 
     def _free_probe(self, waited: bool) -> None:
-        """Let another request be the probe."""
+        """Allow another request to be the probe."""
         if waited and self._probe and self._epoch == self._breaker._epoch:
             self._breaker._probing.remove(self._team)

@@ -1,4 +1,4 @@
-"""The built-in rules of circuit breakers, and what a deployment's settings replace."""
+"""The built-in rules of circuit breakers, and the settings of a deployment that replace them."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,16 +14,19 @@ _FAILURES: Final = built_in(CircuitBreakerSection, "failures", int)
 class HealthRules:
     """Every count, share and time (seconds) of a circuit breaker.
 
-    `failures` in a row, or `window_share` of at least `window_least` attempts within `window`, open it: for `cooldown`,
-    twice as long each time up to `longest_cooldown`, all ± `jitter` of it, from the start again once it was closed for
-    `forgive`. `auth` is the cooldown after a refused credential or model. A vendor that says how long to wait gets
-    between `asked_least` and `asked_most`, one that does not the first cooldown; `quota` applies when the quota is
-    spent. After the cooldown it is half-open: each team may have one request there, `probes_most` in all. After one was
-    answered its share of requests rises from `slow_start_from` to 1 over `slow_start`.
+    The breaker opens after `failures` failures in a row, or if `window_share` of at least `window_least` attempts
+    within `window` failed. It stays open for `cooldown`; each further time is twice as long, up to `longest_cooldown`,
+    and each varies by ± `jitter` of it. The time starts at `cooldown` again once the breaker was closed for `forgive`.
+    `auth` is the cooldown after a refused credential or model. If a vendor requests a wait, the cooldown is that wait,
+    limited to between `requested_least` and `requested_most`; if it refuses without a wait, it is the first cooldown.
+    `quota` is the cooldown after a spent quota. After the cooldown the breaker is half-open: each team may have one
+    request there, and all teams together `probes_most`. After one was answered, the deployment's share of requests
+    rises from `slow_start_from` to 1 over `slow_start`.
 
-    A deployment hangs while more than `hanging_least` attempts and `hanging_times` the usual number have no first byte,
-    and the oldest is older than `hanging_age` and `hanging_slowness` times the 95th percentile of the wait.
-    `panic_every` is the time between two requests to a group of which no deployment admits any.
+    A deployment hangs while more than `hanging_least` attempts, and more than `hanging_times` the usual number, wait
+    for a first byte, and the oldest has waited longer than `hanging_age` and longer than `hanging_slowness` times the
+    95th percentile of the wait. `panic_every` is the time between two requests to a group in which no deployment admits
+    a request.
     """
 
     failures: int = _FAILURES
@@ -36,8 +39,8 @@ class HealthRules:
     forgive: float = 60.0
     slow_start: float = 10.0
     slow_start_from: float = 0.1
-    asked_least: float = 1.0
-    asked_most: float = 60.0
+    requested_least: float = 1.0
+    requested_most: float = 60.0
     quota: float = 300.0
     auth: float = 60.0
     hanging_least: int = 16
@@ -48,14 +51,15 @@ class HealthRules:
     probes_most: int = 4
 
     def cooldown_for(self, seconds: float | None) -> float:
-        """Return the cooldown, in seconds, of a vendor that asks for `seconds` (None: does not say)."""
+        """Return the cooldown, in seconds, for a wait of `seconds` that a vendor requested (`None` if it requested no
+        wait)."""
         if seconds is None:
             return min(self.cooldown, self.longest_cooldown)
-        return min(max(seconds, self.asked_least), self.asked_most)
+        return min(max(seconds, self.requested_least), self.requested_most)
 
     def of(self, own: CircuitBreaker) -> "HealthRules":
-        """Return these rules with a deployment's own settings. With its own `failures`, half of twice as many attempts
-        within the window open it as well."""
+        """Return these rules with a deployment's own settings. If it has its own `failures`, the breaker also opens
+        when half of at least twice as many attempts within the window failed."""
         rules = self
         if own.failures is not None:
             rules = replace(rules, failures=own.failures, window_least=2 * own.failures)

@@ -1,8 +1,8 @@
-"""How many requests at once one deployment takes: unlimited until the operator sets a limit or the deployment says that
-it has too much.
+"""The number of concurrent requests that one deployment gets. It is unlimited until the operator sets a limit or the
+deployment refuses requests because it is overloaded.
 
-AIMD on refusals: the length of answers determines how long an LLM takes, so a limit that followed latency would take
-long answers for congestion.
+The limit follows refusals (AIMD), not latency: the length of responses determines how long an LLM takes, so a limit
+that followed latency would mistake long responses for congestion.
 """
 
 import sys
@@ -20,13 +20,14 @@ NEVER: Final = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyRules:
-    """How a deployment's concurrency limit is learned, and how long a request waits for a place.
+    """How a deployment's concurrency limit is learned, and how long a request waits for a slot.
 
-    When it says that it has too much, the limit becomes `shrink` times what is running, and after that `shrink` times
-    itself: once in `shrink_every` seconds, for requests begun since, and never below `least`. With no more than that
-    running their number is not the cause, and nothing is learned. For each `grow_every` seconds in which requests
-    succeed the limit grows by the share `grow`, and by one at least. It is forgotten `forget` seconds after it was last
-    lowered. A request waits `wait` seconds for a place, unless `queue` times the limit do so already.
+    At the first sign of overload, the limit becomes `shrink` times the number of running requests; at later signs it
+    becomes `shrink` times itself. It shrinks once in `shrink_every` seconds at most, only for requests that began after
+    the last time, and never below `least`. If at most `least` requests are running, their number is not the cause, and
+    the limit does not change. For each `grow_every` seconds in which requests succeed, the limit grows by the share
+    `grow`, and by at least one. It is forgotten `forget` seconds after it was last lowered. A request waits `wait`
+    seconds for a slot. It does not wait if `queue` times the limit of requests are already waiting.
     """
 
     least: int = 4
@@ -39,9 +40,9 @@ class ConcurrencyRules:
     queue: int = 2
 
 
-def has_too_much(failure: Failure, opened: bool) -> bool:
-    """Return whether a failure says that a deployment has more requests than it can handle: a 429, a 529, a 503 with a
-    retry-after, or the timeout that opened its circuit breaker. Any other 503 may as well mean that it is down."""
+def shows_overload(failure: Failure, opened: bool) -> bool:
+    """Return whether a failure means that a deployment has more requests than it can handle: a 429, a 529, a 503 with a
+    retry-after, or the timeout that opened its circuit breaker. Any other 503 may mean that the deployment is down."""
     match failure.kind:
         case FailureKind.RATE_LIMITED:
             return True
@@ -54,51 +55,61 @@ def has_too_much(failure: Failure, opened: bool) -> bool:
 
 
 class Limit:
-    """How many requests at once a deployment takes: `bound` is the operator's limit, and a lower one is learned from
-    refusals. Pure: `now` and `began` are seconds of any monotonic clock.
+    """The number of concurrent requests that a deployment gets. `bound` is the operator's limit; a lower one is learned
+    from refusals. Pure: `now` and `began` are seconds of any monotonic clock.
 
-    `only_team` is the team that a learned limit holds for alone, because no other has met its cause.
+    `only_team` is the one team to which a learned limit applies, because no other team met its cause.
     """
 
-    __slots__ = ("_learned", "_lowered", "_moved", "_rules", "_well_at", "_why", "bound", "current", "only_team")
+    __slots__ = (
+        "_changed_at",
+        "_learned",
+        "_lowered_at",
+        "_rules",
+        "_succeeded_at",
+        "_why",
+        "bound",
+        "current",
+        "only_team",
+    )
 
     def __init__(self, rules: ConcurrencyRules, bound: int | None = None) -> None:
         self._rules = rules
         self._learned = UNLIMITED
-        self._lowered = self._moved = self._well_at = NEVER
+        self._lowered_at = self._changed_at = self._succeeded_at = NEVER
         self._why = FailureKind.RATE_LIMITED
         self.only_team: str | None = None
         self.bind(bound)
 
     def bind(self, bound: int | None) -> None:
-        """Set the operator's limit; None removes it."""
+        """Set the operator's limit; `None` removes it."""
         self.bound = bound or UNLIMITED
         self._set(self._learned)
 
     def won(self, now: float) -> None:
-        """Note a success."""
-        self._well_at = now
-        if self._learned < UNLIMITED and now - self._moved >= self._rules.grow_every:
-            self._moved = now
+        """Note a successful request."""
+        self._succeeded_at = now
+        if self._learned < UNLIMITED and now - self._changed_at >= self._rules.grow_every:
+            self._changed_at = now
             self._set(self._learned + max(1, int(self._learned * self._rules.grow)))
 
     def lost(self, why: FailureKind, now: float, began: float, in_flight: int, only_team: str | None = None) -> None:
-        """Note that a request which began at `began` was refused or timed out with `in_flight` running, itself
-        included; `only_team` is its team where no other has met that.
+        """Note that a request that began at `began` was refused or timed out while `in_flight` requests ran, including
+        itself. `only_team` is its team if no other team met the cause.
 
         A timeout counts only if another request succeeded meanwhile: otherwise the deployment may have been down.
         """
         rules = self._rules
-        if began < self._lowered or now - self._lowered < rules.shrink_every:
-            return  # answers that come together are one sign
-        if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._well_at <= began):
+        if began < self._lowered_at or now - self._lowered_at < rules.shrink_every:
+            return  # refusals that come together are one sign
+        if in_flight <= rules.least or (why is FailureKind.TIMEOUT and self._succeeded_at <= began):
             return
         self.lapse(now)
         known = self._learned < UNLIMITED
         if known and only_team not in (None, self.only_team):
-            return  # the limit in force holds for other teams too
+            return  # the current limit applies to other teams too
         self.only_team, self._why = only_team, why
-        self._lowered = self._moved = now
+        self._lowered_at = self._changed_at = now
         self._set(max(rules.least, int((self.current if known else in_flight) * rules.shrink)))
 
     def lapse(self, now: float) -> None:
@@ -112,13 +123,13 @@ class Limit:
         self._set(UNLIMITED)
 
     def seen(self, now: float) -> tuple[int, str] | None:
-        """Return the limit in force and its origin; None where there is none."""
+        """Return the current limit and its origin; `None` if there is no limit."""
         if self._learned < self.bound and not self._lapsed(now):
-            return self._learned, f"learned after {self._why.value} {now - self._lowered:.0f} s ago"
+            return self._learned, f"learned after {self._why.value} {now - self._lowered_at:.0f} s ago"
         return (self.bound, "operator") if self.bound < UNLIMITED else None
 
     def _lapsed(self, now: float) -> bool:
-        return now - self._lowered >= self._rules.forget
+        return now - self._lowered_at >= self._rules.forget
 
     def _set(self, learned: int) -> None:
         self._learned = learned
@@ -127,7 +138,8 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A deployment with a concurrency limit: the limit, its origin, and how many requests run and wait."""
+    """A deployment with a concurrency limit: the limit, its origin, and the numbers of running and of waiting
+    requests."""
 
     limit: int
     why: str
@@ -135,7 +147,7 @@ class Limited:
     waiting: int
 
     def beside(self, other: "Limited") -> "Limited":
-        """Return the sum of the same deployment in two processes; the origin is that of the tighter limit."""
+        """Return the sums for the same deployment in two processes. The origin is the origin of the lower limit."""
         tighter = min(self, other, key=lambda each: each.limit)
         ours, theirs = (self.limit, self.in_flight, self.waiting), (other.limit, other.in_flight, other.waiting)
         limit, in_flight, waiting = map(sum, zip(ours, theirs, strict=True))

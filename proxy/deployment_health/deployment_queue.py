@@ -1,4 +1,4 @@
-"""The running requests of one deployment, and the queue for a place where its concurrency is limited."""
+"""The running requests of one deployment, and the queue for a slot if its concurrency is limited."""
 
 import asyncio
 from collections import OrderedDict
@@ -11,8 +11,8 @@ from proxy.deployment_health.concurrency_limit import ConcurrencyRules, Limit, L
 
 @dataclass(slots=True, eq=False)
 class FairQueue:
-    """Who waits for a place, by team, each team's in order of arrival. A waiter's future gets True for a place and
-    False when it has waited too long."""
+    """The requests that wait for a slot, by team; each team's requests in order of arrival. A waiter's future gets True
+    for a slot, and False if it has waited too long."""
 
     length: int = 0
     _came: int = 0
@@ -34,13 +34,14 @@ class FairQueue:
             del self._teams[team]
 
     def first(self, crowds: Callable[[str], bool]) -> tuple[str, asyncio.Future[bool]]:
-        """Return who has waited longest, preferring the teams that do not crowd out others."""
+        """Return the waiter that has waited longest, preferring teams that do not crowd out others."""
         polite = [team for team in self._teams if not crowds(team)]
         _, team = min((next(iter(self._teams[team].values())), team) for team in polite or self._teams)
         return team, next(iter(self._teams[team]))
 
     def last_of_longest(self, team: str) -> tuple[str, asyncio.Future[bool]] | None:
-        """Return the last waiter of the team with the most, or None if this team would have as many with one more."""
+        """Return the last waiter of the team with the most waiters; `None` if `team` would have as many with one
+        more."""
         longest = max(self._teams, key=lambda each: len(self._teams[each]), default=team)
         if len(self._teams.get(longest, ())) <= len(self._teams.get(team, ())) + 1:
             return None
@@ -48,10 +49,11 @@ class FairQueue:
 
 
 class DeploymentQueue:
-    """The places of one deployment. Each `take` that returns is followed by exactly one `release`, for the same team.
+    """The slots of one deployment. Each `take` that returns must be followed by exactly one `release`, for the same
+    team.
 
-    A place passes from its holder to the one who has waited longest and is never free in between, so that nobody
-    overtakes. But while others wait, no team gets more than half of the places, nor keeps others out of the queue.
+    A slot passes from its holder directly to the waiter that has waited longest, so that no later request can take it.
+    But while other teams wait, no team gets more than half of the slots or fills the queue.
     """
 
     __slots__ = ("_held", "_queue", "_rules", "in_flight", "limit")
@@ -65,21 +67,21 @@ class DeploymentQueue:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
+        """The number of requests that wait for a slot."""
         return self._queue.length
 
     def limited(self, now: float) -> Limited | None:
-        """Return the limit and its use, or None where there is no limit."""
+        """Return the limit and its use; `None` if there is no limit."""
         seen = self.limit.seen(now)
         return None if seen is None else Limited(*seen, self.in_flight, self.waiting)
 
     def bind(self, bound: int | None) -> None:
-        """Set the operator's limit; None removes it."""
+        """Set the operator's limit; `None` removes it."""
         self.limit.bind(bound)
-        self._hand_out()
+        self._give_slots()
 
     def take_free(self, team: str) -> bool:
-        """Take a place if one is free and nobody waits for it, and return whether there was one."""
+        """Take a slot if one is free and no request waits for it. Return whether a slot was taken."""
         if self.in_flight >= self.limit.current or self._queue.length:
             return False
         self.in_flight += 1  # as `_enter`, without its call
@@ -87,7 +89,8 @@ class DeploymentQueue:
         return True
 
     async def take(self, team: str) -> None:
-        """Take a place, or wait for one. Raises UpstreamError BUSY when too many wait or none came in time."""
+        """Take a slot, or wait for one. Raises UpstreamError BUSY if too many requests wait, or if no slot came in
+        time."""
         if self.take_free(team):
             return
         if self.limit.only_team not in (None, team):
@@ -99,20 +102,20 @@ class DeploymentQueue:
         await self._wait(team)
 
     def _reconsider(self) -> None:
-        """Hand out what became free because the limit has risen or lapsed."""
+        """Give out the slots that became free because the limit has risen or lapsed."""
         self.limit.lapse(asyncio.get_running_loop().time())
-        self._hand_out()
+        self._give_slots()
 
     def _below_share(self, team: str) -> bool:
-        """Return whether a team may have one of the places beyond a learned limit, of which there is one for every four
-        within it: those who hold all the others keep them for as long as their answers take."""
+        """Return whether a team may have one of the slots beyond a learned limit. There is one such slot for every four
+        within the limit, because the teams that hold all the others hold them until their responses end."""
         teams = len(self._held) + (team not in self._held)
         limit = self.limit
         most = min(limit.current * 5 // 4, limit.bound)
         return teams > 1 and self._held.get(team, 0) < limit.current // teams and self.in_flight < most
 
     def release(self, team: str) -> None:
-        """Give the place back."""
+        """Return the slot."""
         self.in_flight -= 1
         left = self._held[team] - 1
         if left:
@@ -120,7 +123,7 @@ class DeploymentQueue:
         else:
             del self._held[team]
         if self._queue.length:
-            self._hand_out()
+            self._give_slots()
 
     def _enter(self, team: str) -> None:
         self.in_flight += 1
@@ -140,26 +143,27 @@ class DeploymentQueue:
                 raise _full()
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.result():
-                self.release(team)  # it came as its taker was cancelled
+                self.release(team)  # the slot came just when the task was cancelled
             raise
         finally:
             timer.cancel()
             self._queue.remove(team, waiter)
 
     def _make_room(self, team: str) -> None:
-        """Where the queue is full, remove a waiter of the team that fills it. Raises UpstreamError BUSY without one."""
+        """Remove a waiter of the team that fills the queue, if the queue is full. Raises UpstreamError BUSY if there is
+        no such waiter."""
         if self._queue.length < self._rules.queue * self.limit.current:
             return
         found = self._queue.last_of_longest(team)
         if found is None:
             raise _full()
-        self._turn_away(*found)
+        self._refuse_waiter(*found)
 
     def _time_out(self, team: str, waiter: asyncio.Future[bool]) -> None:
         self._reconsider()
-        self._turn_away(team, waiter)
+        self._refuse_waiter(team, waiter)
 
-    def _turn_away(self, team: str, waiter: asyncio.Future[bool]) -> None:
+    def _refuse_waiter(self, team: str, waiter: asyncio.Future[bool]) -> None:
         if not waiter.done():
             self._queue.remove(team, waiter)
             waiter.set_result(False)
@@ -167,7 +171,7 @@ class DeploymentQueue:
     def _crowds_out(self, team: str) -> bool:
         return 2 * (self._held.get(team, 0) + 1) > self.limit.current
 
-    def _hand_out(self) -> None:
+    def _give_slots(self) -> None:
         while self._queue.length and self.in_flight < self.limit.current:
             team, waiter = self._queue.first(self._crowds_out)
             self._queue.remove(team, waiter)
@@ -177,5 +181,5 @@ class DeploymentQueue:
 
 
 def _full() -> UpstreamError:
-    message = "The deployment has as many requests under way as it takes."
+    message = "The deployment has reached its limit of concurrent requests."
     return UpstreamError(Failure(FailureKind.BUSY, message, retry_after=1.0, unsent=True))

@@ -1,4 +1,5 @@
-"""The state of each deployment in this process, its circuit breaker and its queue, kept over reloads of the table."""
+"""The state of each deployment in this process: its circuit breaker and its queue. It outlives reloads of the
+configuration."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -28,7 +29,7 @@ class Deployments:
         return queue
 
     def take_free(self, target: Target, team: str) -> DeploymentQueue | None:
-        """Take a slot of a target's deployment for a team, and return the queue that it is in; `None` if none is
+        """Take a slot of a target's deployment for a team, and return the queue of the slot; `None` if no slot is
         free."""
         queue = self._queues.get(target.identity)
         if queue is None:
@@ -36,7 +37,8 @@ class Deployments:
         return queue if queue.take_free(team) else None
 
     def limited(self, now: float) -> Iterator[tuple[str, Limited]]:
-        """Yield the label and the limit of each deployment that has one; of an entry for any model the tightest."""
+        """Yield the label and the limit of each deployment that has one; for an entry for any model, the lowest
+        limit."""
         tightest: dict[str, Limited] = {}
         # A copy, because metrics are rendered in another thread.
         for (label, _, _), queue in list(self._queues.items()):
@@ -46,7 +48,8 @@ class Deployments:
         return iter(tightest.items())
 
     def keep(self, targets: Iterable[Target]) -> None:
-        """Forget deployments that a new table lacks, and set the others' limits. A running request keeps its place."""
+        """Forget the deployments that a new configuration lacks, and set the limits of the others. A running request
+        keeps its slot."""
         wanted = list(targets)
         self.breakers.keep(wanted)
         keep_only(self._queues, wanted)

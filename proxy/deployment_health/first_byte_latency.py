@@ -1,37 +1,38 @@
-"""The attempts of one kind of answer that wait for a first byte, and how long that usually takes.
+"""The attempts that wait for the first byte of one kind of response, and how long that wait usually takes.
 
-The two kinds are kept apart: a stream's first byte comes at the first token, a whole answer's when all of it has been
-generated.
+The two kinds are separate: a stream's first byte comes with the first token, a non-streaming response's when all of it
+has been generated.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
 RECENT = 0.1
-"""The weight of the newest time in the usual one: about the last twenty count."""
+"""The weight of the newest wait in the mean: about the last twenty waits count."""
 
 TAIL_SHARE = 0.95
 TAIL_STEPS = (0.5, 0.03)
 TAIL_STEP_DECAY = 0.97
-"""The tail is a running estimate: up by 95 % of a step at each time above it, down by 5 % of one at each below, so that
-it stays where one time in twenty is above. The step begins large, since the first time may be a cold start's, and
-shrinks with each time to one that is small beside what the times vary by."""
+"""The tail is a running estimate: a wait above it raises it by 95 % of a step, a wait below it lowers it by 5 % of a
+step, so that it is stable when one wait in twenty is above. The first step is large, because the first wait may be due
+to a cold start. Each wait shrinks the step, down to one that is small compared with the variation of the waits."""
 
 SETTLED = 50
-"""Times after which the tail is more than a guess."""
+"""The number of waits after which the tail is reliable."""
 
 _SETTLED_STEP: Final[float] = TAIL_STEPS[0] * TAIL_STEP_DECAY ** (SETTLED - 1.5)
 
 LEAST_TAIL = 0.001
-"""Seconds: an estimate that moves by shares of itself must not be nothing."""
+"""Seconds. The tail changes by shares of itself, so it must never be zero."""
 
 
 @dataclass(slots=True, eq=False)
 class Awaited:
-    """The attempts of one kind of answer at one deployment.
+    """The attempts at one deployment that wait for one kind of response.
 
-    `usual` is the decayed mean of the seconds to the first byte, `tail` a decayed estimate of their 95th percentile;
-    None and 0 as long as there was none. Arrivals are counted over the last one to two `span` seconds.
+    `usual` is the decayed mean of the seconds to the first byte, `None` before the first one. `tail` is a decayed
+    estimate of their 95th percentile, 0 before the first one. Arrivals are counted over the last one to two times
+    `span` seconds.
     """
 
     _span: float
@@ -48,13 +49,13 @@ class Awaited:
 
     @property
     def settled(self) -> bool:
-        """Whether the tail is known from SETTLED times or more: each but the first shrinks the step."""
+        """Whether the tail is based on SETTLED waits or more: each wait but the first shrinks the step."""
         return self._step <= _SETTLED_STEP
 
     def begin(self, key: object, now: float) -> None:
-        """Note that an attempt, by its identity, waits from now on."""
+        """Note that an attempt waits from now on. `key` is its identity."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_span(now)
         self._arrived += 1
         self._open[key] = now
 
@@ -76,8 +77,8 @@ class Awaited:
             self.tail *= 1 - step * (1 - TAIL_SHARE)
 
     def cut_off(self, key: object, now: float) -> None:
-        """Note that an attempt was ended although it would have waited on. A wait above the tail counts as a time,
-        since the longest waits, which are cut off, would be missing otherwise. A wait below the tail is ignored."""
+        """Note that an attempt was ended while it waited. A wait above the tail counts, because otherwise the longest
+        waits, which are the ones cut off, would be missing. A wait below the tail is ignored."""
         if self.usual is not None and now - self._open[key] > self.tail:
             self.answered(key, now)
         else:
@@ -88,19 +89,19 @@ class Awaited:
         del self._open[key]
 
     def oldest(self) -> float | None:
-        """Return when the attempt that has waited longest began, None where none waits."""
+        """Return when the attempt that has waited longest began; `None` if none waits."""
         return next(iter(self._open.values()), None)
 
     def expected(self, now: float) -> float:
-        """Return how many attempts would be waiting if all were as usual: arrivals a second times the usual wait
-        (Little's law); 0 when no wait is known."""
+        """Return how many attempts would be waiting if all waits were usual: arrivals a second times the usual wait
+        (Little's law); 0 if no wait is known."""
         if self.usual is None:
             return 0.0
         if now >= self._ends:
-            self._turn(now)
+            self._start_span(now)
         return self.usual * (self._arrived + self._earlier * (self._ends - now) / self._span) / self._span
 
-    def _turn(self, now: float) -> None:
+    def _start_span(self, now: float) -> None:
         late = now - self._ends
         self._earlier = self._arrived if late < self._span else 0
         self._arrived = 0

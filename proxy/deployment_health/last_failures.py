@@ -1,18 +1,18 @@
 """The last failure of each deployment that counts against it, for the operator's status page.
 
-In our own words: a vendor's may quote a request.
+The text is the gateway's own, because a vendor's text may quote a request.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from providers.failure import AGAINST_ALL, OUR_WORDS, Failure
+from providers.failure import COOLDOWN_KINDS, GATEWAY_MESSAGES, Failure
 from providers.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What happened to a deployment, by its full name, and when, in unix seconds."""
+    """A failure of a deployment: the deployment's full name, the time in unix seconds, and the failure in words."""
 
     name: str
     when: float
@@ -20,14 +20,15 @@ class Noted:
 
 
 def summary(failure: Failure) -> str:
-    """Return a failure in our own words: kind, the vendor's status, and the reason where the vendor did not word it."""
+    """Return a failure in the gateway's own words: kind, the vendor's status, and the reason unless the vendor worded
+    it."""
     status = "" if failure.status is None else f", status {failure.status}"
-    reason = failure.with_peer if failure.ours else OUR_WORDS.get(failure.kind)
+    reason = failure.with_peer if failure.ours else GATEWAY_MESSAGES.get(failure.kind)
     return f"{failure.kind.value}{status}" + (f": {reason}" if reason else "")
 
 
 class LastFailures:
-    """The last failures by the table's labels, to which clients cannot add. `clock` returns unix seconds."""
+    """The last failures by label of the configuration, to which clients cannot add. `clock` returns unix seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -40,20 +41,20 @@ class LastFailures:
 
     def note(self, target: Target, failure: Failure) -> None:
         """Note that a call of a target failed."""
-        if failure.kind in AGAINST_ALL:
+        if failure.kind in COOLDOWN_KINDS:
             self._noted[target.label] = Noted(target.name, self._clock(), summary(failure))
 
     def keep(self, labels: Iterable[str]) -> None:
-        """Forget the deployments that are not among a new table's labels."""
+        """Forget the deployments that are not among the labels of a new configuration."""
         wanted = set(labels)
         self._noted = {label: noted for label, noted in self._noted.items() if label in wanted}
 
 
 def latest(several: Iterable[Mapping[str, Noted]]) -> Mapping[str, Noted]:
-    """Return the latest failure of each deployment, of those that several processes noted."""
+    """Return the latest failure of each deployment among the failures that several processes noted."""
     found: dict[str, Noted] = {}
-    for those in several:
-        for label, noted in those.items():
+    for mapping in several:
+        for label, noted in mapping.items():
             if label not in found or found[label].when < noted.when:
                 found[label] = noted
     return found

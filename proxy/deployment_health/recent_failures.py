@@ -1,9 +1,9 @@
-"""How many of a deployment's recent attempts succeeded and failed, in constant memory.
+"""The numbers of a deployment's recent successes and failures, in constant memory, and the recent outcomes of each
+team.
 
-What each team has lately seen of one deployment, and whether one team's failures may count for all.
-
-Teams send different requests, and some failures are due to the request: a payload that an engine cannot take, a file
-that only its sender may read. Pure: time is an argument.
+The outcomes of the teams decide whether one team's failures count for all. Teams send different requests, and some
+failures are due to the request: a payload that an engine cannot process, a file that only its sender may read. Pure:
+time is an argument.
 """
 
 from collections import deque
@@ -13,21 +13,21 @@ from enum import Enum, auto
 from providers.failure import Failure, FailureKind
 
 _CERTAIN = frozenset({FailureKind.CONNECT, FailureKind.TLS})
-"""Failures that no request can cause: it had not been sent."""
+"""Failures that no request can cause, because it had not been sent."""
 
 
 class Ruling(Enum):
-    """For whom a failure counts."""
+    """The teams for which a failure counts."""
 
-    ALL = auto()  # no request can bring it about, or another team's latest attempt failed too
-    TEAM = auto()  # no other team has called it lately
+    ALL = auto()  # no request can cause it, or another team's latest attempt failed too
+    TEAM = auto()  # no other team has called the deployment lately
     NOBODY = auto()  # the latest attempts of all other teams succeeded
 
 
 @dataclass(slots=True, eq=False)
 class Witnesses:
-    """The latest outcome of each team's attempts, believed for `window` seconds. A team without a name stands for
-    all clients."""
+    """The latest outcome of each team's attempts, valid for `window` seconds. A team without a name stands for all
+    clients."""
 
     _window: float
     _latest: dict[str, tuple[float, bool]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Witnesses:
         self._latest[team] = (now, True)
 
     def failed(self, team: str, failure: Failure, now: float) -> Ruling:
-        """Note a failure of a team, and return for whom it counts."""
+        """Note a failure of a team, and return the teams for which it counts."""
         since = now - self._window
         others = {well for other, (at, well) in self._latest.items() if other != team and at >= since}
         self._latest[team] = (now, False)
@@ -47,7 +47,7 @@ class Witnesses:
 
 
 SLOTS = 6
-"""Slots of the window, which are forgotten one at a time."""
+"""The number of slots of the window; one is dropped at a time."""
 
 
 class Outcomes:
@@ -68,21 +68,21 @@ class Outcomes:
     def succeeded(self, now: float) -> None:
         """Count a success."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_slot(now)
         self._now[0] += 1
 
     def failed(self, now: float) -> tuple[int, int]:
         """Count a failure, and return the attempts within the window and how many of them failed."""
         if now >= self._ends:
-            self._turn(now)
+            self._start_slot(now)
         self._now[1] += 1
         # Only slots that began within the window count.
         since = now - (SLOTS - 1) * self._width
-        kept = [counts for ends, counts in self._slots if ends > since]
-        failed = sum(counts[1] for counts in kept)
-        return failed + sum(counts[0] for counts in kept), failed
+        recent = [counts for ends, counts in self._slots if ends > since]
+        failed = sum(counts[1] for counts in recent)
+        return failed + sum(counts[0] for counts in recent), failed
 
-    def _turn(self, now: float) -> None:
+    def _start_slot(self, now: float) -> None:
         self._now = [0, 0]
         self._ends = now + self._width
         self._slots.append((self._ends, self._now))

@@ -26,7 +26,7 @@ class ClientRequest(Protocol):
         """The seconds in which the client wants the response."""
 
     @property
-    def passes_members(self) -> bool:
+    def passes_unknown(self) -> bool:
         """Whether the client passes fields through that may change the form of the response."""
 
 

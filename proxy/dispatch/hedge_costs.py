@@ -7,7 +7,7 @@ from providers.completion import Usage
 from providers.emulation.plan_calls import CallPlan
 from providers.pricing import Price, cost
 from providers.target import Target
-from proxy.limits.token_estimate import OUTPUT
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS
 from proxy.upstream.unanswered_usage import usage_of_call
 
 Used: TypeAlias = tuple[tuple[Usage, Price | None], ...]
@@ -48,7 +48,7 @@ def most_generated(prepared: CallPlan) -> int:
     if prepared.max_tokens is not None:
         asked = prepared.max_tokens
     if asked is None:
-        return most or OUTPUT
+        return most or DEFAULT_OUTPUT_TOKENS
     return asked if most is None else min(asked, most)
 
 

@@ -29,7 +29,7 @@ from proxy.hedging.hedged_requests import why_not_first
 from proxy.limits.reservation import Reservation
 from proxy.request_outcomes import SUPERSEDED, HedgeOutcome
 from proxy.request_record import Attempt, RequestRecord
-from proxy.timers import Timer, alarms
+from proxy.timers import Timer, loop_alarms
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ class HedgeRace(Generic[T]):
         return made
 
     async def _run_first(self, limits: AttemptLimits) -> T:
-        ringing = alarms()
+        ringing = loop_alarms()
         self._alarm = ringing.set(ringing.now() + self._wait, self._rang)
         try:
             return await self._attempts.make(self._exchange, self._first, limits)
@@ -188,7 +188,7 @@ class HedgeRace(Generic[T]):
     def _rang(self) -> None:
         """Begin a second attempt if the first has been without content for long enough, and nothing forbids it."""
         self._alarm = None
-        ringing, record = alarms(), self._exchange.record
+        ringing, record = loop_alarms(), self._exchange.record
         now = ringing.now()
         started = record.attempts[-1].started if len(record.attempts) > self._before else now
         due = started + self._wait

@@ -190,7 +190,7 @@ class Candidates(Generic[P]):
                 breakers = [self._breakers.of(each) for each in blocked]
                 why = self._breakers.of(target).why
                 if order.cooling:
-                    raise cooling_down(min(each.asked_wait(now) for each in breakers), why)
+                    raise cooling_down(min(each.requested_wait(now) for each in breakers), why)
                 raise no_healthy_deployment(order.wait or min(each.wait(now) for each in breakers), why)
         if first is None:
             raise RuntimeError(f"the plan for {plan.asked!r} has no targets")

@@ -18,7 +18,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.models.claude import usual_effort
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
-    INSTRUCTING,
+    INSTRUCTION_ROLES,
     ChatPrompt,
     ContextBehavior,
     Params,
@@ -107,13 +107,13 @@ def instructions_as_users(messages: tuple[JsonObject, ...]) -> tuple[JsonObject,
     """Return messages with later instructions as text of the user's turns, one turn if several follow each other: the
     same object if there are no later instructions."""
     begun = behind_instructions(messages)
-    if not any([message["role"] in INSTRUCTING for message in messages[begun:]]):
+    if not any([message["role"] in INSTRUCTION_ROLES for message in messages[begun:]]):
         return messages
     turns = [*messages[:begun]]
     merged: list[JsonValue] = []
     moved = False
     for message in messages[begun:]:
-        instructs = message["role"] in INSTRUCTING
+        instructs = message["role"] in INSTRUCTION_ROLES
         turn = {**message, "role": "user"} if instructs else message
         if turns and turns[-1]["role"] == turn["role"] == "user" and (instructs or moved):
             merged = merged or [turns[-1]["content"]]

@@ -17,7 +17,7 @@ from providers.target import Target
 from providers.vendor_text.vet_message import hide_host
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
-from proxy.deployment_health.concurrency_limit import has_too_much
+from proxy.deployment_health.concurrency_limit import shows_overload
 from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures, summary
@@ -253,7 +253,7 @@ class RunningAttempt(Generic[P, S]):
         reports.last_failures.note(target, failure)
         opened = tracked.failed(now, failure)
         breaker = reports.deployments.breakers.of(target)
-        if has_too_much(failure, opened) and not tracked.disputed:
+        if shows_overload(failure, opened) and not tracked.disputed:
             only_team = breaker.only_team if opened else None
             queue.limit.lost(failure.kind, now, self._attempt.started, queue.in_flight, only_team)
         if opened:
@@ -295,7 +295,7 @@ def _note(attempt: Attempt, failure: Failure) -> None:
 def _attributed(failure: Failure, exchange: Exchange[ClientRequest]) -> Failure:
     """Return the failure, attributed to the request if the client passed fields through that may have changed the form
     of the response, unless the response is a web page."""
-    if failure.kind is FailureKind.MALFORMED and exchange.request.passes_members and not failure.evidence:
+    if failure.kind is FailureKind.MALFORMED and exchange.request.passes_unknown and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
     return if_model_refuses(failure)
 

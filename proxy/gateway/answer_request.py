@@ -320,7 +320,7 @@ def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) ->
         return None
     (call,) = prepared.calls
     tokens = usage_of_body(len(call.sent.body)).prompt_tokens if heavy else None
-    call.sent.let_body_go()
+    call.sent.free_body()
     if not heavy:
         for request in (asked, prepared.request, call.request):
             let_conversation_go(request)

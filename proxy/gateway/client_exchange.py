@@ -35,7 +35,7 @@ from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.telemetry.request_outcomes import record_client_gone
-from proxy.timers import Timers, TimerWheel, alarms
+from proxy.timers import Timers, TimerWheel, loop_alarms
 
 BUFFERED_BYTES: Final = 64 * 1024
 """Bytes of a response that the connection's buffer takes at once."""
@@ -61,7 +61,7 @@ class Exchanges:
     hooks: TeamHooks = field(default_factory=TeamHooks)
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
-    alarms: Timers = field(default_factory=alarms)
+    alarms: Timers = field(default_factory=loop_alarms)
     wheel: TimerWheel = field(init=False)
 
     def __post_init__(self) -> None:

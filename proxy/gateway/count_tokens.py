@@ -108,7 +108,7 @@ class TokenCounting:
     async def _asked(self, target: Target, exchange: ClientExchange[UnifiedRequest]) -> int | None:
         """Return the count of a target's vendor; `None` if it does not count."""
         # Claude's dialects come with it: a start without them is shorter.
-        from providers.dialects.native_token_counts import count_question, read_count
+        from providers.dialects.native_token_counts import count_request, read_count
 
         threads, calls = self._dispatcher.off_loop.threads, self._dispatcher.calls
         request, record, heavy = exchange.request, exchange.record, exchange.heavy
@@ -116,7 +116,7 @@ class TokenCounting:
         question = (
             None
             if native is None or native.api is not NativeApi.MESSAGES
-            else partial(count_question, target, native.body, native.headers)
+            else partial(count_request, target, native.body, native.headers)
         )
         sent = None if question is None else await threads.run(record.owner, question) if heavy else question()
         if sent is None:

@@ -17,7 +17,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from proxy.limits.limit import MOST_TOKENS
-from proxy.limits.token_estimate import BYTES_EACH, OUTPUT
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, TEXT_BYTES_PER_TOKEN
 from proxy.teams.team_limiter import RequestSize
 
 BYTES_PER_TOKEN = 3
@@ -75,7 +75,7 @@ def request_size(
     elif isinstance(prompt, TextPrompt):
         size, answers = sum([len(text) for text in prompt.texts]), len(prompt.texts)
     else:
-        size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
+        size = TEXT_BYTES_PER_TOKEN * sum([len(sequence) for sequence in prompt.sequences])
         answers = len(prompt.sequences)
     if "n" in params or "best_of" in params:
         candidates = max(params.get("n", 1), params.get("best_of", 1))
@@ -121,7 +121,7 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
     answers *= min(MOST_TOKENS, round(asked.answers))
     if asked.limit is None and not asked.added:
         return size, most, answers
-    usual = (targets[0].max_output_tokens if targets else None) or OUTPUT
+    usual = (targets[0].max_output_tokens if targets else None) or DEFAULT_OUTPUT_TOKENS
     limits = [usual if most is None else most]
     if asked.limit is not None:
         limits.append(usual if asked.limit == UNLIMITED else _held(min(MOST_TOKENS, round(asked.limit)), targets))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from config.sections.failover_section import HedgeSection, seconds_of, times_of
+from config.sections.failover_section import HedgeSection, factor_of, seconds_of
 from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
 from config.units import duration, share
@@ -59,7 +59,7 @@ def hedge_rules(section: HedgeSection | None) -> HedgeRules | None:
     """Return the rules of a section; `None` if there are no second attempts."""
     if section is None or section.mode == "off":
         return None
-    times = times_of(section.after)
+    times = factor_of(section.after)
     seconds = LEAST_WAIT if times is not None else seconds_of(section.after)
     return HedgeRules(times, seconds, section.share, section.burst, section.usd_per_hour)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:  # the loader's process has no table, whose words take 15 MB
-    from config.sections.ledger_section import LedgerPlace
+    from config.sections.ledger_section import LedgerLocation
 
 
 class LedgerError(Exception):
@@ -46,7 +46,7 @@ class LedgerSettings:
         return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def ledger_settings(place: "LedgerPlace", zone: str) -> LedgerSettings:
+def ledger_settings(place: "LedgerLocation", zone: str) -> LedgerSettings:
     """Return the settings of a table's ledger."""
     from providers.vendor_credential import reveal
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError
-from proxy.optional_libraries import POSTGRES, silence, without
+from proxy.optional_libraries import POSTGRES, extra_hint, silence
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -55,7 +55,7 @@ class PostgresConnection:
     is lost if a response does not arrive within `patience` seconds."""
 
     def __init__(self, url: str, place: str, patience: float = SILENCE) -> None:
-        if lack := without(POSTGRES, "a ledger in PostgreSQL needs"):
+        if lack := extra_hint(POSTGRES, "a ledger in PostgreSQL needs"):
             raise LedgerRefusedError(lack)
         # Loaded here, where a table asks for it: it takes 0.3 s.
         import psycopg

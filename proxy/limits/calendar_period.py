@@ -1,7 +1,7 @@
-"""Where hours, days, weeks and months begin and end in a time zone, in seconds since 1970.
+"""The begin and end of hours, days, weeks and months in a time zone, in seconds since 1970. Time is an argument.
 
-Days have 23 or 25 hours where the clocks change, and some have no midnight (Santiago, Cairo in 2026). Weeks begin on
-Monday. Time is an argument.
+Days have 23 or 25 hours when the clocks change, and some days have no midnight (Santiago, Cairo in 2026). Weeks begin
+on Monday.
 """
 
 import math
@@ -12,12 +12,12 @@ from proxy.limits.limit import Period
 
 HOUR: Final = 3600
 
-BACK: Final = 60.0
-"""Seconds by which a clock has to go back before that is worth a line of the log."""
+SET_BACK_SECONDS: Final = 60.0
+"""Seconds that the wall clock must go back before the change is logged."""
 
 
 def bounds(period: Period, zone: tzinfo, wall: float) -> tuple[int, int]:
-    """Return the beginning and the end of the period that holds a moment."""
+    """Return the begin and the end of the period that contains a moment."""
     second = math.floor(wall)
     local = datetime.fromtimestamp(second, zone)
     if period is Period.HOUR:
@@ -43,15 +43,16 @@ def _first_day(period: Period, day: date) -> date:
 
 
 def _midnight(day: date, zone: tzinfo) -> int:
-    """Return when a day begins. A midnight that the clocks leave out is read by the offset before it, which makes it
-    the moment at which they change; of two midnights it is the first."""
+    """Return when a day begins. If the clocks skip midnight, this is the moment of the change, because Python reads the
+    missing time by the offset before it. If midnight comes twice, this is the first one."""
     return int(datetime.combine(day, time.min, zone).timestamp())
 
 
 class PeriodClock:
-    """The period that is now, for all that count by it; it is looked up once for each period, and never goes back.
+    """The current calendar period, shared by all counters of its kind. It is computed once for each period and never
+    goes back.
 
-    A wall clock that was set back leaves the later period in force until it is over: what was spent in it stays spent.
+    If the wall clock is set back, the later period stays current until it is over. Spending in it stays counted.
     """
 
     __slots__ = ("end", "period", "start", "zone")
@@ -62,10 +63,10 @@ class PeriodClock:
         self.start, self.end = bounds(period, zone, wall)
 
     def move(self, wall: float) -> None:
-        """Go on to the period of a moment, unless it is an earlier one."""
+        """Move to the period of a moment, unless that is an earlier period."""
         if wall >= self.end:
             self.start, self.end = bounds(self.period, self.zone, wall)
 
     def ahead(self, wall: float) -> bool:
-        """Return whether the wall clock is so far before this period that it was set back."""
-        return wall <= self.start - BACK
+        """Return whether the wall clock is so far before this period that it must have been set back."""
+        return wall <= self.start - SET_BACK_SECONDS

@@ -1,6 +1,6 @@
-"""Requests under way at once: places of one scope, in one process or leased for it. Time is an argument.
+"""Requests in flight: the concurrency slots of one scope, counted in one process or leased. Time is an argument.
 
-Places are a gauge, which nothing heals by itself: a place is released exactly once, by its reservation.
+A slot must be released exactly once, by its reservation. Slots do not lapse, so a missed release is never corrected.
 """
 
 import math
@@ -9,35 +9,36 @@ from dataclasses import replace
 from typing import Final
 
 from proxy.limits.limit import Unit
-from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, places_view
-from proxy.shared_state.lease import LeaseGrant, PlacesAsk
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, slots_view
+from proxy.shared_state.lease import LeaseGrant, SlotsRequest
 from proxy.shared_state.lease_keeper import (
     NEVER,
-    REFUSED_FOR,
+    REFUSAL_PAUSE,
     RESTING,
     LeaseKeeper,
     alone_share,
     equal_share,
-    first_known,
+    equal_share_known_until,
     idle_share,
     in_doubt,
     still_known,
 )
 
-SPARE: Final = 25
-"""One place in so many, of those that a process could have, is leased ahead: with more, requests are refused while
-other processes keep places that nobody uses."""
+SPARE_DIVISOR: Final = 25
+"""A process leases ahead one of so many slots of its equal part. If it leased more, requests would be refused while
+other processes hold unused slots."""
 
-GUESS: Final = 1.0
-"""Seconds after which a place may be free, for want of a better guess."""
+GUESSED_WAIT: Final = 1.0
+"""Seconds after which a slot may be free: there is no better estimate."""
 
-PLACES_HOLD: Final = 10.0
-NOBODY_HOLDS: Final = 2.0
-"""Seconds for which it is believed how places were divided, and that nobody used any: then all have equal parts."""
+SLOTS_KNOWN_SECONDS: Final = 10.0
+IDLE_SLOTS_KNOWN_SECONDS: Final = 2.0
+"""Seconds for which a reported division of slots is believed, and the same if the reply reported that no process uses
+any. In the second case all processes have equal parts."""
 
 
-class Places:
-    """The places of a scope that one process counts by itself."""
+class Slots:
+    """The slots of a scope that this process counts by itself."""
 
     __slots__ = ("capacity", "freed", "used")
 
@@ -48,73 +49,75 @@ class Places:
 
     @property
     def taken(self) -> int:
-        """The places taken by all, as far as this process knows."""
+        """The slots in use by all processes, as far as this process knows."""
         return self.used
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
-        """Return whether no place is free."""
+        """Return whether no slot is free."""
         return self.used >= self.capacity
 
     def take(self, units: int, now: float, wall: float) -> None:
-        """Take a place, after a test at the same time."""
+        """Take a slot after a test at the same `now`."""
         self.used += 1
 
     def attempt(self) -> bool:
-        """Test and take a place at once, and return whether one was free."""
+        """Test and take a slot, and return whether one was free."""
         if self.used >= self.capacity:
             return False
         self.used += 1
         return True
 
     def undo(self) -> None:
-        """Put back what an attempt took, at the same time: nobody was told that it was gone."""
+        """Give back the slot of an attempt at the same `now`. No waiting request is notified, because none was refused
+        it."""
         self.used -= 1
 
     def settle(self, reserved: int, used: int) -> None:
-        """Release the place."""
+        """Release the slot."""
         self.used -= 1
         if self.freed is not None:
             self.freed()
 
     def refused(self, units: int, now: float) -> None:
-        """Note a request that was refused."""
+        """Ignore a refused request."""
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether another place could be fetched from somewhere."""
+        """Return that no more slots can be fetched."""
         return False
 
     def wait(self, units: int, now: float, wall: float) -> float:
-        """Return a guess of the seconds until a place is free."""
-        return GUESS if self.lacks(units, now, wall) else 0.0
+        """Return a guess of the seconds until a slot is free."""
+        return GUESSED_WAIT if self.lacks(units, now, wall) else 0.0
 
     def remaining(self, now: float, wall: float) -> int:
-        """Return the places that are free."""
+        """Return the free slots."""
         return max(0, self.capacity - self.taken)
 
-    def shown(self, now: float, wall: float) -> None:
-        """Return what headers show: nothing, as OpenAI's."""
+    def for_headers(self, now: float, wall: float) -> None:
+        """Return `None`: headers do not show slots, as those of OpenAI do not."""
 
     def full_in(self, now: float, wall: float) -> float:
-        """Return a guess of the seconds until all places are free."""
-        return GUESS if self.used else 0.0
+        """Return a guess of the seconds until all slots are free."""
+        return GUESSED_WAIT if self.used else 0.0
 
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
-        """Yield the limit as it stands."""
-        yield places_view(scope, self.capacity, self.taken)
+        """Yield the current view of the limit."""
+        yield slots_view(scope, self.capacity, self.taken)
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return what is told when no place is free."""
+        """Return the details of a refusal."""
         capacity, wait = self.capacity, self.wait(units, now, wall)
         return Exceeded(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, self.taken, 1, wait, None)
 
 
-class LeasedPlaces(Places):
-    """The places of a scope that several processes share: `held` are this process's. Alone, it has a part of them; and
-    it is `cautious`, and keeps to that part as well, while others may not have told yet what they hold."""
+class LeasedSlots(Slots):
+    """The slots of a scope that several processes share. This process has leased `held` of them. Alone, it has a part
+    of all slots. It is `_cautious` as long as others may not have reported the slots that they hold: it then stays
+    within its part as well."""
 
     __slots__ = (
-        *("_cautious", "_doubt_since", "_epoch", "_foreign", "_keeper", "_known_until", "_others", "_processes"),
-        *("_quiet_until", "_share", "_told", "_wanted", "held", "scope", "standing", "waiting"),
+        *("_cautious", "_doubt_since", "_epoch", "_foreign", "_keeper", "_known_until", "_no_request_until"),
+        *("_others", "_processes", "_reported", "_share", "_wanted", "held", "scope", "standing", "waiting"),
     )
 
     def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
@@ -127,12 +130,12 @@ class LeasedPlaces(Places):
         self._cautious = self._foreign = False
         self._doubt_since = NEVER
         self._epoch = 0
-        self._known_until = first_known(keeper)
-        self._quiet_until = NEVER
+        self._known_until = equal_share_known_until(keeper)
+        self._no_request_until = NEVER
         self._others = 0
         self._processes = keeper.expected
         self._share = equal_share(keeper.expected)
-        self._told = self._wanted = 0
+        self._reported = self._wanted = 0
 
     @property
     def taken(self) -> int:
@@ -140,78 +143,81 @@ class LeasedPlaces(Places):
 
     @property
     def key(self) -> str:
-        """What they are counted by."""
+        """The key under which the slots are counted."""
         return f"{self.scope} concurrent"
 
     @property
     def spare(self) -> int:
-        """The places that are leased ahead."""
-        return self.capacity // (SPARE * self._processes)
+        """The slots that are leased ahead."""
+        return self.capacity // (SPARE_DIVISOR * self._processes)
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
         keeper, foreign = self._keeper, self._foreign
-        if (keeper.alone or keeper.rejoining or self._cautious) and self.used + units > self._own():
+        if (keeper.alone or keeper.rejoining or self._cautious) and self.used + units > self._part_alone():
             return True
         return self.used + units > self.held and not (keeper.alone or foreign)
 
     def take(self, units: int, now: float, wall: float) -> None:
         self.used += 1
         if self.held < self.used + self.spare:
-            self._keeper.due(self)
+            self._keeper.mark_due(self)
 
     def attempt(self) -> bool:
         keeper = self._keeper
         if (
-            self.used >= self.held or keeper.alone or keeper.rejoining or self._cautious  # else nothing is in doubt
+            self.used >= self.held
+            or keeper.alone
+            or keeper.rejoining
+            or self._cautious  # Otherwise nothing is in doubt.
         ) and self.lacks(1, 0.0, 0.0):
             return False
         self.used += 1
-        if self.held < self.used + self.capacity // (SPARE * self._processes):
-            keeper.due(self)
+        if self.held < self.used + self.capacity // (SPARE_DIVISOR * self._processes):
+            keeper.mark_due(self)
         return True
 
     def settle(self, reserved: int, used: int) -> None:
         self.used -= 1
         if self.freed is not None:
             self.freed()
-        if self.held > self.used + self.capacity // (SPARE * self._processes):
+        if self.held > self.used + self.capacity // (SPARE_DIVISOR * self._processes):
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
         keeper = self._keeper
-        if keeper.alone or self._foreign or ((keeper.rejoining or self._cautious) and self.used >= self._own()):
+        if keeper.alone or self._foreign or ((keeper.rejoining or self._cautious) and self.used >= self._part_alone()):
             return False
-        return now >= self._quiet_until
+        return now >= self._no_request_until
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return what is told when no place is free: for all, or of the part that this process may have alone."""
-        told, keeper = super().exceeded(scope, units, now, wall), self._keeper
-        by_itself = keeper.alone or keeper.rejoining or self._cautious
-        return replace(told, alone=0) if by_itself and self.used >= self._own() else told
+        """Return the details of a refusal: of all slots, or of the part that this process has alone."""
+        exceeded, keeper = super().exceeded(scope, units, now, wall), self._keeper
+        limited_to_part = keeper.alone or keeper.rejoining or self._cautious
+        return replace(exceeded, alone=0) if limited_to_part and self.used >= self._part_alone() else exceeded
 
-    def ask(self, now: float) -> PlacesAsk | None:
-        """Return the places to have: in use, waited for and spare. What is in use is held, whatever was agreed."""
+    def next_request(self, now: float) -> SlotsRequest | None:
+        """Return the request for slots: used, waited for and spare ones. Used slots are held in any case."""
         need = self.used + self.waiting + self.spare
         self.held = max(self.used, min(self.held, need))
-        want = need - self.held if now >= self._quiet_until else 0
+        want = need - self.held if now >= self._no_request_until else 0
         self._wanted = want
-        self._told = self.used + self.waiting
-        return PlacesAsk(self.key, self.capacity, self.held, want, self._told)
+        self._reported = self.used + self.waiting
+        return SlotsRequest(self.key, self.capacity, self.held, want, self._reported)
 
-    def untold(self) -> None:
-        """Note that there was no answer."""
+    def exchange_failed(self) -> None:
+        """Ignore a failed exchange."""
 
-    def wait_for(self, units: int) -> None:
-        """Note a request that waits for a place."""
+    def add_waiting(self, units: int) -> None:
+        """Add a request that waits for a slot."""
         self.waiting += 1
 
-    def wait_no_more(self, units: int) -> None:
-        """Note that such a request waits no longer."""
+    def remove_waiting(self, units: int) -> None:
+        """Remove a request that waited for a slot."""
         self.waiting -= 1
 
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer. A key that is another one before it can have ended was lost: what others hold of it is not
-        known there yet."""
+    def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
+        """Apply the reply. If the key has another epoch before it can have lapsed, its memory was lost, and the slots
+        of other processes are not counted there yet."""
         if self._foreign or grant is None or (self._epoch not in (0, grant.epoch) and now < self._known_until):
             self._doubt_since = now
             self._cautious = True
@@ -220,44 +226,44 @@ class LeasedPlaces(Places):
             return
         self._epoch = grant.epoch
         self.held += grant.granted
-        self._others = max(0, int(grant.level) - self._told)
-        share, processes, self._known_until = grant.share, grant.processes, now + PLACES_HOLD
+        self._others = max(0, int(grant.level) - self._reported)
+        share, processes, self._known_until = grant.share, grant.processes, now + SLOTS_KNOWN_SECONDS
         if not self.held and processes == 1:
             share, processes = equal_share(self._keeper.expected), self._keeper.expected
-            self._known_until = now + NOBODY_HOLDS
+            self._known_until = now + IDLE_SLOTS_KNOWN_SECONDS
         if share < self._share or not (self._keeper.rejoining or self._cautious):
             self._share, self._processes = share, processes
         if self._wanted and not grant.granted:
-            self._quiet_until = now + REFUSED_FOR
+            self._no_request_until = now + REFUSAL_PAUSE
 
-    def renew(self, now: float) -> bool:
-        """Return whether places are held, whose word lapses, or others were last heard to use some: nobody else tells
-        that they released them."""
+    def needs_renewal(self, now: float) -> bool:
+        """Return whether this process must report its slots before they lapse, or must learn that others released
+        slots: no other exchange would report that."""
         self._cautious = self._foreign or in_doubt(self._keeper, self._doubt_since, now)
         return self.held > 0 or self.used > 0 or self._others > 0 or self._cautious
 
-    def holds(self) -> bool:
-        """Return whether there may be later."""
+    def may_need_renewal(self) -> bool:
+        """Return that an unused lease needs no later renewal."""
         return False
 
-    def rest(self, now: float) -> bool:
-        """Forget nothing: there is nothing to forget."""
+    def forget_if_idle(self, now: float) -> bool:
+        """Return that the lease holds no state to forget."""
         return True
 
     def division(self, now: float) -> tuple[float, int] | None:
-        """Return this process's share of the places in use, and the processes that use any; None if nobody told it of
-        late. May be asked from any thread."""
+        """Return this process's share of the slots in use and the number of processes that use any, `None` if no reply
+        reported them recently. Safe to call from any thread."""
         keeper = self._keeper
         if self._foreign or not still_known(keeper, self._known_until, keeper.lost_at if keeper.alone else now):
             return None
         return self._share, self._processes
 
     def assume(self, share: float, processes: int) -> None:
-        """Take the share that was known before a restart."""
+        """Use the division that was known before a restart."""
         self._share, self._processes, self._known_until = share, processes, math.inf
 
-    def _own(self) -> int:
-        """Return the places that this process may have alone: one at least."""
+    def _part_alone(self) -> int:
+        """Return the slots that this process may use alone, at least one."""
         keeper = self._keeper
         if self._foreign or still_known(keeper, self._known_until, keeper.lost_at):
             part = alone_share(self._share, self._processes, keeper.expected)

@@ -1,7 +1,7 @@
-"""Who counts for several processes without Redis: the supervisor of workers. Time is an argument.
+"""The coordinator of several processes without Redis, in the supervisor of workers. Time is an argument.
 
-The same arithmetic as the script of `proxy/shared_state/redis_leases.py`, step by step: where one changes, the other
-does, and a test compares them on a real server.
+Its arithmetic equals the script of `proxy/shared_state/redis_leases.py`, step by step. Change both together: a test
+compares them on a real server.
 """
 
 import math
@@ -9,48 +9,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from proxy.limits.gcra import DEBT
-from proxy.shared_state.lease import TRIP, LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
-from proxy.shared_state.lease_keeper import EQUAL_ALONE, GONE
+from proxy.limits.gcra import MAX_DEBT_BURSTS
+from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, LeaseRequest, RateRequest, SlotsRequest, SpendingRequest
+from proxy.shared_state.lease_keeper import EQUAL_PART_ALONE, GONE_SECONDS
 
 SECOND: Final = 1_000_000
 """Times are in microseconds."""
 
-TURNS_APART: Final = 3 * SECOND
-"""The longest time for which a process gets its share of scarce units after it was last heard of."""
+LONGEST_SHARE_TIME: Final = 3 * SECOND
+"""The longest time since its last report for which a process gets its share of scarce units."""
 
-FIELDS_HOLD: Final = GONE * SECOND
-RATES_HOLD: Final = 60 * SECOND
-"""How long the places and the spending of a process count, and what it may have taken of a rate alone; and how long it
-is remembered what it gave back of a rate, after it was last heard of. For how long its demand counts it says itself."""
+REPORT_HOLDS: Final = GONE_SECONDS * SECOND
+RATE_REPORT_HOLDS: Final = 60 * SECOND
+"""How long the slots and the spending of a process count after its last report, and the units of a rate that it may
+have taken alone. RATE_REPORT_HOLDS is how long the units that it gave back of a rate are remembered. A report itself
+says how long its demand counts."""
 
-SILENT: Final = 3 * SECOND
-"""The time after which a process has read what the ledger had loaded, and told it, unless it has ended."""
+LEDGER_READ_WITHIN: Final = 3 * SECOND
+"""The time within which a live process has read the rows that the ledger had loaded, and reported so."""
 
-KEPT: Final = 60 * SECOND
-FIELDS_KEPT: Final = 20 * SECOND
-"""How long a key is kept after all that was granted is paid for, and how long one without a rate."""
+RATE_KEY_HOLDS: Final = 60 * SECOND
+KEY_HOLDS: Final = 20 * SECOND
+"""How long a key is stored after all granted units of a rate are paid for, and how long a key of slots or spending."""
 
-DIVIDED: Final = 1 - EQUAL_ALONE
-"""The part of a limit that is divided by demand for the case that processes go on alone: what one was told is not told
-to another as well, so that all parts together are never more than the limit."""
+DIVIDED_BY_DEMAND: Final = 1 - EQUAL_PART_ALONE
+"""The part of a limit that is divided by demand for processes that count alone. A part that is reported to one process
+is not reported to another, so all parts together are at most the limit."""
 
-SCARCE: Final = 0.05
-"""Seconds of all demand: with fewer units left, each process gets its share only."""
+SCARCE_SECONDS: Final = 0.05
+"""Seconds of the demand of all. If fewer units are left, each process gets only its share."""
 
-FIRST_TURN: Final = 20_000
-"""The time for which a process that was not heard of before gets its share."""
+FIRST_SHARE_TIME: Final = 20_000
+"""The time for which a process without an earlier report gets its share."""
 
-SWEEP: Final = 1024
-"""Keys above which those that are over are looked for."""
+SWEEP_ABOVE: Final = 1024
+"""The number of keys above which lapsed ones are removed."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What one process said, and was told: an amount, when, for how long that holds, and what it gave back in its
-    lease's life; after how long a silence it goes on alone (0: never), with which part of the limit, and how many units
-    were left for all; what it may take beside the amount of spending, or of the amount of places (`claim`); and of
-    spending the ledger's sum that it has read. Of spending, requests in flight reserve `total` of the amount."""
+class _ProcessReport:
+    """The last report of one process, and the reply to it.
+
+    - `amount` is its demand of a rate, its slots, or its spending. `at` is the time of the report, `holds` how long it
+      counts.
+    - Rates: `total` is what it gave back in the `life` of its lease. `again` is the silence after which it counts alone
+      (0: never), `part` its part of the limit then, `equal` the part of an idle process, and `level` the units left for
+      all.
+    - `claim` is the spending that it may take besides `amount`, or its slots that no request uses.
+    - Spending: `base` is the ledger's sum that it has read, and requests in flight reserve `total` of `amount`.
+    """
 
     amount: float
     at: float
@@ -65,204 +72,213 @@ class _Told:
     base: int = 0
 
     def alone(self, now: float, unit: float) -> float:
-        """Return the time that pays for what the process may have taken alone: its part of what was left then and came
-        since."""
+        """Return the time that pays for the units that the process may have taken alone: its part of the units that
+        were left then and of the later ones."""
         silent = now - self.at
-        if not 0 < self.again <= silent <= FIELDS_HOLD:
+        if not 0 < self.again <= silent <= REPORT_HOLDS:
             return 0.0
         return self.part * max(0.0, self.level * unit + silent)
 
 
 @dataclass(slots=True, eq=False)
 class CountedKey:
-    """What is counted under one key: what processes said, and of a rate when all is paid for, and since when it is
-    counted. `ended` are those who have ended and may have taken something of it alone that is not set aside yet."""
+    """The state of one key: the reports of processes, and for a rate the time when all granted units are paid for.
+    `epoch` is the time since when it is counted. `ended` are reports of ended processes whose units taken alone may not
+    be set aside yet."""
 
-    amounts: dict[str, _Told] = field(default_factory=dict)
+    amounts: dict[str, _ProcessReport] = field(default_factory=dict)
     paid: float | None = None
     written: float | None = None
     epoch: int = 0
     over: float = math.inf
-    ended: list[_Told] = field(default_factory=list)
+    ended: list[_ProcessReport] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
-class _SeenAmounts:
+class _OtherProcesses:
     sum: float = 0.0
     count: int = 1
-    own: _Told | None = None
+    own: _ProcessReport | None = None
     promised: float = 0.0
     silent: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
 class LeaseCounter:
-    """Counts for all processes that ask it."""
+    """Counts for all processes that exchange with it."""
 
     _keys: dict[str, CountedKey] = field(default_factory=dict)
-    _sweep_at: int = SWEEP
+    _sweep_at: int = SWEEP_ABOVE
 
-    def exchange(self, process: str, asks: Sequence[LeaseAsk], now: float) -> list[LeaseGrant]:
-        """Answer the entries of a process, in order. `now` is in microseconds from any point."""
+    def exchange(self, process: str, requests: Sequence[LeaseRequest], now: float) -> list[LeaseGrant]:
+        """Return a grant for each request of a process, in order. `now` is in microseconds from any point."""
         if len(self._keys) > self._sweep_at:
             self._sweep(now)
-        return [self._answer(process, ask, now) for ask in asks]
+        return [self._grant(process, request, now) for request in requests]
 
     def forget(self, process: str) -> None:
-        """Drop the demand, the places and the spending of a process that has ended. What was granted of a rate stays
+        """Drop the demand, the slots and the spending of a process that has ended. Granted units of a rate stay
         granted."""
-        for kept in self._keys.values():
-            told = kept.amounts.pop(process, None)
-            if told is not None and told.again:
-                kept.ended.append(told)
+        for counted in self._keys.values():
+            report = counted.amounts.pop(process, None)
+            if report is not None and report.again:
+                counted.ended.append(report)
 
-    def _answer(self, process: str, ask: LeaseAsk, now: float) -> LeaseGrant:
-        kept = self._keys.get(ask.key)
-        if kept is None or now > kept.over:
-            kept = self._keys[ask.key] = CountedKey()
-        match ask:
-            case RateAsk():
-                return _rate(kept, process, ask, now)
-            case PlacesAsk():
-                return _places(kept, process, ask, now)
-            case SpentAsk():
-                return _spent(kept, process, ask, now)
+    def _grant(self, process: str, request: LeaseRequest, now: float) -> LeaseGrant:
+        counted = self._keys.get(request.key)
+        if counted is None or now > counted.over:
+            counted = self._keys[request.key] = CountedKey()
+        match request:
+            case RateRequest():
+                return _grant_rate(counted, process, request, now)
+            case SlotsRequest():
+                return _grant_slots(counted, process, request, now)
+            case SpendingRequest():
+                return _grant_spending(counted, process, request, now)
 
     def _sweep(self, now: float) -> None:
-        self._keys = {key: kept for key, kept in self._keys.items() if now <= kept.over}
-        self._sweep_at = max(SWEEP, 2 * len(self._keys))
+        self._keys = {key: counted for key, counted in self._keys.items() if now <= counted.over}
+        self._sweep_at = max(SWEEP_ABOVE, 2 * len(self._keys))
 
 
-def _read(kept: CountedKey, process: str, now: float, longest: float) -> _SeenAmounts:
-    """Add up what the other processes have, and forget what is too old, or from after a clock that was set back."""
-    seen = _SeenAmounts()
-    for name, told in list(kept.amounts.items()):
-        if abs(now - told.at) > longest:
-            del kept.amounts[name]
+def _read(counted: CountedKey, process: str, now: float, longest: float) -> _OtherProcesses:
+    """Sum up the reports of the other processes. Remove the ones that are too old or dated after a clock that was set
+    back."""
+    others = _OtherProcesses()
+    for name, report in list(counted.amounts.items()):
+        if abs(now - report.at) > longest:
+            del counted.amounts[name]
         elif name == process:
-            seen.own = told
+            others.own = report
         else:
-            seen.silent = max(seen.silent, abs(now - told.at))
-            if told.amount > 0 and abs(now - told.at) <= told.holds:
-                seen.sum += told.amount
-                seen.count += 1
-            if abs(now - told.at) <= max(told.holds, FIELDS_HOLD if told.again else 0.0):
-                seen.promised += max(0.0, told.part - told.equal)
-    return seen
+            others.silent = max(others.silent, abs(now - report.at))
+            if report.amount > 0 and abs(now - report.at) <= report.holds:
+                others.sum += report.amount
+                others.count += 1
+            if abs(now - report.at) <= max(report.holds, REPORT_HOLDS if report.again else 0.0):
+                others.promised += max(0.0, report.part - report.equal)
+    return others
 
 
-def _epoch(kept: CountedKey, now: float) -> int:
-    """Return since when a key is counted: from now on, if it was not."""
-    kept.epoch = kept.epoch or int(now)
-    return kept.epoch
+def _epoch(counted: CountedKey, now: float) -> int:
+    """Return the time since when a key is counted, and set it to now for a new key."""
+    counted.epoch = counted.epoch or int(now)
+    return counted.epoch
 
 
-def _share(own: float, total: float, count: int) -> float:
-    """Return a process's part of all: by demand, with a tenth that all have alike, so that none starts at nothing."""
-    # Rounded up, the parts of one of 13 places add up to more than all of them.
+def _share_of(own: float, total: float, count: int) -> float:
+    """Return a process's share by demand. A tenth is divided equally, so that no process starts at nothing."""
+    # Rounded up, the parts of, for example, 13 slots would add up to more than all of them.
     return min(1.0, 0.9 * own / total + 0.1 / count) if total > 0 else 1 / count
 
 
-def _rate(kept: CountedKey, process: str, ask: RateAsk, now: float) -> LeaseGrant:
-    seen = _read(kept, process, now, RATES_HOLD)
-    own, unit = seen.own, SECOND / ask.per_second
-    ahead = ask.burst * unit
-    paid = now if kept.paid is None else kept.paid
-    if kept.written is not None and kept.written > now:
-        paid -= kept.written - now
-    paid = _set_aside(kept, min(paid, now + (1 + DEBT) * ahead), now, unit, ahead)
-    back = ask.back * unit
-    if own is not None and own.life == ask.life != 0:
-        back = (ask.total - own.total) * unit
-    elif ask.epoch not in (0, kept.epoch):
-        paid = max(paid, now + ask.owed * unit)
-        if kept.epoch:  # nobody has set its part aside here
-            back -= min(ask.paid * unit, ask.share * max(0.0, min(now - kept.epoch, ahead)))
-    if own is not None and 0 <= now - own.at <= FIELDS_HOLD:
-        back += own.alone(now, unit) - min(ask.paid * unit, own.part * (now - own.at))
+def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: float) -> LeaseGrant:
+    others = _read(counted, process, now, RATE_REPORT_HOLDS)
+    own, unit = others.own, SECOND / request.per_second
+    burst_time = request.burst * unit
+    paid = now if counted.paid is None else counted.paid
+    if counted.written is not None and counted.written > now:
+        paid -= counted.written - now
+    paid = _set_aside(counted, min(paid, now + (1 + MAX_DEBT_BURSTS) * burst_time), now, unit, burst_time)
+    back = request.back * unit
+    if own is not None and own.life == request.life != 0:
+        back = (request.total - own.total) * unit
+    elif request.epoch not in (0, counted.epoch):
+        paid = max(paid, now + request.owed * unit)
+        if counted.epoch:  # This newer key has not set its part aside.
+            back -= min(request.paid * unit, request.share * max(0.0, min(now - counted.epoch, burst_time)))
+    if own is not None and 0 <= now - own.at <= REPORT_HOLDS:
+        back += own.alone(now, unit) - min(request.paid * unit, own.part * (now - own.at))
     if back < 0:
         paid = max(paid, now)
     paid -= back
     base = max(paid, now)
-    exact = (now + ahead - base) / unit
-    left = min(ask.burst, math.floor(exact + TRIP * SECOND / unit + 0.000001))
-    total = seen.sum + ask.demand
-    granted = max(0, min(ask.want, left))
-    if left < SCARCE * total:
-        last = now - FIRST_TURN if own is None or abs(now - own.at) > TURNS_APART else own.at
+    exact_level = (now + burst_time - base) / unit
+    left = min(request.burst, math.floor(exact_level + GRANT_EARLY * SECOND / unit + 0.000001))
+    total = others.sum + request.demand
+    granted = max(0, min(request.want, left))
+    if left < SCARCE_SECONDS * total:
+        last = now - FIRST_SHARE_TIME if own is None or abs(now - own.at) > LONGEST_SHARE_TIME else own.at
         since = max(0.0, now - last) / SECOND
-        turn = _share(ask.demand, total, seen.count) * ask.per_second * since
-        granted = min(granted, max(1, ask.least, math.ceil(turn)))
-    if granted < ask.least:
+        fair_share = _share_of(request.demand, total, others.count) * request.per_second * since
+        granted = min(granted, max(1, request.least, math.ceil(fair_share)))
+    if granted < request.least:
         granted = 0
     if granted > 0:
         paid = base + granted * unit
-    kept.paid, kept.written = paid, now
-    by_demand = ask.demand / total if total > 0 else 1 / seen.count
-    part = ask.equal + max(0.0, min(DIVIDED * by_demand, DIVIDED - seen.promised))
-    times = ask.holds * SECOND, ask.life, ask.total, ask.again * SECOND
-    kept.amounts[process] = _Told(ask.demand, now, *times, max(part, ask.share), left - granted, ask.equal)
-    kept.over = now + math.ceil(max(ahead, paid - now) / 1000) * 1000 + KEPT
-    return LeaseGrant(granted, exact - granted, min(1.0, part), seen.count, _epoch(kept, now))
+    counted.paid, counted.written = paid, now
+    by_demand = request.demand / total if total > 0 else 1 / others.count
+    part = request.equal + max(0.0, min(DIVIDED_BY_DEMAND * by_demand, DIVIDED_BY_DEMAND - others.promised))
+    times = request.holds * SECOND, request.life, request.total, request.again * SECOND
+    counted.amounts[process] = _ProcessReport(
+        request.demand, now, *times, max(part, request.share), left - granted, request.equal
+    )
+    counted.over = now + math.ceil(max(burst_time, paid - now) / 1000) * 1000 + RATE_KEY_HOLDS
+    return LeaseGrant(granted, exact_level - granted, min(1.0, part), others.count, _epoch(counted, now))
 
 
-def _set_aside(kept: CountedKey, paid: float, now: float, unit: float, ahead: float) -> float:
-    """Return when all is paid for, with what processes that fell silent may have taken since this key was last written.
-    A part of a burst at once at most is still to be paid."""
-    written = now if kept.written is None else min(kept.written, now)
+def _set_aside(counted: CountedKey, paid: float, now: float, unit: float, burst_time: float) -> float:
+    """Return when all units are paid for, including the ones that silent processes may have taken since the key was
+    last written. At most their part of one burst is still to be paid."""
+    written = now if counted.written is None else min(counted.written, now)
     more = unpaid = 0.0
-    for told in (*kept.amounts.values(), *kept.ended):
-        if (taken := told.alone(now, unit)) > 0:
-            taken -= told.alone(written, unit)
+    for report in (*counted.amounts.values(), *counted.ended):
+        if (taken := report.alone(now, unit)) > 0:
+            taken -= report.alone(written, unit)
             more += taken
-            unpaid += min(taken, told.part * ahead)
-    kept.ended.clear()
+            unpaid += min(taken, report.part * burst_time)
+    counted.ended.clear()
     return max(max(paid, written) + more, max(paid, now) + unpaid) if more > 0 else paid
 
 
-def _places(kept: CountedKey, process: str, ask: PlacesAsk, now: float) -> LeaseGrant:
-    seen = _read(kept, process, now, FIELDS_HOLD)
-    granted = int(max(0, min(ask.want, ask.capacity - seen.sum - ask.held)))
-    held = ask.held + granted
+def _grant_slots(counted: CountedKey, process: str, request: SlotsRequest, now: float) -> LeaseGrant:
+    others = _read(counted, process, now, REPORT_HOLDS)
+    granted = int(max(0, min(request.want, request.capacity - others.sum - request.held)))
+    held = request.held + granted
     if held:
-        kept.amounts[process] = _Told(held, now, FIELDS_HOLD, claim=max(0, held - ask.used))
+        counted.amounts[process] = _ProcessReport(held, now, REPORT_HOLDS, claim=max(0, held - request.used))
     else:
-        kept.amounts.pop(process, None)
-    kept.over = now + FIELDS_KEPT
-    share = _share(held, seen.sum + held, seen.count)
-    used = ask.used + sum([told.amount - told.claim for name, told in kept.amounts.items() if name != process])
-    return LeaseGrant(granted, used, share, seen.count, _epoch(kept, now), seen.silent / SECOND)
+        counted.amounts.pop(process, None)
+    counted.over = now + KEY_HOLDS
+    share = _share_of(held, others.sum + held, others.count)
+    used = request.used + sum(
+        [report.amount - report.claim for name, report in counted.amounts.items() if name != process]
+    )
+    return LeaseGrant(granted, used, share, others.count, _epoch(counted, now), others.silent / SECOND)
 
 
-def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGrant:
-    """Grant a claim on what is left. The ledger's sum is the highest that anybody has read. Who has read less may count
-    rows among its own that this sum holds too: counted twice until it reads them, so that nothing is left out. Of one
-    that has been silent for longer than that takes, who was killed, they are taken to be in the sum."""
-    seen = _read(kept, process, now, FIELDS_HOLD)
-    others = [told for name, told in kept.amounts.items() if name != process]
-    base = max([ask.base, *[told.base for told in others]])
-    claimed, own, reserved, twice = 0, 0.0, 0.0, float(min(ask.amount - ask.reserved, base - ask.base))
-    doubtful = twice
-    for told in others:
-        both = min(told.amount, base - told.base)
-        settled = min(told.amount - told.total, both)
-        reserved += told.total - (both - settled)  # what was reserved may be settled and in the sum since
+def _grant_spending(counted: CountedKey, process: str, request: SpendingRequest, now: float) -> LeaseGrant:
+    """Grant a claim on the remaining units. The ledger's sum is the highest one that any process has read. A process
+    that has read a lower sum may count rows as its own that the higher sum includes. They count twice until it reads
+    them, so that none is left out. If a process has been silent for longer than that takes, it was killed, and its rows
+    are taken to be in the sum."""
+    others = _read(counted, process, now, REPORT_HOLDS)
+    reports = [report for name, report in counted.amounts.items() if name != process]
+    base = max([request.base, *[report.base for report in reports]])
+    claimed, own, reserved = 0, 0.0, 0.0
+    doubtful = counted_twice = float(min(request.amount - request.reserved, base - request.base))
+    for report in reports:
+        both = min(report.amount, base - report.base)
+        settled = min(report.amount - report.total, both)
+        reserved += report.total - (both - settled)  # The reserved units may have been settled since and be in the sum.
         doubtful += settled
-        claimed += told.claim
-        if abs(now - told.at) < SILENT:
-            twice, own = twice + both, own + told.amount
+        claimed += report.claim
+        if abs(now - report.at) < LEDGER_READ_WITHIN:
+            counted_twice, own = counted_twice + both, own + report.amount
         else:
-            own += told.amount - both
-    left = ask.most - base - ask.amount - own - claimed - ask.held
-    granted = int(max(0, min(ask.want, left)))
-    if granted < ask.least:
+            own += report.amount - both
+    left = request.most - base - request.amount - own - claimed - request.held
+    granted = int(max(0, min(request.want, left)))
+    if granted < request.least:
         granted = 0
-    claim = ask.held + granted
-    if ask.amount or claim or ask.base:
-        counts = {"total": ask.reserved, "claim": claim, "base": ask.base}
-        kept.amounts[process] = _Told(ask.amount, now, FIELDS_HOLD, **counts)
+    claim = request.held + granted
+    if request.amount or claim or request.base:
+        counts = {"total": request.reserved, "claim": claim, "base": request.base}
+        counted.amounts[process] = _ProcessReport(request.amount, now, REPORT_HOLDS, **counts)
     else:
-        kept.amounts.pop(process, None)
-    kept.over = now + FIELDS_KEPT
-    known = base - ask.base + own - twice
-    return LeaseGrant(granted, known, 1.0, seen.count, _epoch(kept, now), claimed + twice, reserved, doubtful)
+        counted.amounts.pop(process, None)
+    counted.over = now + KEY_HOLDS
+    known = base - request.base + own - counted_twice
+    return LeaseGrant(
+        granted, known, 1.0, others.count, _epoch(counted, now), claimed + counted_twice, reserved, doubtful
+    )

@@ -1,7 +1,7 @@
-"""A process's side of all leases: when they are exchanged, and what happens when whoever counts is lost.
+"""The leases of one process: when they are exchanged, and what happens if the coordinator is lost.
 
-No request waits for an exchange as long as units are at hand. Lost, the process goes on with its last share: it never
-opens the gates and never stops the traffic.
+No request waits for an exchange while units are at hand. Without the coordinator the process continues with its last
+share: it neither admits everything nor stops the traffic.
 """
 
 import asyncio
@@ -12,53 +12,62 @@ from typing import Final
 
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.shared_spending import SharedSpending
-from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
-from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, REJOIN, RESTING, Lease, equal_share, in_doubt
+from proxy.shared_state.lease import MAX_ENTRIES, LeaseRequest, LeaseSource
+from proxy.shared_state.lease_keeper import (
+    DROPPED,
+    LIVE,
+    LONGEST_PROBE,
+    REJOIN_SECONDS,
+    RESTING,
+    Lease,
+    equal_share,
+    in_doubt,
+)
 from proxy.shared_state.membership import Membership
 
 TICK: Final = 0.1
-"""Seconds after which what lapsed goes back, and who promised to speak again does, at the latest."""
+"""The most seconds until lapsed units go back, and until a lease that promised another exchange has it."""
 
-RENEW: Final = 1.0
-"""Seconds after which places and spending are told again; they hold for ten."""
+RENEW_EVERY: Final = 1.0
+"""Seconds after which slots and spending are reported again. A report holds for ten."""
 
-IDLE: Final = 5.0
-"""Seconds after which leases at rest are asked to forget what matters no more."""
+FORGET_EVERY: Final = 5.0
+"""Seconds after which leases at rest drop the state that no longer matters."""
 
-PROBE: Final = 0.5
-"""Seconds until who was lost is asked again; each miss doubles them, up to LONGEST_PROBE."""
+FIRST_PROBE: Final = 0.5
+"""Seconds until a lost coordinator is tried again. Each failure doubles them, up to LONGEST_PROBE."""
 
 MISSES: Final = 2
-"""Exchanges in a row without an answer after which the process goes on alone: one may be its own fault."""
+"""Failed exchanges in a row after which the process counts alone. A single one may be the fault of this process."""
 
-FIRST: Final = 1.0
-PAUSE: Final = 0.05
-"""Seconds for which a process that never had an answer waits for one before it goes on alone, and between two tries:
-it knows of nobody who shares the limits, and at its start it is busy itself."""
+FIRST_ANSWER_WAIT: Final = 1.0
+FIRST_RETRY_PAUSE: Final = 0.05
+"""Seconds for which a process that never had a reply waits for one before it counts alone, and the pause between two
+tries. At its start it knows no process that shares the limits, and is busy itself."""
 
 COORDINATOR: Final = "the coordinator (Redis, or the supervisor of the workers without it)"
-"""What divides limits between processes, in the log."""
+"""The name of the component that divides limits between processes, in the log."""
 
-LINES_APART: Final = 60.0
-"""Seconds between two lines of the log: a link that comes and goes must not fill it."""
+LOG_PAUSE: Final = 60.0
+"""The least seconds between two log lines, because an unstable link must not fill the log."""
 
 
 class LeaseRegistry:
-    """The leases of a process. `least` is how many processes share where nobody has said it yet. `clock` is the
-    loop's; `answered` is called after each exchange, when requests that wait may have got what they need."""
+    """The leases of a process. `least` is the number of processes before any reply reports one. `clock` is the event
+    loop's. `on_exchange` is called after each exchange, when waiting requests may have received their units."""
 
     def __init__(self, source: LeaseSource, least: int, clock: Callable[[], float]) -> None:
         self.alone = False
         self.lost_at = self.back_at = -math.inf
         self.rejoining = False
-        self.met = self.strangers = False
+        self.has_answered = self.other_gateways = False
         self.clock = clock
-        self.answered: Callable[[], None] = _nothing
-        self.turns = 0
+        self.on_exchange: Callable[[], None] = _ignore_exchange
+        self.rounds = 0
         self._source = source
         self._due: dict[Lease, None] = {}
-        self._asking: dict[Lease, None] = {}
-        self._roll_call = Membership(least)
+        self._to_exchange: dict[Lease, None] = {}
+        self._membership = Membership(least)
         self._live: list[Lease] = []
         self._idle: dict[Lease, None] = {}
         self._wake = asyncio.Event()
@@ -66,67 +75,67 @@ class LeaseRegistry:
         self._missed_at = math.inf
         self._tick_at = self._renew_at = self._rest_at = -math.inf
         self._foreign_until = -math.inf
-        self._said_foreign_at = -LINES_APART
-        self._said_alone = False
-        self._said_at = -LINES_APART
+        self._logged_foreign_at = -LOG_PAUSE
+        self._logged_alone = False
+        self._logged_at = -LOG_PAUSE
         self._log = logging.getLogger("dragoman")
 
     @property
     def expected(self) -> int:
-        """How many processes share."""
-        return self._roll_call.processes
+        """The number of processes that share the limits."""
+        return self._membership.processes
 
     @property
     def guessed(self) -> bool:
-        """Whether neither an answer nor a division on disk told how many share."""
-        return self._roll_call.guessed
+        """Whether neither a reply nor a division on disk has given that number."""
+        return self._membership.guessed
 
     @property
     def division(self) -> tuple[float, int] | None:
-        """An equal part, and how many processes share, to be assumed after a restart; None if that is guessed. May be
-        asked from any thread."""
+        """An equal share and the number of processes, to be used after a restart, `None` if the number is guessed. Safe
+        to read from any thread."""
         return None if self.guessed else (equal_share(self.expected), self.expected)
 
     @property
-    def told_since(self) -> float:
-        """Since when all other processes have told what they hold."""
-        return self._roll_call.told_since
+    def all_reported_since(self) -> float:
+        """Since when all other processes have reported the units that they hold."""
+        return self._membership.all_reported_since
 
     @property
     def divided(self) -> bool:
-        """Whether limits are divided as was last known, all of them or some, since who counts is lost or was found not
-        to know them. May be asked from any thread."""
+        """Whether all or some limits are divided by the last known shares, because the coordinator is lost or holds
+        foreign data in their place. Safe to read from any thread."""
         return self.alone or self.clock() < self._foreign_until
 
-    def expect_strangers(self) -> None:
-        """Share with the processes of other gateways as well. Nobody told yet that there are any: one is expected until
-        an answer or a division on disk tells how many."""
-        self.strangers = True
-        self._roll_call.guess(self.expected + 1)
+    def expect_other_gateways(self) -> None:
+        """Share with processes of other gateways as well. One of them is expected until a reply or a division on disk
+        gives their number."""
+        self.other_gateways = True
+        self._membership.guess(self.expected + 1)
 
     def expect(self, processes: int) -> None:
-        """Expect so many processes in all, if that is still guessed."""
+        """Expect this number of processes in all, if it is still guessed."""
         if self.guessed:
-            self._roll_call.guess(processes)
+            self._membership.guess(processes)
 
     def assume(self, processes: int) -> None:
-        """Expect as many processes as there were before a restart."""
-        self._roll_call.assume(processes)
+        """Expect the number of processes from before a restart."""
+        self._membership.assume(processes)
 
     def join(self) -> None:
-        """Be counted among those who share from now on: there are limits, of which nothing may be used yet."""
-        self.wake(self._roll_call)
+        """Become a member from now on, because there are limits. Nothing of them may be used yet."""
+        self.wake(self._membership)
 
     def drop(self, leases: Iterable[Lease]) -> None:
-        """Exchange leases no longer; what they hold is forgotten by the others within seconds."""
+        """Stop exchanging leases. The coordinator forgets the units that they hold within seconds."""
         for lease in leases:
             lease.standing = DROPPED
             self._due.pop(lease, None)
-            self._asking.pop(lease, None)
+            self._to_exchange.pop(lease, None)
             self._idle.pop(lease, None)
 
-    def due(self, lease: Lease) -> None:
-        """Exchange a lease at the next turn."""
+    def mark_due(self, lease: Lease) -> None:
+        """Exchange a lease in the next round."""
         if lease.standing == LIVE:
             self._due[lease] = None
         elif lease.standing != DROPPED:
@@ -141,7 +150,7 @@ class LeaseRegistry:
             self._wake.set()
 
     def watch(self, lease: Lease) -> None:
-        """Look at a lease every now and then, as long as it holds anything."""
+        """Check a lease regularly, as long as it holds anything."""
         if lease.standing == RESTING:
             lease.standing = LIVE
             self._live.append(lease)
@@ -150,110 +159,114 @@ class LeaseRegistry:
         """Exchange leases until cancelled."""
         while True:
             await self._pause()
-            await self.turn()
+            await self.exchange_due()
 
-    async def turn(self) -> None:
-        """Exchange what is due, and tell who waits."""
+    async def exchange_due(self) -> None:
+        """Exchange the leases that are due, and notify the waiting requests."""
         self._wake.clear()
-        self.turns += 1
+        self.rounds += 1
         self.rejoining = self.rejoining and in_doubt(self, self.back_at, self.clock())
-        self._roll_call.here = not self.alone
+        self._membership.here = not self.alone
         self._renew()
-        self._asking, self._due = self._due, {}
+        self._to_exchange, self._due = self._due, {}
         first = True
         while (some := self._next()) or (first and self.alone):
             first = False
             if not await self._exchange(some):
-                self._due = {**dict.fromkeys(lease for lease, _ in some), **self._asking, **self._due}
-                self._asking = {}
+                self._due = {**dict.fromkeys(lease for lease, _ in some), **self._to_exchange, **self._due}
+                self._to_exchange = {}
                 if not self.alone:
                     self._wake.set()
                     return
-            self.answered()
-        self.answered()
+            self.on_exchange()
+        self.on_exchange()
 
     def pending(self, lease: Lease) -> bool:
         """Return whether a lease is still to be exchanged."""
-        return lease in self._due or lease in self._asking
+        return lease in self._due or lease in self._to_exchange
 
-    def _next(self) -> list[tuple[Lease, LeaseAsk]]:
-        """Return what to ask for in the next call of this turn."""
-        some: list[tuple[Lease, LeaseAsk]] = []
-        while self._asking and len(some) < AT_ONCE:
-            lease, _ = self._asking.popitem()
-            if (ask := lease.ask(self.clock())) is not None:
-                some.append((lease, ask))
+    def _next(self) -> list[tuple[Lease, LeaseRequest]]:
+        """Return the entries of the next call of this round."""
+        some: list[tuple[Lease, LeaseRequest]] = []
+        while self._to_exchange and len(some) < MAX_ENTRIES:
+            lease, _ = self._to_exchange.popitem()
+            if (request := lease.next_request(self.clock())) is not None:
+                some.append((lease, request))
         return some
 
-    async def _exchange(self, asked: list[tuple[Lease, LeaseAsk]]) -> bool:
-        """Exchange entries of one call, and return whether there was an answer."""
+    async def _exchange(self, entries: list[tuple[Lease, LeaseRequest]]) -> bool:
+        """Exchange the entries of one call, and return whether there was a reply."""
         try:
-            grants = await self._source.exchange([ask for _, ask in asked])
+            grants = await self._source.exchange([request for _, request in entries])
         except ConnectionError:
-            for lease, _ in asked:
-                lease.untold()
+            for lease, _ in entries:
+                lease.exchange_failed()
             now = self.clock()
             self._missed_at = min(self._missed_at, now)
             self._misses += 1
-            enough = self._misses >= MISSES and (self.met or now >= self._missed_at + FIRST)
+            enough = self._misses >= MISSES and (self.has_answered or now >= self._missed_at + FIRST_ANSWER_WAIT)
             if enough and not self.alone:
                 self.alone, self.lost_at, self._misses = True, now, MISSES
-            self._say()
+            self._log_change()
             return False
-        # Not as of the question: units of a short period would lapse on a slow way back, before anybody had them.
+        # Use the time of the reply: units of a short period would lapse on a slow way back, before any request had
+        # them.
         now = self.clock()
         self._misses = 0
-        self.met = True
+        self.has_answered = True
         if self.alone:
             self.alone = False
             self.rejoining, self.back_at = True, now
             self._tick_at = -math.inf
             self._wake.set()
-        self._say()
-        for (lease, _), grant in zip(asked, grants, strict=True):
-            lease.tell(grant, now)
-        if foreign := [ask.key for (_, ask), grant in zip(asked, grants, strict=True) if grant is None]:
+        self._log_change()
+        for (lease, _), grant in zip(entries, grants, strict=True):
+            lease.apply_grant(grant, now)
+        if foreign := [request.key for (_, request), grant in zip(entries, grants, strict=True) if grant is None]:
             self._note_foreign(foreign, now)
         return True
 
     def _renew(self) -> None:
-        """Make due what has to be told without being asked. What holds nothing any more is not looked at again."""
+        """Mark the leases due that must report without being used. Leases that no longer hold anything are no longer
+        checked."""
         now = self.clock()
         if now < self._tick_at:
             return
         self._tick_at = now + TICK
         full = now >= self._renew_at
         if full:
-            self._renew_at = now + RENEW
+            self._renew_at = now + RENEW_EVERY
         live, self._live = self._live, []
         for lease in live:
             if lease.standing == DROPPED:
                 continue
-            if lease.renew(now):
-                if full or self._hastens(lease):
+            if lease.needs_renewal(now):
+                if full or self._cannot_wait(lease):
                     self._due[lease] = None
-            elif lease not in self._due and not lease.holds():
+            elif lease not in self._due and not lease.may_need_renewal():
                 lease.standing = RESTING
                 self._idle[lease] = None
                 continue
             self._live.append(lease)
         if now >= self._rest_at:
-            self._rest_at = now + IDLE
-            self._idle = {each: None for each in self._idle if each.standing == RESTING and not each.rest(now)}
+            self._rest_at = now + FORGET_EVERY
+            self._idle = {
+                each: None for each in self._idle if each.standing == RESTING and not each.forget_if_idle(now)
+            }
 
-    def _hastens(self, lease: Lease) -> bool:
-        """Return whether what a lease has to tell, or to hear, does not wait for all to be told again."""
+    def _cannot_wait(self, lease: Lease) -> bool:
+        """Return whether a lease must be exchanged before the next renewal of all leases."""
         if isinstance(lease, Membership):
             return self.rejoining
-        return isinstance(lease, LeasedRate) or (isinstance(lease, SharedSpending) and lease.hasty())
+        return isinstance(lease, LeasedRate) or (isinstance(lease, SharedSpending) and lease.is_urgent())
 
     async def _pause(self) -> None:
-        """Wait until something is due at once, or until it is time."""
+        """Wait until a lease is woken, or until the next round."""
         if self.alone:
-            await asyncio.sleep(min(LONGEST_PROBE, PROBE * 2.0 ** min(self._misses - MISSES, 10)))
+            await asyncio.sleep(min(LONGEST_PROBE, FIRST_PROBE * 2.0 ** min(self._misses - MISSES, 10)))
             return
-        if self._misses and not self.met:
-            await asyncio.sleep(PAUSE)
+        if self._misses and not self.has_answered:
+            await asyncio.sleep(FIRST_RETRY_PAUSE)
             return
         try:
             async with asyncio.timeout(TICK):
@@ -262,33 +275,33 @@ class LeaseRegistry:
             return
 
     def _note_foreign(self, keys: Sequence[str], now: float) -> None:
-        """Note, and log now and then, that something else is kept in the place of what is counted by these keys."""
-        self._foreign_until = now + REJOIN
-        if now < self._said_foreign_at + LINES_APART:
+        """Note that Redis holds foreign data under these keys, and log it from time to time."""
+        self._foreign_until = now + REJOIN_SECONDS
+        if now < self._logged_foreign_at + LOG_PAUSE:
             return
-        self._said_foreign_at = now
+        self._logged_foreign_at = now
         named = f"'{keys[0]}'" if len(keys) == 1 else f"'{keys[0]}' and {len(keys) - 1} more"
         self._log.warning(
-            "limits: Redis holds something else in place of %s; going on with this process's share", named
+            "limits: Redis holds foreign data in place of %s; continuing with this process's share", named
         )
 
-    def _say(self) -> None:
-        """Log a change, unless the last one was only just logged."""
+    def _log_change(self) -> None:
+        """Log a change of the link, unless a line was logged within LOG_PAUSE."""
         now = self.clock()
-        if self.alone is self._said_alone or now < self._said_at + LINES_APART:
+        if self.alone is self._logged_alone or now < self._logged_at + LOG_PAUSE:
             return
-        self._said_alone, self._said_at = self.alone, now
+        self._logged_alone, self._logged_at = self.alone, now
         if self.alone and self.guessed:
             self._log.warning(
-                "limits: Redis has not answered since the start, and no file tells how limits were divided; taking the "
-                "part of each limit that one of %d processes has who used nothing",
+                "limits: Redis has not answered since the start, and no file records how limits were divided; using "
+                "the part of each limit that an idle one of %d processes has",
                 self.expected,
             )
         elif self.alone:
-            self._log.warning("limits: %s does not answer; going on with this process's share", COORDINATOR)
+            self._log.warning("limits: %s does not answer; continuing with this process's share", COORDINATOR)
         else:
             self._log.info("limits: counting together again")
 
 
-def _nothing() -> None:
-    """Called where nobody waits."""
+def _ignore_exchange() -> None:
+    """Do nothing: the default if no request can wait."""

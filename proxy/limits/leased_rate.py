@@ -1,14 +1,13 @@
-"""A rate that several processes share: units are leased ahead in small blocks, so that hardly a request waits for them.
-Time is an argument.
+"""A rate that several processes share. Units are leased ahead in small blocks, so that few requests wait for them. Time
+is an argument.
 
-Units that are not used within half a second go back, which bounds what passes in any `t` seconds by
-`burst + rate * (t + HOLDS)`. Alone, the process counts by itself with the part that it was told last; no two processes
-are told more than the whole. Whoever counts sets that part aside as long as a process that used the limit is silent, so
-that the bound holds whether one is cut off or all are: but for what is taken in the SPEAKS before silence says
-anything, which is then counted, and by one that is cut off for longer than GONE, whose part comes on top. Back among
-others it tells what it took, once, and keeps to its part as well until all others have told the same, or count as gone:
-whoever counts for all may have lost its memory. So does who finds that memory lost without having been cut off. One
-that ends before it told has taken its part on top of the limit.
+Unused units go back within half a second. So at most `burst + rate * (t + HOLD_SECONDS)` units pass in any `t` seconds.
+A process that counts alone has the part that it was last granted, and all parts together are at most the whole. The
+coordinator sets that part aside while a process that used the limit is silent, so the bound holds if one or all are cut
+off. There are two exceptions. Units taken in the first SILENCE_LIMIT seconds are counted late. The part of a process
+that is silent for longer than GONE_SECONDS comes on top. After a reconnect the process reports its use once and stays
+within its part until all others have reported theirs or count as gone, because the coordinator may have lost its
+memory. It does the same if it finds that memory lost. A process that ends before its report has taken its part on top.
 """
 
 import math
@@ -17,28 +16,28 @@ from dataclasses import replace
 from typing import Final
 
 from proxy.limits.gcra import GcraRule, rate_exceeded, rate_used, rule_of
-from proxy.limits.leased_units import SPEAKS, LeasedUnits
+from proxy.limits.leased_units import SILENCE_LIMIT, LeasedUnits
 from proxy.limits.limit import SECONDS, Rate
-from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
-from proxy.shared_state.lease import TRIP, LeaseGrant, RateAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share, still_known
+from proxy.limits.limit_views import Exceeded, HeaderLimit, LimitView, rate_view
+from proxy.shared_state.lease import GRANT_EARLY, LeaseGrant, RateRequest
+from proxy.shared_state.lease_keeper import NEVER, REFUSAL_PAUSE, RESTING, LeaseKeeper, idle_share, still_known
 
-AHEAD: Final = 0.05
+AHEAD_SECONDS: Final = 0.05
 """Seconds of the process's own demand that are leased ahead."""
 
-HOLDS: Final = 0.5
-"""Seconds for which leased units hold, or a hundredth of the limit's period where that is less."""
+HOLD_SECONDS: Final = 0.5
+"""The most seconds for which leased units hold. For short periods it is a hundredth of the period."""
 
-PART: Final = 0.01
-"""The most of a limit that all processes together lease ahead, unless it is less than two requests for each."""
+MAX_AHEAD: Final = 0.01
+"""The most of a limit that all processes together lease ahead. Two requests of each process are always allowed."""
 
-AGAIN: Final = 1.0
-"""Seconds until a key is tried again in whose place something else is kept."""
+FOREIGN_RETRY: Final = 1.0
+"""Seconds until a Redis key is tried again that holds foreign data."""
 
 
 class LeasedRate:
-    """A rate of which this process holds units. What it holds is kept as long as it is used: at rest, a lease knows
-    no more than when all will be paid for."""
+    """A rate of which this process holds units. Its `_held` state exists only while it is used. At rest a lease stores
+    nothing but the time at which all units are paid for."""
 
     __slots__ = ("_arrival", "_held", "_keeper", "rule", "scope", "standing")
 
@@ -52,7 +51,8 @@ class LeasedRate:
 
     @property
     def key(self) -> str:
-        """What it is counted by. Made when it is asked for: a table may have ten thousand teams."""
+        """The key under which it is counted. It is built on demand, because a configuration may have ten thousand
+        teams."""
         rate = self.rule.rate
         return f"{self.scope} {rate.unit} {rate.period}"
 
@@ -75,10 +75,10 @@ class LeasedRate:
         """Return whether this process holds too few units now."""
         held = self._held or self._begin()
         if held.local is not None or held.foreign or self._keeper.alone:
-            away, local = self._follow_link(held, now), held.local
+            counts_alone, local = self._follow_link(held, now), held.local
             if local is not None and local.lacks(units, now, wall):
                 return True
-            if away:
+            if counts_alone:
                 return False
         if now >= held.expires:
             self._lapse(held)
@@ -86,25 +86,25 @@ class LeasedRate:
         return (units if units < burst else burst) > held.balance
 
     def take(self, units: int, now: float, wall: float) -> None:
-        """Take units, after a test at the same time."""
+        """Take units after a test at the same `now`."""
         held = self._held or self._begin()
-        held.asked += units
+        held.demanded += units
         held.size += 0.1 * (units - held.size)
         units = min(units, self.rule.most)
         if held.local is not None:
             held.local.take(units, now, wall)
-            if held.away:
-                held.spent += units
+            if held.counts_alone:
+                held.taken_alone += units
                 return
         held.balance -= units
-        if held.balance < held.low and now >= held.quiet_until:
+        if held.balance < held.refill_below and now >= held.quiet_until:
             self._keeper.wake(self)
         elif held.balance < 0:
-            self._keeper.due(self)
+            self._keeper.mark_due(self)
 
     def attempt(self, units: int, now: float, wall: float) -> bool:
-        """Test and take at once, and return whether the units were there: of what is held, ordinarily, where there is
-        nothing else to look at."""
+        """Test and take units, and return whether they were there. In the common case only the held units are
+        tested."""
         held = self._held
         if (
             held is None
@@ -119,75 +119,75 @@ class LeasedRate:
         return True
 
     def undo(self, units: int) -> None:
-        """Put back what an attempt took, at the same time. What is refused is demand by `refused`, once."""
+        """Give back the units of an attempt at the same `now`. `refused` counts them as demand, once."""
         held = self._held or self._begin()
-        held.asked -= units
+        held.demanded -= units
         units = min(units, self.rule.most)
         if held.local is not None:
             held.local.undo(units)
-        if held.away:
-            held.spent -= units
+        if held.counts_alone:
+            held.taken_alone -= units
         else:
             held.balance += units
 
     def settle(self, reserved: int, used: int) -> None:
-        """Correct what was taken to what was used: the rest goes back to all."""
+        """Correct the reserved units to the used ones. The rest goes back to all processes."""
         if used == reserved:
             return
         held, rule = self._held or self._begin(), self.rule
         more = used - reserved if reserved < rule.most > used else rule.correction(reserved, used)
         if held.local is not None:
             held.local.settle(reserved, used)
-        if held.away:
-            held.spent += more
+        if held.counts_alone:
+            held.taken_alone += more
         else:
             held.total -= more
-            self._keeper.due(self)
+            self._keeper.mark_due(self)
 
     def refused(self, units: int, now: float) -> None:
-        """Note a request that was refused: it is demand as well. While there is less than is asked for, units are
-        fetched for those that come later, since a refusal waits for nobody."""
+        """Count a refused request as demand. During a shortage, units are fetched for later requests, because nothing
+        else triggers an exchange then."""
         held = self._held or self._begin()
-        held.asked += units
+        held.demanded += units
         held.size += 0.1 * (units - held.size)
-        if held.quiet_until <= now < held.short_until and not held.away:
+        if held.quiet_until <= now < held.short_until and not held.counts_alone:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether to wait for more units: not right after fewer were left for all, not as long as there are too
-        few for units to be leased ahead, and not where this process's own share is used up."""
+        """Return whether to wait for more units. Do not wait right after fewer were left for all, during a shortage in
+        which no units are leased ahead, or if this process's own part is used up."""
         held = self._held or self._begin()
-        if held.away or (held.local is not None and held.local.left(now) < 1):
+        if held.counts_alone or (held.local is not None and held.local.left(now) < 1):
             return False
-        if now < held.said_until and min(units, self.rule.rate.burst) > held.balance + held.said:
+        if now < held.left_for_all_until and min(units, self.rule.rate.burst) > held.balance + held.left_for_all:
             return False
-        return not (now < held.short_until and held.low)
+        return not (now < held.short_until and held.refill_below)
 
-    def wait_for(self, units: int) -> None:
-        """Note a request that waits for so many units more."""
+    def add_waiting(self, units: int) -> None:
+        """Add a request that waits for these units."""
         held = self._held or self._begin()
-        held.least = min(held.least, units) if held.waiting else units
+        held.least_waiting = min(held.least_waiting, units) if held.waiting else units
         held.waiting += units
 
-    def wait_no_more(self, units: int) -> None:
-        """Note that such a request waits no longer."""
+    def remove_waiting(self, units: int) -> None:
+        """Remove a request that waited for these units."""
         (self._held or self._begin()).waiting -= units
 
     def wait(self, units: int, now: float, wall: float) -> float:
-        """Return about how many seconds it takes until so many units pass."""
+        """Return about how many seconds it takes until these units pass."""
         held, rule = self._held or self._begin(), self.rule
         alone = 0.0 if held.local is None else held.local.wait(units, now, wall)
-        if held.away:
+        if held.counts_alone:
             return alone
         short = min(units, rule.rate.burst) - self.left(now)
         return max(short * rule.interval, held.quiet_until - now, alone)
 
     def left(self, now: float) -> float:
-        """Return about how many units are left, here and for all; less than 0 is a debt."""
+        """Return about how many units are left, here and for all. A negative number is a debt."""
         held = self._held
         if held is None:
             return self._common(now)
-        if held.away and held.local is not None:
+        if held.counts_alone and held.local is not None:
             return held.local.left(now)
         return min(self.rule.burst, self._common(now) + held.balance)
 
@@ -195,11 +195,11 @@ class LeasedRate:
         """Return about how many whole units are left."""
         return max(0, math.floor(self.left(now)))
 
-    def shown(self, now: float, wall: float) -> Shown:
-        """Return about what headers show."""
+    def for_headers(self, now: float, wall: float) -> HeaderLimit:
+        """Return about the values for headers."""
         rule, held = self.rule, self._held
         burst = rule.rate.burst
-        if self._arrival <= now and (held is None or (held.balance >= 0 and not held.away)):
+        if self._arrival <= now and (held is None or (held.balance >= 0 and not held.counts_alone)):
             return rule.full
         left = self.left(now)
         if left >= burst:
@@ -207,36 +207,36 @@ class LeasedRate:
         return int(left) if left > 0 else 0, rule.rate.amount, (burst - left) * rule.interval
 
     def full_in(self, now: float, wall: float) -> float:
-        """Return about how many seconds it takes until nothing is used any more."""
+        """Return about how many seconds it takes until the whole burst is available again."""
         held = self._held
-        if held is not None and held.away and held.local is not None:
+        if held is not None and held.counts_alone and held.local is not None:
             return held.local.full_in(now, wall)
         return max(0.0, (self.rule.burst - self.left(now)) * self.rule.interval)
 
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
-        """Yield the limit as it stands, about."""
+        """Yield the approximate view of the limit."""
         yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return what is told of lacking so many units: of the part that it keeps to, if that has too few."""
-        told = rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
+        """Return the details of a refusal. They describe this process's own part if that lacks the units."""
+        exceeded = rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
         local = None if self._held is None else self._held.local
         if local is None or not local.lacks(units, now, wall):
-            return told
+            return exceeded
         left = local.left(now)
-        return replace(told, used=max(0, math.ceil(local.rule.burst - left)), alone=max(0, math.floor(left)))
+        return replace(exceeded, used=max(0, math.ceil(local.rule.burst - left)), alone=max(0, math.floor(left)))
 
     def follow(self, rate: Rate, now: float) -> None:
-        """Count by another rate from now on. The units that are used stay used; that there were too few says nothing
-        about this rate, nor does an answer that is under way."""
+        """Count by another rate from now on. Used units stay used. A shortage, and a reply in flight, of the former
+        rate say nothing about this one."""
         used = max(0.0, self._arrival - now) / self.rule.interval
         self.rule = rule_of(rate)
         self._arrival = now + used * self.rule.interval
         if self._held is not None:
             self._held.follow(self.rule, self._keeper, now)
 
-    def ask(self, now: float) -> RateAsk | None:
-        """Return what to ask for now: a block by the demand, what is waited for, and what goes back."""
+    def next_request(self, now: float) -> RateRequest | None:
+        """Return the next request: a block by the demand, the units waited for, and the units that go back."""
         held = self._held
         if held is None or (self._follow_link(held, now) and not held.foreign):
             return None
@@ -244,45 +244,45 @@ class LeasedRate:
         if now >= held.expires:
             self._lapse(held)
         block = self._block(held)
-        held.low = (block + 1) // 2
+        held.refill_below = (block + 1) // 2
         want = block + held.waiting - held.balance
         surplus = max(0, -want - block)
         if held.balance < 0:
             surplus = held.balance
             want = block + held.waiting
         want = max(0, want) if now >= held.quiet_until or held.waiting else 0
-        least = max(1, held.least - max(0, held.balance)) if held.waiting else math.ceil(held.size)
-        if not want and held.total + surplus == held.acked and not held.foreign and not held.speaks:
+        least = max(1, held.least_waiting - max(0, held.balance)) if held.waiting else math.ceil(held.size)
+        if not want and held.total + surplus == held.acked and not held.foreign and not held.promised:
             return None
         held.balance -= surplus
         held.total += surplus
-        held.wanted, held.told, held.asked_at = want, held.total, now
-        held.speaks = held.is_busy()
+        held.wanted, held.reported, held.sent_at = want, held.total, now
+        held.promised = held.is_busy()
         rate = self.rule.rate
         least, per_second = min(least, want, rate.burst), rate.amount / SECONDS[rate.period]
         owed = math.ceil(max(0.0, self._arrival - now) / self.rule.interval)
         counts = held.life, held.total, held.epoch, owed, held.paid
         back, believed = held.total - held.acked, held.believed()
-        speaks, equal = SPEAKS if held.speaks else 0.0, idle_share(self._keeper.expected)
+        speaks, equal = SILENCE_LIMIT if held.promised else 0.0, idle_share(self._keeper.expected)
         alone = speaks, held.believed_part(self.rule), equal
-        return RateAsk(self.key, per_second, rate.burst, want, least, back, held.demand, believed, *counts, *alone)
+        return RateRequest(self.key, per_second, rate.burst, want, least, back, held.demand, believed, *counts, *alone)
 
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer."""
+    def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
+        """Apply the reply."""
         held, keeper = self._held or self._begin(), self._keeper
         lost = held.foreign or grant is None or held.epoch not in (0, grant.epoch)
         held.foreign = grant is None
         if lost:
             held.doubt_since = now
         if grant is None:
-            held.quiet_until = now + AGAIN
+            held.quiet_until = now + FOREIGN_RETRY
             if held.known_until == NEVER:
-                held.known_until = math.inf  # nor does anybody else know a division
+                held.known_until = math.inf  # No other process knows a division either.
             return
         if lost and held.local is None:
             held.keep_to_part(self.rule, self._common(now), keeper, now)
             keeper.watch(self)
-        held.acked, held.paid, held.epoch = held.told, 0, grant.epoch
+        held.acked, held.paid, held.epoch = held.reported, 0, grant.epoch
         if grant.granted:
             held.balance += grant.granted
             held.expires = now + _holds(self.rule)
@@ -290,13 +290,14 @@ class LeasedRate:
         self._arrival = now + (self.rule.burst - grant.level) * self.rule.interval
         if grant.share < held.share or not held.cautious(keeper, now):
             held.share, held.processes = grant.share, grant.processes
-        held.known_until = held.asked_at + held.believed()
+        held.known_until = held.sent_at + held.believed()
 
-    def untold(self) -> None:
-        """Note that there was no answer. What goes back is told as a total again, and so counts once."""
+    def exchange_failed(self) -> None:
+        """Ignore a failed exchange. `total` is absolute, so sending it again counts nothing twice."""
 
-    def renew(self, now: float) -> bool:
-        """Return whether units have lapsed, there is something to tell, or a foreign key is to be tried again."""
+    def needs_renewal(self, now: float) -> bool:
+        """Return whether the lease has something to report, or a foreign key should be tried again. Lapse old units
+        first."""
         held = self._held
         if held is None:
             return False
@@ -304,35 +305,35 @@ class LeasedRate:
             self._lapse(held)
         if held.local is not None or held.foreign:
             self._follow_link(held, now)
-        tell = held.total != held.acked or held.balance < 0 or (held.foreign and now >= held.quiet_until)
-        tell = tell or (held.speaks and now >= held.asked_at + SPEAKS / 2)
-        return tell and (held.foreign or not held.away)
+        due = held.total != held.acked or held.balance < 0 or (held.foreign and now >= held.quiet_until)
+        due = due or (held.promised and now >= held.sent_at + SILENCE_LIMIT / 2)
+        return due and (held.foreign or not held.counts_alone)
 
-    def holds(self) -> bool:
-        """Return whether there may be later."""
+    def may_need_renewal(self) -> bool:
+        """Return whether the lease may need a renewal later without being used."""
         held = self._held
-        return held is not None and (held.balance != 0 or held.foreign or held.local is not None or held.speaks)
+        return held is not None and (held.balance != 0 or held.foreign or held.local is not None or held.promised)
 
-    def rest(self, now: float) -> bool:
-        """Forget what was held and known where it matters no more, and return whether it does not."""
+    def forget_if_idle(self, now: float) -> bool:
+        """Drop the state if it no longer matters, and return whether it does not."""
         held = self._held
         if held is None:
             return True
-        if self.holds() or held.waiting or held.total != held.acked or now < held.known_until:
+        if self.may_need_renewal() or held.waiting or held.total != held.acked or now < held.known_until:
             return False
         self._held = None
         return True
 
     def division(self, now: float) -> tuple[float, int] | None:
-        """Return this process's part of the limit, and the processes that use it; None if nobody told it of late. May
-        be asked from any thread."""
+        """Return this process's part of the limit and the number of processes that use it, `None` if no reply reported
+        them recently. Safe to call from any thread."""
         held, keeper = self._held, self._keeper
         if held is None or not still_known(keeper, held.known_until, keeper.lost_at if keeper.alone else now):
             return None
         return held.share, held.processes
 
     def assume(self, share: float, processes: int) -> None:
-        """Take the share that was known before a restart."""
+        """Use the share that was known before a restart."""
         held = self._held or self._begin()
         held.share, held.processes, held.known_until = share, processes, math.inf
 
@@ -345,50 +346,50 @@ class LeasedRate:
         return self.rule.burst - max(0.0, self._arrival - now) / self.rule.interval
 
     def _block(self, held: LeasedUnits) -> int:
-        """Return the units to lease ahead: none where they would lapse before the next request."""
+        """Return the units to lease ahead. It is 0 if they would lapse before the next request."""
         if held.demand * _holds(self.rule) < held.size:
             return 0
-        most = max(1, int(PART * self.rule.rate.amount / held.processes), math.ceil(2 * held.size))
-        return min(max(1, math.ceil(held.demand * AHEAD)), most)
+        most = max(1, int(MAX_AHEAD * self.rule.rate.amount / held.processes), math.ceil(2 * held.size))
+        return min(max(1, math.ceil(held.demand * AHEAD_SECONDS)), most)
 
     def _note_shortage(self, held: LeasedUnits, grant: LeaseGrant, now: float) -> None:
-        """Note until when there are too few units for all that is asked for: until half a burst is there again, as far
-        as this process knows, or whoever counts would grant one (TRIP early). Before that it asks for none at once:
-        with a small burst, what flows in that time would be lost."""
+        """Note until when there are too few units for the demand: until half a burst is available again, or GRANT_EARLY
+        before that, when the coordinator would grant it. Until then no units are leased ahead at once: with a small
+        burst, units that flow in that time would be lost."""
         if not held.wanted:
             return
-        enough = now + (max(1.0, self.rule.burst / 2) - grant.level) * self.rule.interval - TRIP
+        enough = now + (max(1.0, self.rule.burst / 2) - grant.level) * self.rule.interval - GRANT_EARLY
         held.short_until = enough if grant.granted < held.wanted or grant.level < held.wanted else NEVER
         if grant.granted < held.wanted:
-            held.said, held.said_until = grant.level, min(now + REFUSED_FOR, held.short_until)
+            held.left_for_all, held.left_for_all_until = grant.level, min(now + REFUSAL_PAUSE, held.short_until)
         if not grant.granted:
-            held.quiet_until = held.said_until
+            held.quiet_until = held.left_for_all_until
 
     def _lapse(self, held: LeasedUnits) -> None:
         held.expires = math.inf
         if held.balance > 0:
             held.total += held.balance
             held.balance = 0
-            self._keeper.due(self)
+            self._keeper.mark_due(self)
 
     def _follow_link(self, held: LeasedUnits, now: float) -> bool:
-        """Return whether this process counts alone now: it begins to with the units that are left, and ends with
-        telling what it used."""
+        """Return whether this process counts alone now. It begins with the units that are left, and ends with a report
+        of its use."""
         keeper = self._keeper
         if keeper.alone or held.foreign:
-            if not held.away:
+            if not held.counts_alone:
                 held.keep_to_part(self.rule, self._common(now), keeper, now)
                 held.leave()
                 keeper.watch(self)
             return True
-        if held.away:
+        if held.counts_alone:
             held.rejoin(now)
-            keeper.due(self)
+            keeper.mark_due(self)
         if held.local is not None and not held.cautious(keeper, now):
             held.local = None
         return False
 
 
 def _holds(rule: GcraRule) -> float:
-    """Return how many seconds units hold."""
-    return min(HOLDS, SECONDS[rule.rate.period] / 100)
+    """Return how many seconds leased units hold."""
+    return min(HOLD_SECONDS, SECONDS[rule.rate.period] / 100)

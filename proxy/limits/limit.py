@@ -1,9 +1,10 @@
-"""The words of limits and budgets, as a table compiles to them, and as the log, errors, status and dry runs tell them.
+"""The types of limits and budgets that a configuration compiles to, and their wording in logs, errors and reports.
 
-A *scope* is who or what is limited: one row of `SCOPE_KINDS` for each kind. It is a text, such as `team search`: by it
-limits are counted, shared between processes, summed in the ledger and shown. The client's scopes are known as soon as a
-request is parsed: one at its limit refuses the request. So is an end user's, but clients may make up any number of
-users. A target's are known only when it is to be called: one at its limit has the target skipped.
+A *scope* is the subject of a limit, written as a text such as `team search`. `SCOPE_KINDS` has one row for each kind.
+Limits are counted, shared between processes, summed in the ledger and shown by this text. The scopes of a client are
+known when its request is parsed: one at its limit refuses the request. An end user's scope refuses it as well, but
+clients may invent any number of users. The scopes of a target are known only when it is to be called: one at its limit
+has the target skipped.
 """
 
 import re
@@ -15,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 
 class Unit(StrEnum):
-    """What is counted. USD are counted in billionths."""
+    """The unit that a limit counts. USD are counted in billionths."""
 
     REQUESTS = "requests"
     TOKENS = "tokens"
@@ -23,11 +24,11 @@ class Unit(StrEnum):
 
 
 INDEX: Final[Mapping[Unit, int]] = {Unit.REQUESTS: 0, Unit.TOKENS: 1, Unit.USD: 2}
-"""Where the amount of a unit stands among those that a request takes. Headers speak of the first two."""
+"""The index of each unit in the amounts that a request takes. Headers show the first two."""
 
 
 class Period(StrEnum):
-    """The period of a limit. Seconds and minutes are rates, which flow; longer ones are quotas, by the calendar."""
+    """The period of a limit. Limits per second or minute are rates. Longer ones are quotas of a calendar period."""
 
     SECOND = "second"
     MINUTE = "minute"
@@ -38,22 +39,22 @@ class Period(StrEnum):
 
 
 SECONDS: Final[Mapping[Period, float]] = {Period.SECOND: 1.0, Period.MINUTE: 60.0}
-"""The length of the periods that flow."""
+"""The length of the periods of rates in seconds."""
 
 NANO: Final = 1_000_000_000
-"""Billionths of a USD in one: sums of integers are equal in any order."""
+"""Billionths of a USD in one USD. Sums of integers are equal in any order."""
 
 MOST_TOKENS: Final = 1 << 40
-"""The most tokens that a request counts as, against limits and in the ledger: clients and vendors may write any number,
-and sums of all requests have to fit 64 bits."""
+"""The most tokens that one request counts, against limits and in the ledger. Clients and vendors may send any number,
+and the sum of all requests must fit in 64 bits."""
 
 MOST_COST: Final = 1 << 44
-"""The same in billionths of a USD: about 17,600 USD."""
+"""The most cost that one request counts, in billionths of a USD: about 17,600 USD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `burst + amount / period * t` units in any `t` seconds. `period` is one of SECONDS."""
+    """At most `burst + amount / period * t` units in any `t` seconds. `period` is a key of SECONDS."""
 
     unit: Unit
     amount: int
@@ -63,7 +64,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """At most `amount` units in each calendar period, HOUR or longer, in the table's time zone."""
+    """At most `amount` units in each calendar period of an hour or longer, in the time zone of the configuration."""
 
     unit: Unit
     amount: int
@@ -72,7 +73,8 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one scope. `concurrent` is the most requests under way at once, None for any number."""
+    """The limits of one scope. `concurrent` is the most requests in flight at once, `None` if there is no such
+    limit."""
 
     rates: tuple[Rate, ...] = ()
     quotas: tuple[Quota, ...] = ()
@@ -87,10 +89,11 @@ UNLIMITED: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class ScopeBudget:
-    """What a scope may spend in each calendar period: `amount` in billionths of a USD, or in tokens.
+    """The budget of a scope for each calendar period: `amount` in billionths of a USD, or in tokens.
 
-    `then` says what happens from `at` (0 to 1) of it on: `warn`, `reject`, or `route`, which answers by the name
-    `route` instead of the one asked for. `unpriced` says whether models without a price are refused or not counted.
+    `then` is the action from the part `at` (0 to 1) of the amount on: `warn`, `reject` or `route`. `route` sends
+    requests to the model name `route` instead of the requested one. `unpriced` decides if models without a price are
+    refused or not counted.
     """
 
     unit: Unit
@@ -104,8 +107,8 @@ class ScopeBudget:
 
 @dataclass(frozen=True, slots=True)
 class TeamLimits:
-    """What one team is limited to beside its budgets. `models` are limits of the team on single names that clients ask
-    for. `patience` is how many seconds a request may wait for a limit (0: refused at once)."""
+    """The limits of one team besides its budgets. `models` are limits of the team for single requested model names.
+    `patience` is how many seconds a request may wait for a limit (0: it is refused at once)."""
 
     own: Limits = UNLIMITED
     models: Mapping[str, Limits] = field(default_factory=dict)
@@ -122,13 +125,13 @@ class EachUser:
 
     @property
     def periods(self) -> frozenset[Period]:
-        """The calendar periods by which anything is counted."""
+        """The calendar periods in which anything is counted."""
         every: tuple[Quota | ScopeBudget, ...] = (*self.limits.quotas, *self.budgets)
         return frozenset(each.period for each in every)
 
 
 class ScopeSide(StrEnum):
-    """Whose scope it is."""
+    """The side of a request that a scope belongs to."""
 
     CLIENT = "client"
     USER = "user"
@@ -136,9 +139,9 @@ class ScopeSide(StrEnum):
 
 
 class Subject(NamedTuple):
-    """The source of scopes: the team, the label of its key (empty: none), the label of the name asked for, of a
-    request that was planned further the label of its target, `vendor/model/deployment`, and the digest of the end user
-    (empty: none)."""
+    """The labels of a request from which its scopes are made. `key` is the label of the team's key (empty if it has
+    none). `model` is the label of the requested name. `target` is `vendor/model/deployment`, once the request is
+    planned. `user` is the digest of the end user (empty if there is none)."""
 
     team: str
     key: str
@@ -148,17 +151,18 @@ class Subject(NamedTuple):
 
     @property
     def target_model(self) -> str:
-        """The model of the target."""
+        """The model of the target, as `vendor/model`."""
         return self.target.rpartition("/")[0]
 
 
 ALL: Final = "all clients"
-"""The scope of everything."""
+"""The scope of all requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeKind:
-    """One kind of scope: whose it is, and its text for a subject, empty for one that has none of it."""
+    """One kind of scope: its side, and a function that returns its text for a subject, or an empty text if the subject
+    has no such scope."""
 
     side: ScopeSide
     text: Callable[[Subject], str]
@@ -174,24 +178,24 @@ SCOPE_KINDS: Final = (
     ScopeKind(ScopeSide.TARGET, lambda of: f"model {of.target_model}"),
     ScopeKind(ScopeSide.TARGET, lambda of: f"vendor {of.target.partition('/')[0]}"),
 )
-"""On each side the narrowest first: of several limits that are as tight, that one is named."""
+"""The narrowest scope of each side comes first. If several limits are equally tight, that one is named."""
 
 
 def scopes_of(side: ScopeSide, subject: Subject) -> tuple[str, ...]:
-    """Return the scopes of one side that a request counts in."""
+    """Return the scopes of one side in which a request is counted."""
     return tuple(text for kind in SCOPE_KINDS if kind.side is side and (text := kind.text(subject)))
 
 
 USER_BYTES: Final = 256
-"""Of the name of an end user, in UTF-8; a longer one is known by its digest."""
+"""The most bytes of an end user's name in UTF-8. A longer name is replaced by its digest."""
 
 _DIGEST_BYTES: Final = 16
 _DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 
 
 def end_user(name: str | None) -> str | None:
-    """Return the name of an end user as the ledger stores it, `None` if there is no name. Clients send any text of any
-    length."""
+    """Return the name of an end user as the ledger stores it, `None` if there is no name. Clients may send any text of
+    any length."""
     if not name:
         return None
     if len(name) <= USER_BYTES // 4 or len(_written(name)) <= USER_BYTES:
@@ -200,15 +204,15 @@ def end_user(name: str | None) -> str | None:
 
 
 def user_digest(name: str) -> str:
-    """Return 32 hex digits by which an end user is counted and shown: BLAKE2b of the name, as `b2sum -l 128` prints it.
-    A name that is such a digest stands for itself: on `/v1/messages` it is all that is known of a user."""
+    """Return the 32 hex digits by which an end user is counted and shown: BLAKE2b of the name, as `b2sum -l 128` prints
+    it. A name that already is such a digest is returned unchanged, because `/v1/messages` sends only a digest."""
     if _DIGEST.fullmatch(name):
         return name
     return blake2b(_written(name), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _written(name: str) -> bytes:
-    """Return a name as the ledger writes it, but for its length."""
+    """Return a name as the ledger stores it, of any length."""
     return name.replace("\0", "\ufffd").encode(errors="replace")
 
 
@@ -218,19 +222,20 @@ def user_scope(team: str, name: str) -> str:
 
 
 def is_user_scope(scope: str) -> bool:
-    """Return whether a scope is an end user's."""
+    """Return whether a scope belongs to an end user."""
     return scope.startswith("user ")
 
 
 CENTS: Final = NANO // 10
-"""The least amount in USD, in billionths, that is written to the cent."""
+"""From this amount on, in billionths of a USD, an amount is written to the cent."""
 
 MILLIONTHS: Final = NANO // 1_000_000
-"""The least amount in USD, in billionths, that is written to the millionth; less is written in full."""
+"""From this amount on, in billionths of a USD, an amount is written to the millionth. A smaller one is written in full.
+"""
 
 
 def number_words(unit: Unit, amount: int) -> str:
-    """Return an amount without its unit; of USD to the cent, or to the first digits of less."""
+    """Return an amount without its unit. USD are written to the cent, small amounts to 6 or 9 digits."""
     if unit is not Unit.USD:
         return str(amount)
     digits = 2 if amount >= CENTS or not amount else 6 if amount >= MILLIONTHS else 9
@@ -244,12 +249,12 @@ def amount_words(unit: Unit, amount: int) -> str:
 
 
 def period_words(period: Period | None) -> str:
-    """Return what follows an amount; None is a limit on what is under way."""
+    """Return the text that follows an amount. `None` is the period of a limit on requests in flight."""
     return "at once" if period is None else f"per {period.value}"
 
 
 def limit_words(limits: Limits) -> tuple[str, ...]:
-    """Return each limit of a scope."""
+    """Return a text for each limit of a scope."""
     every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
     amounts = [
         f"{amount_words(each.unit, each.amount)} {period_words(each.period)}"
@@ -263,5 +268,5 @@ def limit_words(limits: Limits) -> tuple[str, ...]:
 
 
 def budget_words(budget: ScopeBudget) -> str:
-    """Return what a budget allows."""
+    """Return the amount and the period of a budget."""
     return f"{amount_words(budget.unit, budget.amount).replace('.00 ', ' ')} {period_words(budget.period)}"

@@ -1,4 +1,4 @@
-"""What is told of limits and budgets: to operators as they stand, and to a request that is beyond one."""
+"""Views of limits and budgets: their current state for operators, and the details of a refusal for a client."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from typing import Final, TypeAlias
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 
 EACH_USER: Final = "each user"
-"""Stands for all end users of a team in metrics, and for users without any use in reports."""
+"""The name for all end users of a team in metrics, and for users without any use in reports."""
 
 MOST_VIEWS: Final = 1000
-"""Limits in reports and metrics: those that are used most. A table may have ten thousand teams."""
+"""The most limits in reports and metrics, the most used ones first. A configuration may have ten thousand teams."""
 
 
-Shown: TypeAlias = tuple[int, int, float]
-"""What headers say of one limit: the units that are left, the limit, and the seconds until all of it is there again."""
+HeaderLimit: TypeAlias = tuple[int, int, float]
+"""The header values of one limit: the units left, the limit, and the seconds until all of it is available again."""
 
 
 class LimitKind(StrEnum):
-    """Why a request is refused. UNPRICED: a budget that counts USD, and a model without a price."""
+    """The kind of limit that refuses a request. UNPRICED: a budget counts USD, and the model has no price."""
 
     RATE = "rate"
     QUOTA = "quota"
@@ -31,12 +31,14 @@ class LimitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
-    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well, of which
-    `reserved` is what requests under way hold, as far as this process knows. `burst` is what a rate allows in one go,
-    where that is not its whole limit. `alone` is what is left of the part with which this process goes on by itself,
-    None where it counts with the others. `elsewhere` is what is not used up and yet not at hand here: other processes
-    have claimed it, and give back what they do not use."""
+    """The limit that a request would have to wait for longest.
+
+    `wait` is the seconds until the request would pass. `ends` is the end of the calendar period in seconds since 1970,
+    if the limit has one. `used` includes reserved units. `reserved` of them are held by requests in flight, as far as
+    this process knows. `burst` is the burst of a rate, if it differs from the limit. `alone` is the rest of the part
+    with which this process counts alone, `None` if it counts with the others. `elsewhere` are units that other
+    processes have claimed and will return if they do not use them.
+    """
 
     scope: str
     kind: LimitKind
@@ -54,23 +56,24 @@ class Exceeded:
 
     @property
     def unspent(self) -> bool:
-        """Whether a calendar limit is not used up: requests under way hold the rest, or only this one is too large."""
+        """Whether a calendar limit is not used up: requests in flight hold the rest, or only this request is
+        too large."""
         return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self._returning < self.limit
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may pass before the period of a calendar limit ends: when requests under way have
-        ended, when other processes have given back what they do not use, or when this one counts with them again."""
+        """Whether the same request may pass before the calendar period ends. It may when requests in flight have ended,
+        when other processes have returned unused units, or when this process counts with the others again."""
         fits = self.used - self._returning + min(self.requested, self.limit) <= self.limit
         return self.unspent and (fits or self.alone is not None)
 
     @property
     def _returning(self) -> int:
-        """What requests under way may yet give back: of tokens and USD what they do not use, of requests nothing."""
+        """The units that requests in flight may still give back. They may give back tokens and USD, but no requests."""
         return 0 if self.unit is Unit.REQUESTS else self.reserved
 
     def hopeless(self, patience: float) -> bool:
-        """Return whether waiting so many seconds is in vain. A place may be free at any time."""
+        """Return whether waiting `patience` seconds cannot succeed. A slot may become free at any time."""
         if self.kind is LimitKind.CONCURRENT:
             return patience <= 0
         return self.wait > patience or self.kind is LimitKind.UNPRICED
@@ -78,9 +81,9 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class LimitView:
-    """One limit as it stands: `used` counts what is reserved as well, `ends` is the end of its calendar period. `then`
-    is what a budget does, and `reached` whether it has come to that. `burst` is what a rate allows in one go, where
-    that is not its whole limit: of this `used` is counted."""
+    """The current state of one limit. `used` includes reserved units. `ends` is the end of its calendar period. `then`
+    is the action of a budget, and `reached` is whether it has begun. `burst` is the burst of a rate, if it differs from
+    the limit. `used` then counts against the burst."""
 
     scope: str
     kind: LimitKind
@@ -96,17 +99,17 @@ class LimitView:
 
     @property
     def most(self) -> int:
-        """What may be used now."""
+        """The most units that may be used at once."""
         return self.limit if self.burst is None else self.burst
 
     @property
     def remaining(self) -> int:
-        """What is left; a debt is nothing left."""
+        """The units that are left, 0 if there is a debt."""
         return max(0, self.most - self.used)
 
     @property
     def ratio(self) -> float:
-        """What is used, as a part of what may be; of a limit of nothing, all."""
+        """The used part of the units that may be used. It is 1 if the limit is 0."""
         return self.used / self.most if self.most else 1.0
 
 
@@ -117,8 +120,8 @@ def rate_view(scope: str, rate: Rate, used: int) -> LimitView:
     return LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, used, reached=reached, burst=burst)
 
 
-def places_view(scope: str, capacity: int, taken: int) -> LimitView:
-    """Return the view of the requests under way at once."""
+def slots_view(scope: str, capacity: int, taken: int) -> LimitView:
+    """Return the view of the requests in flight."""
     full = taken >= capacity
     return LimitView(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, taken, reached=full)
 
@@ -126,7 +129,7 @@ def places_view(scope: str, capacity: int, taken: int) -> LimitView:
 def spending_view(
     scope: str, limit: Quota | ScopeBudget, spent: int = 0, ends: int | None = None, *, latched: bool = False
 ) -> LimitView:
-    """Return the view of a quota or a budget. `latched` says that its step was reached in this period."""
+    """Return the view of a quota or a budget. `latched` means that its step was reached in this period."""
     kind, at, then = LimitKind.QUOTA, 1.0, "reject"
     if isinstance(limit, ScopeBudget):
         kind, at, then = LimitKind.BUDGET, limit.at, limit.then
@@ -137,7 +140,7 @@ def spending_view(
 def unused_views(
     scope: str, limits: Limits, budgets: Iterable[ScopeBudget], ends: Mapping[Period, int]
 ) -> Iterator[LimitView]:
-    """Yield the limits and budgets of a scope with nothing used; `ends` are those of the periods that are now."""
+    """Yield the limits and budgets of a scope with nothing used. `ends` are the ends of the current periods."""
     for rate in limits.rates:
         yield rate_view(scope, rate, 0)
     for quota in limits.quotas:
@@ -145,24 +148,24 @@ def unused_views(
     for budget in budgets:
         yield spending_view(scope, budget, ends=ends.get(budget.period))
     if limits.concurrent is not None:
-        yield places_view(scope, limits.concurrent, 0)
+        yield slots_view(scope, limits.concurrent, 0)
 
 
 def most_used(views: Iterable[LimitView]) -> list[LimitView]:
-    """Return the limits that are used most, first."""
+    """Return the most used limits, the most used one first."""
     return nlargest(MOST_VIEWS, views, key=lambda view: view.ratio)
 
 
 def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, str]:
-    """Return the team, empty if it is no team's, and the limit, as metrics name them."""
+    """Return the team label (empty if the scope is not a team's) and the limit label for metrics."""
     kind, _, name = scope.partition(" ")
-    what = f"{unit.value} at once" if period is None else f"{unit.value} per {period.value}"
+    unit_words = f"{unit.value} at once" if period is None else f"{unit.value} per {period.value}"
     if kind == "team":
         team, _, model = name.partition(" model ")
-        return team, f"{model}: {what}" if model else what
-    if kind == "user":  # never its name nor its digest: there may be any number
-        return name.rpartition("/")[0], f"{EACH_USER}: {what}"
+        return team, f"{model}: {unit_words}" if model else unit_words
+    if kind == "user":  # Without the name or the digest: users may be of any number.
+        return name.rpartition("/")[0], f"{EACH_USER}: {unit_words}"
     if kind == "key":
         team, _, label = name.partition("/")
-        return team, f"key {label}: {what}"
-    return "", f"{scope}: {what}"
+        return team, f"key {label}: {unit_words}"
+    return "", f"{scope}: {unit_words}"

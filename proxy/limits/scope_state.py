@@ -1,4 +1,5 @@
-"""What is counted for one scope: a team, a key, a vendor, a deployment. Made when it is first asked for."""
+"""The meters of one scope, such as a team, a key, a vendor or a deployment. They are made when the scope is
+first used."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -6,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.concurrency import LeasedSlots, Slots
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.leased_rate import LeasedRate
@@ -15,13 +16,13 @@ from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 
-L = TypeVar("L", LeasedRate, LeasedPlaces)
+L = TypeVar("L", LeasedRate, LeasedSlots)
 
 
 @dataclass(slots=True, eq=False)
 class MeterMaker:
-    """Makes what counts, by this process alone or leased. `shares` are divisions known from before a restart, by key;
-    they hold until whoever counts has answered."""
+    """A factory of meters, which count in this process alone or as leases. `shares` is the division of limits before a
+    restart, by the keys of leases. It holds until the coordinator has answered."""
 
     leases: LeaseRegistry | None
     notes: SpendingNotes
@@ -29,19 +30,19 @@ class MeterMaker:
     shares: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def rate(self, scope: str, rate: Rate, now: float) -> LocalRate | LeasedRate:
-        """Return what counts a rate."""
+        """Return the meter of a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate), scope=scope)
         return self._assumed(LeasedRate(scope, rate, self.leases), self.leases)
 
-    def places(self, scope: str, capacity: int) -> Places:
-        """Return what counts the requests under way."""
+    def slots(self, scope: str, capacity: int) -> Slots:
+        """Return the meter of the requests in flight."""
         if self.leases is None:
-            return Places(capacity)
-        return self._assumed(LeasedPlaces(scope, capacity, self.leases), self.leases)
+            return Slots(capacity)
+        return self._assumed(LeasedSlots(scope, capacity, self.leases), self.leases)
 
     def counter(self, scope: str, limits: list[Quota | ScopeBudget]) -> SpendingCounter:
-        """Return what counts spending of one unit in one kind of period."""
+        """Return the counter of one unit in one kind of period."""
         rules, clock = rules_of(limits), self.clocks[limits[0].period]
         if self.leases is None:
             return SpendingCounter(scope, rules, clock, self.notes)
@@ -49,14 +50,14 @@ class MeterMaker:
 
     def _assumed(self, lease: L, leases: LeaseRegistry) -> L:
         """Return a lease with its division from before a restart, if that still holds."""
-        if not leases.met and (known := self.shares.get(lease.key)):
+        if not leases.has_answered and (known := self.shares.get(lease.key)):
             lease.assume(*known)
         return lease
 
 
 class ScopeState(Meters):
-    """The limits of one scope, and what counts them: nothing until it is first used. A request that is under way holds
-    the state that it was taken from, so that another table makes another one."""
+    """The limits of one scope and their meters, which are made on first use. A request in flight refers to the state
+    that it was admitted by, so a new configuration makes a new state."""
 
     __slots__ = ("budgets", "limits", "made")
 
@@ -67,18 +68,19 @@ class ScopeState(Meters):
         self.made = False
 
     def make(self, scope: str, maker: MeterMaker, now: float, former: "ScopeState | None" = None) -> None:
-        """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
+        """Make the meters. A meter of `former` for the same unit and period is used again, with the units that it has
+        counted."""
         before = {_kind(meter): meter for _, meter in former or ()}
-        places: tuple[Places, ...] = ()
+        slots: tuple[Slots, ...] = ()
         rates: list[LocalRate | LeasedRate] = []
         counters: list[SpendingCounter] = []
         if self.limits.concurrent is not None:
-            place = before.get(_CONCURRENT)
-            if isinstance(place, Places):
-                place.capacity = self.limits.concurrent
+            slot_meter = before.get(_CONCURRENT)
+            if isinstance(slot_meter, Slots):
+                slot_meter.capacity = self.limits.concurrent
             else:
-                place = maker.places(scope, self.limits.concurrent)
-            places = (place,)
+                slot_meter = maker.slots(scope, self.limits.concurrent)
+            slots = (slot_meter,)
         for rate in self.limits.rates:
             meter = before.get((rate.unit, rate.period))
             if isinstance(meter, LocalRate | LeasedRate):
@@ -93,44 +95,45 @@ class ScopeState(Meters):
             else:
                 counter = maker.counter(scope, limits)
             counters.append(counter)
-        self.hold(places, tuple(rates), tuple(counters))
+        self.hold(slots, tuple(rates), tuple(counters))
         self.made = True
         if former is not None:
             former.end(maker, {id(meter) for _, meter in self})
 
     def end(self, maker: MeterMaker, kept: Collection[int] = ()) -> None:
-        """Stop exchanging what is not `kept`: it is no longer in the table. Running requests settle what they hold."""
+        """Stop exchanging the leases that are not `kept`, because the configuration no longer has them. Requests in
+        flight still settle their units."""
         maker.notes.unloaded.difference_update([each for each in self.counters if id(each) not in kept])
         if maker.leases is not None:
             maker.leases.drop(
                 meter
                 for _, meter in self
-                if isinstance(meter, LeasedRate | LeasedPlaces | SharedSpending) and id(meter) not in kept
+                if isinstance(meter, LeasedRate | LeasedSlots | SharedSpending) and id(meter) not in kept
             )
 
     def load(self, period: Period, start: int, amounts: tuple[int, int, int], mark: int, touched: int) -> None:
-        """Take the ledger's sums of the period that begins at `start`. See SpendingCounter.load."""
+        """Load the ledger's sums of the period that begins at `start`, as `SpendingCounter.load` does."""
         for counter in self.counters:
             if counter.clock.period is period:
                 counter.load(start, amounts[INDEX[counter.rules.unit]], mark, touched)
 
     def route(self, now: float, wall: float) -> str | None:
-        """Return the name that requests go to because of the spending, `None` if they go to the requested one."""
+        """Return the model name that budgets send requests to, `None` if they go to the requested one."""
         if not self.budgets:
             return None
         reached = [budget for counter in self.counters for budget in counter.routes(now, wall)]
         return max(reached, key=lambda budget: budget.at).route if reached else None
 
     def divisions(self, now: float) -> dict[str, tuple[float, int]]:
-        """Return how rates and places are divided among processes, by the keys of their leases."""
+        """Return the division of rates and slots among processes, by the keys of their leases."""
         found = {}
-        for meter in (*self.places, *self.rates):
-            if isinstance(meter, LeasedRate | LeasedPlaces) and (known := meter.division(now)):
+        for meter in (*self.slots, *self.rates):
+            if isinstance(meter, LeasedRate | LeasedSlots) and (known := meter.division(now)):
                 found[meter.key] = known
         return found
 
     def _spending(self) -> dict[tuple[Unit, Period], list[Quota | ScopeBudget]]:
-        """Return quotas and budgets by what one counter counts."""
+        """Return the quotas and budgets of each counter."""
         found: dict[tuple[Unit, Period], list[Quota | ScopeBudget]] = defaultdict(list)
         every: tuple[Quota | ScopeBudget, ...] = (*self.limits.quotas, *self.budgets)
         for limit in every:
@@ -142,7 +145,7 @@ _CONCURRENT: Final = "concurrent"
 
 
 def _kind(meter: Meter) -> tuple[Unit, Period] | str:
-    """Return what a meter counts, as a table may only say it once for a scope."""
+    """Return the unit and period that a meter counts. A configuration has each at most once for a scope."""
     match meter:
         case LocalRate() | LeasedRate():
             return meter.rule.rate.unit, meter.rule.rate.period

@@ -1,16 +1,15 @@
-"""Spending that several processes share: near a limit each takes only what it has claimed of what is left. Time is an
-argument.
+"""Spending that several processes share. Each process takes only units that it has claimed. Time is an argument.
 
-Whoever counts grants claims out of what no ledger's sum, no process's own spending and no other claim holds, so that
-all together never pass the limit by more than what requests use beyond their reservation. A claim follows demand, up
-to a part of what is left: far from the limit it is ample, and hardly a request waits. Near it each request is asked
-for, and what others claim and do not use comes back within a tenth of a second; a request that it would be enough for
-waits for that, HOPE seconds at most.
+The coordinator grants claims only on units that no ledger's sum, no process's own spending and no other claim holds. So
+all processes together exceed the limit only by units that requests use beyond their reservation. A claim follows
+demand, up to a part of the remaining units. Far from the limit it is ample, and few requests wait. Near the limit each
+request causes an exchange, and unused claims go back within a tenth of a second. A request that these could satisfy
+waits for them, RETURNS_WAIT seconds at most.
 
-Alone, a process goes on with its claim and an equal part of what nobody had claimed. Of these counts what its requests
-use: what they reserved beyond it is its own again. Back among others it claims what it has left of that part, and no
-more until all others can have told what they hold of theirs: whoever counts for all may know nothing of it. So does who
-finds that whoever counts lost its memory, or that something else is kept in its place.
+A process that counts alone has its claim and an equal part of the unclaimed units. Only used units count then: the rest
+of a reservation is available to it again. After a reconnect it claims the rest of that part, and no more until all
+others can have reported theirs, because the coordinator may not know of it. It does the same if the coordinator lost
+its memory, or holds foreign data in its place.
 """
 
 import math
@@ -19,68 +18,78 @@ from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit_views import Exceeded
-from proxy.limits.spending import OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingRules
-from proxy.shared_state.lease import LeaseGrant, SpentAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share, in_doubt
+from proxy.limits.spending import STATEMENT_HOLDS, SpendingCounter, SpendingNotes, SpendingRules
+from proxy.shared_state.lease import LeaseGrant, SpendingRequest
+from proxy.shared_state.lease_keeper import NEVER, REFUSAL_PAUSE, RESTING, LeaseKeeper, idle_share, in_doubt
 
-PARTS: Final = 4
-"""A process claims one of so many parts of its equal share of what is left, at most."""
+CLAIM_DIVISOR: Final = 4
+"""A process claims at most one of so many parts of its equal share of the remaining units."""
 
-NEAR: Final = 16
-"""A limit is near where the part that may be claimed is less than the demand of so many seconds."""
+NEAR_SECONDS: Final = 16
+"""A limit is near if the part that may be claimed is less than the demand of so many seconds."""
 
-UNUSED: Final = 2.0
-UNUSED_NEAR: Final = 0.1
-"""Seconds after which a claim that nobody used goes back, and near the limit."""
+UNUSED_SECONDS: Final = 2.0
+UNUSED_NEAR_SECONDS: Final = 0.1
+"""Seconds after which an unused claim goes back, far from the limit and near it."""
 
-HOPE: Final = 0.5
-"""Seconds for which requests wait for what others may give back."""
+RETURNS_WAIT: Final = 0.5
+"""Seconds for which requests wait for units that other processes may return."""
 
-DESPAIR: Final = 1.0
-"""Seconds without waiting after that was in vain."""
+RETURNS_PAUSE: Final = 1.0
+"""Seconds without such waiting after it brought nothing."""
 
-MOMENT: Final = 1.0
-"""Seconds after which a request is to come back that lacked what others have claimed and may not use."""
+RETRY_AFTER: Final = 1.0
+"""The `Retry-After` seconds of a request that lacks units which others have claimed and may not use."""
 
-LARGEST: Final = 10**15
-"""No number that is told is larger."""
+LARGEST_AMOUNT: Final = 10**15
+"""The largest number in an exchange."""
 
-AGAIN: Final = 1.0
-"""Seconds until a key is tried again in whose place something else is kept."""
+FOREIGN_RETRY: Final = 1.0
+"""Seconds until a Redis key is tried again that holds foreign data."""
 
 
 class ClaimState:
-    """What is known of a claim while it is used: when and in which period it was asked for, with what told and wanted,
-    and what was settled then by the ledger's sum and by this process beside it (`known`, and up to `loose` more), of
-    which this process had settled `used` in the period; the `epoch` of the key, which cannot end before `known_until`;
-    what others claim, and how many they are; what waits, and the least of it, or while nothing does what the last
-    request took; until when not to ask for `refused` and more again, unless others may give something back
-    (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
-    second), and below which room more is asked for; whether the process counts alone (`away`), or near the limit
-    (`scarce`); since when others may not have told what they hold (`doubt_since`), and whether it has taken its part of
-    what nobody had claimed, once for as long as that is so and until it was answered since (`parted`): what it
-    heard before that, from who had lost its memory, is too little to take another part by. `sure` says that it asked
-    without that doubt."""
+    """The state of a claim while it is used.
+
+    - `sent_at`, `start`: the time of the last request and the period it was for. It sent `reported` and `wanted`.
+      Settled then were `known` units by the ledger's sum and by this process, and up to `loose` more. `used` were this
+      process's.
+    - `epoch`: the epoch of the key, which cannot lapse before `known_until`.
+    - `claimed`, `processes`: the claims of the others, and the number of processes.
+    - `waiting`, `least_waiting`: the units that requests wait for, and the smallest of them. If none waits, the second
+      is the need of the last request.
+    - `no_request_until`: until then do not request `refused_units` or more again, unless others may return units
+      (`returns_until`, and not again before `no_returns_until`).
+    - `recent`: units taken recently, halved each second. More is requested if `room` falls below `refill_below`.
+    - `counts_alone`, `scarce`: the process counts alone, or near the limit.
+    - `doubt_since`: since then others may not have reported their units. `without_doubt`: the last request had no such
+      doubt.
+    - `part_taken`: the process has taken its part of the unclaimed units. It takes it once, until a reply to a request
+      without doubt: earlier replies of a coordinator that lost its memory are too low to take another part by.
+    """
 
     __slots__ = (
-        *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known", "known_until"),
-        *("least", "loose", "low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start"),
-        *("sure", "told", "used", "waiting", "wanted"),
+        *("claimed", "counts_alone", "doubt_since", "epoch", "known", "known_until", "least_waiting", "loose"),
+        *("no_request_until", "no_returns_until", "part_taken", "processes", "recent", "refill_below"),
+        *("refused_units", "reported", "returns_until", "scarce", "sent_at", "start", "used", "waiting", "wanted"),
+        *("without_doubt",),
     )
 
     def __init__(self) -> None:
-        self.asked_at = self.quiet_until = self.hope_until = self.hope_again = NEVER
+        self.sent_at = self.no_request_until = self.returns_until = self.no_returns_until = NEVER
         self.doubt_since = self.known_until = NEVER
-        self.claimed = self.epoch = self.known = self.least = self.loose = self.low = self.refused = self.start = 0
-        self.told = self.used = self.waiting = self.wanted = 0
+        self.claimed = self.epoch = self.known = self.least_waiting = self.loose = self.refill_below = (
+            self.refused_units
+        ) = self.start = 0
+        self.reported = self.used = self.waiting = self.wanted = 0
         self.processes = 1
         self.recent = 0.0
-        self.away = self.parted = self.scarce = self.sure = False
+        self.counts_alone = self.part_taken = self.scarce = self.without_doubt = False
 
 
 class SharedSpending(SpendingCounter):
-    """Spending of which this process tells the others, and hears from them. `room` is what it may take before it has to
-    ask again; less than 0 was used beyond it."""
+    """Spending that this process exchanges with others. `room` is the units that it may take before the next exchange.
+    Below 0, units were used beyond it."""
 
     __slots__ = ("_claim", "_keeper", "room", "standing", "touched")
 
@@ -96,7 +105,7 @@ class SharedSpending(SpendingCounter):
 
     @property
     def key(self) -> str:
-        """What it is counted by, in the period that is now."""
+        """The key under which it is counted in the current period."""
         return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
@@ -106,7 +115,7 @@ class SharedSpending(SpendingCounter):
         if need <= self.room:
             return False
         if self._keeper.alone or self._in_doubt(now):
-            self._leave()
+            self._count_alone()
         return need > self.room
 
     def take(self, units: int | None, now: float, wall: float) -> None:
@@ -115,21 +124,21 @@ class SharedSpending(SpendingCounter):
         if self.standing == RESTING:
             self._keeper.watch(self)
         if units:
-            claim = self._claim or self._used()
+            claim = self._claim or self._new_claim()
             claim.recent += units
             need = self._need(units)
             if not claim.waiting:
-                claim.least = need
+                claim.least_waiting = need
             self.room -= need
-            if self.room < claim.low and now >= claim.quiet_until:
+            if self.room < claim.refill_below and now >= claim.no_request_until:
                 self._keeper.wake(self)
 
     def settle(self, reserved: int | None, used: int | None) -> None:
-        """Count what was used. What was reserved beyond it is told, and goes back to all: alone, to this process, since
-        nobody else hears of it."""
+        """Count the used units. The unused rest of a reservation is reported and goes back to all. Alone, it goes back
+        to this process, because no other one learns of it."""
         super().settle(reserved, used)
         claim = self._claim
-        if claim is not None and claim.away:
+        if claim is not None and claim.counts_alone:
             self.room += self._need(reserved) - (used or 0)
             return
         more = (used or 0) - (reserved or 0)
@@ -139,199 +148,205 @@ class SharedSpending(SpendingCounter):
             self._keeper.wake(self)
 
     def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
-        """Return what is told of lacking so many units: alone with what this process has left, among others with what
-        they have claimed, if it is that."""
-        told, claim = super().exceeded(scope, units, now, wall), self._claim
-        room = max(0, int(min(self.room, LARGEST)))
-        if claim is not None and (claim.away or self._in_doubt(now)):
-            return replace(told, alone=room)
+        """Return the details of a refusal: the units left to this process alone, or the units that others have
+        claimed."""
+        exceeded, claim = super().exceeded(scope, units, now, wall), self._claim
+        room = max(0, int(min(self.room, LARGEST_AMOUNT)))
+        if claim is not None and (claim.counts_alone or self._in_doubt(now)):
+            return replace(exceeded, alone=room)
         if units is None or super().lacks(units, now, wall):
-            return told
-        return replace(told, elsewhere=max(1, told.limit - told.used - room), wait=min(told.wait, MOMENT))
+            return exceeded
+        return replace(
+            exceeded, elsewhere=max(1, exceeded.limit - exceeded.used - room), wait=min(exceeded.wait, RETRY_AFTER)
+        )
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
-        """Count by other limits: what was claimed of the former ones is asked for again."""
+        """Count by other limits. Claims on the former ones are requested anew."""
         super().follow(rules, clock)
-        self._give_up()
+        self._drop_claim()
 
     def fetchable(self, units: int | None, now: float) -> bool:
-        """Return whether to ask for more: not right after there was not enough for as much, unless others may give
-        something back."""
-        claim = self._claim or self._used()
-        if units is None or claim.away or self._keeper.alone or self._in_doubt(now):
+        """Return whether to request more: not right after too little was granted for as much, unless others may return
+        units."""
+        claim = self._claim or self._new_claim()
+        if units is None or claim.counts_alone or self._keeper.alone or self._in_doubt(now):
             return False
-        return now >= claim.quiet_until or now < claim.hope_until or self._need(units) < claim.refused
+        return now >= claim.no_request_until or now < claim.returns_until or self._need(units) < claim.refused_units
 
     @property
     def waiting(self) -> int:
         """The units that requests wait for."""
         return 0 if self._claim is None else self._claim.waiting
 
-    def hopes(self, now: float) -> bool:
-        """Return whether requests wait for what others may give back."""
-        return self._claim is not None and now < self._claim.hope_until
+    def awaits_returns(self, now: float) -> bool:
+        """Return whether requests wait for units that others may return."""
+        return self._claim is not None and now < self._claim.returns_until
 
-    def wait_for(self, units: int) -> None:
-        """Note a request that waits for so many units."""
-        claim, need = self._claim or self._used(), self._need(units)
-        claim.least = min(claim.least, need) if claim.waiting else need
+    def add_waiting(self, units: int) -> None:
+        """Add a request that waits for these units."""
+        claim, need = self._claim or self._new_claim(), self._need(units)
+        claim.least_waiting = min(claim.least_waiting, need) if claim.waiting else need
         claim.waiting += need
 
-    def wait_no_more(self, units: int) -> None:
-        """Note that such a request waits no longer."""
-        claim = self._claim or self._used()
+    def remove_waiting(self, units: int) -> None:
+        """Remove a request that waited for these units."""
+        claim = self._claim or self._new_claim()
         claim.waiting = max(0, claim.waiting - self._need(units))
 
-    def ask(self, now: float) -> SpentAsk | None:
-        """Return what this process knows to be spent that no ledger holds, and what it claims."""
+    def next_request(self, now: float) -> SpendingRequest | None:
+        """Return the report of units that no ledger holds, with the claim on the remaining ones."""
         if self._start != self.clock.start:
             self._begin()
-        claim = self._claim or self._used()
-        claim.recent *= 0.5 ** min(64.0, max(0.0, now - claim.asked_at))
-        claim.asked_at, claim.start, claim.told, claim.loose = now, self._start, self.own, self._doubtful
-        base, loose, reserved = min(self._base, LARGEST), claim.loose, self.reserved
-        sure = claim.told - loose
-        claim.known, claim.used, claim.sure = base + sure - reserved, self.used, False
+        claim = self._claim or self._new_claim()
+        claim.recent *= 0.5 ** min(64.0, max(0.0, now - claim.sent_at))
+        claim.sent_at, claim.start, claim.reported, claim.loose = now, self._start, self.own, self._doubtful
+        base, loose, reserved = min(self._base, LARGEST_AMOUNT), claim.loose, self.reserved
+        certain = claim.reported - loose
+        claim.known, claim.used, claim.without_doubt = base + certain - reserved, self.used, False
         if math.isinf(self.rules.most):
-            return SpentAsk(self.key, sure, base, held=loose, reserved=reserved)
-        held, most = 0 if claim.away else max(0, int(self.room)), math.floor(self.rules.most)
-        if claim.away or self._in_doubt(now):
-            claim.wanted = min(max(0, int(self.room)), LARGEST) if claim.away else 0
-            return SpentAsk(self.key, sure, base, most, held + loose, claim.wanted, 0, reserved)
-        claim.sure = True
-        part = self._left(claim, held) // (PARTS * max(claim.processes, self._keeper.expected))
+            return SpendingRequest(self.key, certain, base, held=loose, reserved=reserved)
+        held, most = 0 if claim.counts_alone else max(0, int(self.room)), math.floor(self.rules.most)
+        if claim.counts_alone or self._in_doubt(now):
+            claim.wanted = min(max(0, int(self.room)), LARGEST_AMOUNT) if claim.counts_alone else 0
+            return SpendingRequest(self.key, certain, base, most, held + loose, claim.wanted, 0, reserved)
+        claim.without_doubt = True
+        part = self._unclaimed(claim, held) // (CLAIM_DIVISOR * max(claim.processes, self._keeper.expected))
         demand = claim.recent + claim.waiting
-        claim.scarce = demand * NEAR > part
-        unused = now >= self.touched + (UNUSED_NEAR if claim.scarce else UNUSED)
-        # A part that is too small for one request would be no use here, and lacking where it is enough for one.
-        ahead = 0 if unused or part < claim.least else min(math.ceil(demand), part)
-        claim.low = (ahead + 1) // 2
+        claim.scarce = demand * NEAR_SECONDS > part
+        unused = now >= self.touched + (UNUSED_NEAR_SECONDS if claim.scarce else UNUSED_SECONDS)
+        # A part that is too small for one request would be useless here, while another process may need it.
+        ahead = 0 if unused or part < claim.least_waiting else min(math.ceil(demand), part)
+        claim.refill_below = (ahead + 1) // 2
         held = min(held, claim.waiting + ahead)
-        self.room = held = 0 if claim.waiting and held < claim.least else held
-        wanted = claim.waiting + ahead - held if claim.waiting or now >= claim.quiet_until else 0
-        claim.wanted = wanted = min(wanted, LARGEST)
-        least = min(wanted, max(0, claim.least - held)) if claim.waiting else 0
-        return SpentAsk(self.key, sure, base, most, held + loose, wanted, least, reserved)
+        self.room = held = 0 if claim.waiting and held < claim.least_waiting else held
+        wanted = claim.waiting + ahead - held if claim.waiting or now >= claim.no_request_until else 0
+        claim.wanted = wanted = min(wanted, LARGEST_AMOUNT)
+        least = min(wanted, max(0, claim.least_waiting - held)) if claim.waiting else 0
+        return SpendingRequest(self.key, certain, base, most, held + loose, wanted, least, reserved)
 
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer."""
-        claim = self._claim or self._used()
+    def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
+        """Apply the reply."""
+        claim = self._claim or self._new_claim()
         if grant is None:
-            self._leave()
+            self._count_alone()
             claim.doubt_since = now
-            claim.quiet_until = now + AGAIN
+            claim.no_request_until = now + FOREIGN_RETRY
             return
-        if claim.start != self._start:  # of a period that is over
+        if claim.start != self._start:  # The request was for a former period.
             return
         lost = claim.epoch not in (0, grant.epoch) and now < claim.known_until
-        claim.epoch, claim.known_until = grant.epoch, now + OTHERS_HOLD
+        claim.epoch, claim.known_until = grant.epoch, now + STATEMENT_HOLDS
         if lost:
             claim.doubt_since = now
-        if lost and not claim.away and not math.isinf(self.rules.most):
-            self._leave()  # granted was what others may hold
+        if lost and not claim.counts_alone and not math.isinf(self.rules.most):
+            self._count_alone()  # The granted units may be held by others.
             self._keeper.wake(self)
             return
-        if claim.sure:
-            claim.parted = False
-        # As of the question: what this process has read of the ledger since is no part of the answer, and of what it
-        # has settled since nobody knows whether it is.
+        if claim.without_doubt:
+            claim.part_taken = False
+        # The reply belongs to the time of its request. It excludes all that this process has read of the ledger since,
+        # and may or may not include units that it has settled since.
         used, reserved = self.used, int(grant.reserved)
         known = claim.known + max(0, int(grant.level) - reserved) - used
         loose = claim.loose + int(grant.doubtful) + used - claim.used
-        self.hear(known, loose, reserved, claim.asked_at)
+        self.apply_others(known, loose, reserved, claim.sent_at)
         if math.isinf(self.rules.most):
             return
         claim.processes, claim.claimed = grant.processes, int(grant.claimed)
-        if claim.away:
-            claim.away = False
-            claim.quiet_until = NEVER
-            self.room = min(0, claim.told - self.own) + grant.granted
+        if claim.counts_alone:
+            claim.counts_alone = False
+            claim.no_request_until = NEVER
+            self.room = min(0, claim.reported - self.own) + grant.granted
             return
         self.room += grant.granted
         self._note_shortage(claim, grant, now)
-        if not self.room and not claim.waiting and now >= self.touched + OTHERS_HOLD:
+        if not self.room and not claim.waiting and now >= self.touched + STATEMENT_HOLDS:
             self._claim = None
 
-    def untold(self) -> None:
-        """Note that there was no answer: what was claimed before stays claimed."""
+    def exchange_failed(self) -> None:
+        """Ignore a failed exchange: earlier claims stay."""
 
-    def renew(self, now: float) -> bool:
+    def needs_renewal(self, now: float) -> bool:
         """Return whether it is in use."""
-        return self.own > 0 or now < self.touched + OTHERS_HOLD
+        return self.own > 0 or now < self.touched + STATEMENT_HOLDS
 
-    def holds(self) -> bool:
-        """Return whether there may be something to tell later: not before it is used again."""
+    def may_need_renewal(self) -> bool:
+        """Return that it needs no later renewal before it is used again."""
         return False
 
-    def rest(self, now: float) -> bool:
-        """Forget nothing: what is spent stays spent."""
+    def forget_if_idle(self, now: float) -> bool:
+        """Return that there is no state to forget: spent units stay spent."""
         return True
 
-    def hasty(self) -> bool:
-        """Return whether others may wait for what this process has to tell: near the limit."""
+    def is_urgent(self) -> bool:
+        """Return whether others may wait for this process's report, which is so near the limit."""
         claim = self._claim
-        return claim is not None and claim.scarce and (self.room > 0 or self.own != claim.told)
+        return claim is not None and claim.scarce and (self.room > 0 or self.own != claim.reported)
 
     def _in_doubt(self, now: float) -> bool:
-        """Return whether others may not have told yet what they hold of what they took alone."""
+        """Return whether others may not have reported yet the units that they took alone."""
         claim, keeper = self._claim, self._keeper
         return keeper.rejoining or (claim is not None and in_doubt(keeper, claim.doubt_since, now))
 
     def _note_shortage(self, claim: ClaimState, grant: LeaseGrant, now: float) -> None:
-        """Note whether there was less than was wanted, and whether others may give something back."""
+        """Note whether fewer units were granted than wanted, and whether others may return some."""
         if grant.granted < claim.wanted:
-            claim.quiet_until = now + REFUSED_FOR
-            claim.refused = claim.least if claim.waiting and not grant.granted else 0
-            if claim.claimed and now >= claim.hope_again:
-                claim.hope_until = now + HOPE
-                claim.hope_again = claim.hope_until + DESPAIR
+            claim.no_request_until = now + REFUSAL_PAUSE
+            claim.refused_units = claim.least_waiting if claim.waiting and not grant.granted else 0
+            if claim.claimed and now >= claim.no_returns_until:
+                claim.returns_until = now + RETURNS_WAIT
+                claim.no_returns_until = claim.returns_until + RETURNS_PAUSE
         elif claim.wanted:
-            claim.quiet_until = claim.hope_until = claim.hope_again = NEVER
+            claim.no_request_until = claim.returns_until = claim.no_returns_until = NEVER
 
-    def _used(self) -> ClaimState:
+    def _new_claim(self) -> ClaimState:
         claim = self._claim = ClaimState()
         return claim
 
     def _need(self, units: int | None) -> int:
-        """Return what a request takes of a claim: one beyond the whole limit takes all."""
+        """Return the units that a request takes of a claim. One beyond the whole limit takes all of it."""
         most = self.rules.most
         return int(most) if units and units > most else units or 0
 
-    def _left(self, claim: ClaimState, held: int) -> int:
-        """Return what nobody has spent or claimed, as far as this process knows."""
+    def _unclaimed(self, claim: ClaimState, held: int) -> int:
+        """Return the units that no process has spent or claimed, as far as this process knows."""
         return max(0, math.floor(self.rules.most) - self.spent - claim.claimed - held)
 
-    def _leave(self) -> None:
-        """Begin to count alone, with an equal part of what nobody had claimed, unless that was taken before; with the
-        part of one who used nothing, if it is only guessed how many there are."""
-        claim = self._claim or self._used()
-        if claim.away or math.isinf(self.rules.most) or (claim.parted and not self._keeper.alone):
+    def _count_alone(self) -> None:
+        """Begin to count alone. Take an equal part of the unclaimed units, unless it was taken before. If the number of
+        processes is only guessed, take the part of an idle process."""
+        claim = self._claim or self._new_claim()
+        if claim.counts_alone or math.isinf(self.rules.most) or (claim.part_taken and not self._keeper.alone):
             return
-        claim.away = True
-        if not claim.parted:
-            claim.parted = True
+        claim.counts_alone = True
+        if not claim.part_taken:
+            claim.part_taken = True
             held, keeper = max(0, int(self.room)), self._keeper
-            left, every = self._left(claim, held), max(claim.processes, keeper.expected)
+            left, every = self._unclaimed(claim, held), max(claim.processes, keeper.expected)
             self.room = held + (int(left * idle_share(every)) if keeper.guessed else left // every)
 
-    def _give_up(self) -> None:
-        """Hold no claim any more."""
+    def _drop_claim(self) -> None:
+        """Hold no claim."""
         self.room = math.inf if math.isinf(self.rules.most) else 0
         if (claim := self._claim) is not None:
-            claim.away = claim.parted = False
-            claim.claimed = claim.epoch = claim.low = 0
-            claim.quiet_until = claim.hope_until = claim.hope_again = NEVER
+            claim.counts_alone = claim.part_taken = False
+            claim.claimed = claim.epoch = claim.refill_below = 0
+            claim.no_request_until = claim.returns_until = claim.no_returns_until = NEVER
 
     def _begin(self) -> None:
         super()._begin()
-        self._give_up()
+        self._drop_claim()
 
-    def _keep_time(self, now: float, wall: float) -> None:
-        """Go on to the period that is now, and forget what others have not said again. They have forgotten by then what
-        this process claimed."""
+    def _update_period(self, now: float, wall: float) -> None:
+        """Move to the current period and drop old statements. The others no longer know this process's claim by
+        then."""
         claim = self._claim
-        if now > self.others_until and not (claim is not None and claim.away) and not math.isinf(self.rules.most):
+        if (
+            now > self.others_until
+            and not (claim is not None and claim.counts_alone)
+            and not math.isinf(self.rules.most)
+        ):
             self.room = min(self.room, 0)
             if claim is not None:
                 claim.claimed = 0
-        super()._keep_time(now, wall)
+        super()._update_period(now, wall)

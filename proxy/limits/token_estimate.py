@@ -1,8 +1,8 @@
-"""How many tokens a request will take, before it is sent: from its bytes and its own limit, corrected by what requests
-of the same team and model took before.
+"""Estimates of the tokens that a request will use, made before it is sent. They follow from its bytes and its
+`max_tokens`, corrected by the use of earlier requests of the same team and model.
 
-Without the correction, requests reserve four times what they use (half of them more than 3.2 times too much), because
-few answers come near `max_tokens`.
+Without the correction, requests reserve four times the tokens that they use (half of them more than 3.2 times too
+many), because few responses come near `max_tokens`.
 """
 
 from dataclasses import dataclass, field
@@ -10,63 +10,64 @@ from typing import Final
 
 from proxy.bounded_dict import BoundedDict
 
-BYTES_EACH: Final = 4
-"""Bytes of text in a token, about."""
+TEXT_BYTES_PER_TOKEN: Final = 4
+"""The approximate bytes of text in a token."""
 
-OUTPUT: Final = 4096
-"""Tokens of an answer, where neither the request nor the deployment limits it."""
+DEFAULT_OUTPUT_TOKENS: Final = 4096
+"""The assumed output tokens if neither the request nor the deployment limits them."""
 
-NEW: Final = 0.02
-KEPT: Final = 1 - NEW
-"""How much of a ratio each request replaces, and how much of it stays."""
+NEW_WEIGHT: Final = 0.02
+OLD_WEIGHT: Final = 1 - NEW_WEIGHT
+"""The weights of the newest request and of the former ratio in the new ratio."""
 
-_NEW_BYTES: Final = NEW * BYTES_EACH
+_NEW_BYTES: Final = NEW_WEIGHT * TEXT_BYTES_PER_TOKEN
 
-LEAST: Final = 0.01
-MOST: Final = 1.2
-"""Bounds of the ratios: one odd request must not open or close a limit for the next ones."""
+LEAST_RATIO: Final = 0.01
+MOST_RATIO: Final = 1.2
+"""Bounds of the ratios: one unusual request must not open or close a limit for the next ones."""
 
-PAIRS: Final = 16_384
-"""Pairs of team and model that are remembered."""
+MAX_PAIRS: Final = 16_384
+"""The most pairs of team and model that are remembered."""
 
 
 @dataclass(slots=True, eq=False)
 class TokenRatio:
-    """Prompt tokens to their estimate, and tokens of the answer to the most that were allowed."""
+    """Two moving ratios. `prompt` is the prompt tokens used to their estimate. `answer` is the output tokens used to
+    the most that were allowed."""
 
     prompt: float = 1.0
     answer: float = 1.0
 
     def parts(self, prompt_bytes: int, max_tokens: int) -> tuple[int, int]:
-        """Return the tokens of the prompt and of the answer, which have different prices."""
-        return round(prompt_bytes / BYTES_EACH * self.prompt), round(max_tokens * self.answer)
+        """Return the expected prompt tokens and output tokens, which have different prices."""
+        return round(prompt_bytes / TEXT_BYTES_PER_TOKEN * self.prompt), round(max_tokens * self.answer)
 
     def learn(self, prompt_bytes: int, max_tokens: int, prompt: int, answer: int) -> None:
-        """Note the tokens of the prompt and of the answer that a request used."""
+        """Update the ratios by the prompt tokens and output tokens that a request used."""
         if prompt_bytes > 0:
-            moved = KEPT * self.prompt + _NEW_BYTES * prompt / prompt_bytes
-            self.prompt = MOST if moved > MOST else moved if moved > LEAST else LEAST
+            moved = OLD_WEIGHT * self.prompt + _NEW_BYTES * prompt / prompt_bytes
+            self.prompt = MOST_RATIO if moved > MOST_RATIO else moved if moved > LEAST_RATIO else LEAST_RATIO
         if max_tokens > 0:
-            moved = KEPT * self.answer + NEW * answer / max_tokens
-            self.answer = MOST if moved > MOST else moved if moved > LEAST else LEAST
+            moved = OLD_WEIGHT * self.answer + NEW_WEIGHT * answer / max_tokens
+            self.answer = MOST_RATIO if moved > MOST_RATIO else moved if moved > LEAST_RATIO else LEAST_RATIO
 
 
-UNKNOWN: Final = TokenRatio()
-"""That of a team and a model of which nothing was seen; it never learns."""
+UNKNOWN_RATIO: Final = TokenRatio()
+"""The ratio of a team and a model without any request so far. It is never updated."""
 
 
 @dataclass(slots=True, eq=False)
 class TokenEstimates:
-    """What was seen for each team and model. Clients may make names up: the oldest are forgotten."""
+    """The ratios of all pairs of team and model. Clients may invent model names, so the oldest pairs are forgotten."""
 
-    _ratios: BoundedDict[tuple[str, str], TokenRatio] = field(default_factory=lambda: BoundedDict(PAIRS))
+    _ratios: BoundedDict[tuple[str, str], TokenRatio] = field(default_factory=lambda: BoundedDict(MAX_PAIRS))
 
     def ratio(self, pair: tuple[str, str]) -> TokenRatio:
-        """Return what is known of a team and a model."""
-        return self._ratios.get(pair, UNKNOWN)
+        """Return the ratio of a team and a model."""
+        return self._ratios.get(pair, UNKNOWN_RATIO)
 
     def begin(self, pair: tuple[str, str]) -> TokenRatio:
-        """Return what is known of a team and a model, to learn more."""
+        """Return the ratio of a team and a model, to be updated."""
         found = self._ratios.get(pair)
         if found is None:
             found = self._ratios[pair] = TokenRatio()

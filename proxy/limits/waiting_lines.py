@@ -1,5 +1,4 @@
-"""Requests that wait, in order of arrival: for a limit that is used up, or for units of one that several processes
-share to be fetched."""
+"""Requests that wait in order of arrival: for a limit that is used up, or for units of a shared limit to be fetched."""
 
 import asyncio
 from collections import deque
@@ -7,45 +6,45 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.concurrency import LeasedSlots, Slots
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import BoundMeter, Reservation
 from proxy.limits.shared_spending import SharedSpending
 
-MOST: Final = 1024
-"""Requests that wait for one scope; further ones are refused at once."""
+MAX_WAITING: Final = 1024
+"""The most requests that wait for one scope. Further ones are refused at once."""
 
-SHORTEST: Final = 0.001
-"""Seconds between two attempts at least."""
+SHORTEST_PAUSE: Final = 0.001
+"""The least seconds between two attempts."""
 
-LONGEST: Final = 5.0
-"""Seconds for which a request waits for units at most, as long as no answer says that there are too few."""
+LONGEST_FETCH: Final = 5.0
+"""The most seconds for which a request waits for units, as long as no reply reports that there are too few."""
 
 Units: TypeAlias = tuple[int, int, int | None, int]
-"""Requests, tokens, billionths of a USD and places."""
+"""The amounts of a request: requests, tokens, billionths of a USD, and slots."""
 
-Leased: TypeAlias = LeasedRate | LeasedPlaces | SharedSpending
+Leased: TypeAlias = LeasedRate | LeasedSlots | SharedSpending
 """A limit that several processes share."""
 
 
 @dataclass(slots=True, eq=False)
 class WaitingLine:
-    """Who waits for one scope. Only the first tries again; `last` is what it was told."""
+    """The requests that wait for one scope. Only the first one tries again. `last` is its latest refusal."""
 
     last: Exceeded
     turns: deque[asyncio.Event] = field(default_factory=deque)
     _nudge: asyncio.Event = field(default_factory=asyncio.Event)
 
     def nudge(self) -> None:
-        """Let the first try again now: a place is free."""
+        """Let the first request try again now, because a slot is free."""
         self._nudge.set()
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long, or until nudged."""
+        """Wait so many seconds, or until `nudge` is called."""
         self._nudge.clear()
         try:
-            async with asyncio.timeout(max(SHORTEST, seconds)):
+            async with asyncio.timeout(max(SHORTEST_PAUSE, seconds)):
                 await self._nudge.wait()
         except TimeoutError:
             return
@@ -53,7 +52,7 @@ class WaitingLine:
 
 @dataclass(slots=True, eq=False)
 class WaitingLines:
-    """The lines of all scopes. Empty ones are not kept."""
+    """The lines of all scopes. An empty line is removed."""
 
     clock: Callable[[], float]
     lines: dict[str, WaitingLine] = field(default_factory=dict)
@@ -63,42 +62,42 @@ class WaitingLines:
         refused: Exceeded,
         patience: float,
         attempt: Callable[[], Awaitable[Reservation | Exceeded]],
-        places: Places | None,
+        slots: Slots | None,
     ) -> Reservation | Exceeded:
-        """Wait in the line of the scope that refused, at most `patience` seconds, and return how it ended. `places` are
-        those of that scope; one that is released is passed on at once."""
+        """Wait in the line of the scope that refused for at most `patience` seconds, and return the outcome. `slots`
+        are the slots of that scope: when one is released, the line is notified at once."""
         line, until_due = self.lines.get(refused.scope), 0.0
         if line is None:
             until_due = refused.wait
             line = self.lines[refused.scope] = WaitingLine(refused)
-            if places is not None:
-                places.freed = line.nudge
-        if len(line.turns) >= MOST:
+            if slots is not None:
+                slots.freed = line.nudge
+        if len(line.turns) >= MAX_WAITING:
             return refused
         until = self.clock() + patience
-        turn = asyncio.Event()
-        line.turns.append(turn)
+        at_front = asyncio.Event()
+        line.turns.append(at_front)
         line.turns[0].set()
         try:
             async with asyncio.timeout(patience):
-                await turn.wait()
+                await at_front.wait()
                 await line.pause(until_due)
                 return await self._first(line, until, attempt)
         except TimeoutError:
             return line.last
         finally:
-            line.turns.remove(turn)
+            line.turns.remove(at_front)
             if line.turns:
                 line.turns[0].set()
             else:
                 del self.lines[refused.scope]
-                if places is not None:
-                    places.freed = None
+                if slots is not None:
+                    slots.freed = None
 
     async def _first(
         self, line: WaitingLine, until: float, attempt: Callable[[], Awaitable[Reservation | Exceeded]]
     ) -> Reservation | Exceeded:
-        """Try until it works, or cannot work in time."""
+        """Try again until an attempt succeeds, or cannot succeed before `until`."""
         while True:
             outcome = await attempt()
             if isinstance(outcome, Reservation):
@@ -111,7 +110,8 @@ class WaitingLines:
 
 @dataclass(slots=True, eq=False)
 class LeaseWaiter:
-    """A request that waits for units to be fetched, and which ones; `rounds` are the exchanges that were in vain."""
+    """A request that waits for units to be fetched. `claims` are the leases that it waits for, with the units of each.
+    `rounds` counts the exchanges that did not bring enough."""
 
     scopes: Sequence[str]
     units: Units
@@ -121,36 +121,39 @@ class LeaseWaiter:
     rounds: int = 0
 
     def claim(self, lease: Leased, units: int) -> None:
-        """Wait for so many units, once: they are fetched beside what is leased ahead."""
+        """Wait for these units of a lease, once. They are fetched in addition to the units that are leased ahead."""
         if lease not in self.claims:
             self.claims[lease] = units
-            lease.wait_for(units)
+            lease.add_waiting(units)
 
-    def let_go(self) -> None:
-        """Wait for nothing any more."""
+    def release_claims(self) -> None:
+        """Stop waiting for all leases."""
         for lease, units in self.claims.items():
-            lease.wait_no_more(units)
+            lease.remove_waiting(units)
         self.claims.clear()
 
 
-def is_behind(meters: Iterable[BoundMeter], units: Units, now: float, wall: float) -> bool:
-    """Return whether a request that comes now would take what is fetched for those who wait: not of a limit that they
-    lack, nor of one that they lacked before and wait to have together with another."""
+def would_overtake(meters: Iterable[BoundMeter], units: Units, now: float, wall: float) -> bool:
+    """Return whether a new request would take units that are fetched for waiting requests. This covers a limit that
+    they lack now, and a limit that they lacked before and still need together with another one."""
     return any(
-        isinstance(meter, LeasedRate | LeasedPlaces | SharedSpending)
+        isinstance(meter, LeasedRate | LeasedSlots | SharedSpending)
         and lacks_beside(meter, meter.waiting, units[index], now, wall)
         for index, meter in meters
     )
 
 
-def is_after(ahead: dict[Leased, int], meters: Iterable[BoundMeter], units: Units, now: float, wall: float) -> bool:
-    """Return the same of one who waits, of those `ahead` of it."""
+def would_overtake_earlier(
+    ahead: dict[Leased, int], meters: Iterable[BoundMeter], units: Units, now: float, wall: float
+) -> bool:
+    """Return whether a waiting request would take units that are fetched for the earlier ones, whose claims are
+    `ahead`."""
     return any(lacks_beside(lease, ahead[lease], units[index], now, wall) for index, lease in meters if lease in ahead)
 
 
 def lacks_beside(lease: Leased, claimed: int, units: int | None, now: float, wall: float) -> bool:
-    """Return whether there is too little of a limit beside what others claim. What other processes may give back of
-    spending is waited for by each on its own: a small request may find enough before."""
-    if not claimed or (isinstance(lease, SharedSpending) and lease.hopes(now)):
+    """Return whether a limit has too few units besides the claimed ones. Units of spending that other processes may
+    return are not reserved for the first in line, because a small request may find enough of them earlier."""
+    if not claimed or (isinstance(lease, SharedSpending) and lease.awaits_returns(now)):
         return False
     return lease.lacks(claimed + (units or 0), now, wall)

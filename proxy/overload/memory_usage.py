@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxy.control_groups import MOUNT, OWN, own_groups, with_parents
+from proxy.control_groups import CGROUP_MOUNT, OWN_GROUPS_FILE, own_groups, with_parents
 
 EVERY = 1.0
 """Seconds between two readings, which take about 50 us each on the event loop."""
@@ -60,7 +60,7 @@ def reclaimable(stat: str, name: str) -> int:
     return 0
 
 
-def groups(own: Path = OWN, mount: Path = MOUNT) -> tuple[Group, ...]:
+def groups(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> tuple[Group, ...]:
     """Return the groups whose limits apply to this process: its own and their parents; none without control groups."""
     paths = own_groups(own)
     version_1 = next((path for controllers, path in paths.items() if "memory" in controllers.split(",")), None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from config.sections.log_section import PayloadLogPlace
+from config.sections.log_section import PayloadLogSettings
 from providers.vendor_credential import reveal
 from proxy.background_tasks import background
 from proxy.off_loop.child_process import Child, bare_environment, end_child, start_child
@@ -74,7 +74,7 @@ class PayloadLog:
 
     def __init__(
         self,
-        place: PayloadLogPlace,
+        place: PayloadLogSettings,
         complain: Callable[[str], None],
         recovered: Callable[[str], None] | None = None,
     ) -> None:
@@ -92,7 +92,7 @@ class PayloadLog:
 
     def received(self, record: RequestRecord, body: bytes) -> None:
         """Hold the body of a request, if its team's are written."""
-        if record.content is not None or not self._place.concerns(record.team):
+        if record.content is not None or not self._place.includes_team(record.team):
             return
         if not self.allowance.take(len(body)):
             self._drop(NO_ROOM)
@@ -105,7 +105,7 @@ class PayloadLog:
         if not isinstance(content, LoggedContent):
             return
         called = record.called or ""
-        if not self._place.names_one(record.model, record.asked, called, called.rpartition("/")[0]):
+        if not self._place.includes_any(record.model, record.asked, called, called.rpartition("/")[0]):
             content.let_go()
             return
         entry = entry_of(record, content)
@@ -227,7 +227,7 @@ class PayloadLog:
         self._missing += entries
 
 
-def rules_of(place: PayloadLogPlace) -> WriterRules:
+def rules_of(place: PayloadLogSettings) -> WriterRules:
     """Return what the process is told of a place, the collector's secrets included."""
     rules = (place.most, list(place.redact), place.rotate, place.keep)
     collector = place.collector
@@ -239,7 +239,7 @@ def rules_of(place: PayloadLogPlace) -> WriterRules:
 
 
 @asynccontextmanager
-async def opened_payload_log(place: PayloadLogPlace) -> AsyncIterator[PayloadLog]:
+async def opened_payload_log(place: PayloadLogSettings) -> AsyncIterator[PayloadLog]:
     """Write a payload log during the block, and what waits at its end."""
     own = logging.getLogger("dragoman")
     log = PayloadLog(place, own.warning, own.info)

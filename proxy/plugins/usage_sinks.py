@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from config.load_config import Loaded
-from proxy.background_tasks import SharedTask, ended_within
+from proxy.background_tasks import SharedTask, run_with_timeout
 from proxy.plugins.api import Poster, UsageRow, UsageSink
 from proxy.plugins.call_plugin import Raised, raised
 from proxy.plugins.load_plugins import LoadedPlugin, Plugins
@@ -116,7 +116,7 @@ class RunningSink:
         task, or end the process, is raised by the plugin itself."""
         work = _outcome(self.plugin.made, batch, self._http)
         try:
-            failure = await ended_within(work, self.plugin.deadline, UNWINDING)
+            failure = await run_with_timeout(work, self.plugin.deadline, UNWINDING)
         except TimeoutError:
             return "takes longer than its deadline"
         return None if failure is None else f"raises {failure}"

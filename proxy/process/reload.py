@@ -85,7 +85,7 @@ class Reloader:
             self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
         if self._table.snapshot.zone != table.snapshot.zone:
             self._log.info("server.timezone: limits and budgets follow it now, days of the ledger after a restart")
-        table = replace(table, loaded=table.loaded.unplaced())
+        table = replace(table, loaded=table.loaded.without_positions())
         before, self._table, self._sources = self._table, table, table.loaded.sources
         await self._use_table(table)
         self._metrics.reloaded(table.snapshot.digest)

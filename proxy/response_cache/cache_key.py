@@ -147,7 +147,7 @@ def _is_plain(request: UnifiedRequest) -> bool:
     """Return whether a request has nothing that any of the reasons looks at, as most have not."""
     prompt = request.prompt
     plain = isinstance(prompt, ChatPrompt) and prompt.plain
-    return plain and not request.passes_members and _LOOKED_AT.isdisjoint(request.params)
+    return plain and not request.passes_unknown and _LOOKED_AT.isdisjoint(request.params)
 
 
 def _stored(request: UnifiedRequest) -> bool:

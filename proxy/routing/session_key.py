@@ -13,7 +13,7 @@ from typing import Final
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import INSTRUCTING, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
+from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
 
 PROMPT: Final = "prompt"
 """The name that stands for a digest of how the conversation begins."""
@@ -144,7 +144,7 @@ def _beginning(request: UnifiedRequest) -> str | None:
         if role == "user":
             parts.append(_sampled(message.get("content")))
             break
-        if role in INSTRUCTING and len(parts) < _INSTRUCTIONS:
+        if role in INSTRUCTION_ROLES and len(parts) < _INSTRUCTIONS:
             parts.append(_sampled(message.get("content")))
     tools = request.params.get("tools")
     if tools:

@@ -1,1 +1,1 @@
-"""What gateways that share a Redis tell each other. No request ever waits for it."""
+"""State that gateways share through Redis. Requests wait for it only briefly or not at all."""

@@ -1,7 +1,7 @@
-"""What a process asks of whoever counts for several, and what it is told. Flat lists of numbers and text, so that one
-form goes to Redis and to a supervisor alike.
+"""The messages between a process and the coordinator: requests for leases, and grants. They are flat lists of numbers
+and text, so Redis and a supervisor receive the same form.
 
-What comes back is read as something that anybody may have written.
+Replies are checked like data that any writer may have changed.
 """
 
 import math
@@ -9,37 +9,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-AT_ONCE: Final = 50
-"""Entries in one exchange: Redis is busy for 0.5 ms with so many."""
+MAX_ENTRIES: Final = 50
+"""The most entries in one exchange. Redis is busy for 0.5 ms with this many."""
 
-WIDTH: Final = 16
-"""Numbers of an entry."""
+ENTRY_WORDS: Final = 16
+"""The words of an entry."""
 
-ANSWER: Final = 8
-"""Numbers of the answer to one."""
+REPLY_WORDS: Final = 8
+"""The numbers of the reply to an entry."""
 
-TRIP: Final = 0.002
-"""Seconds before its time at which a unit of a rate is granted: who has to ask for each one would otherwise lose the
-round trip of each."""
+GRANT_EARLY: Final = 0.002
+"""Seconds by which a unit of a rate is granted before its time. Otherwise a process that requests single units would
+lose one round trip for each."""
 
-LARGEST: Final = 1e15
-"""No number of a reply is larger. Up to here whole numbers are exact."""
+LARGEST_NUMBER: Final = 1e15
+"""The largest number in a reply. Whole numbers up to it are exact."""
 
 
 @dataclass(frozen=True, slots=True)
-class RateAsk:
-    """Units of a rate: up to `want`, or none if there are fewer than `least`. `back` were not used (below 0: were used
-    beyond what was granted). `demand` is what this process would use, in units a second, and `holds` for how many
-    seconds that is to be believed.
+class RateRequest:
+    """A request for up to `want` units of a rate, or for no unit if fewer than `least` are available.
 
-    So that an answer which is lost counts nothing twice, `total` is all that ever came back in the `life` of a lease
-    (0: it has none), of which `back` is what no answer has confirmed. `epoch` is that of the key which this process
-    knows, 0 for none: where the key has another, its memory was lost, and at least `owed` units count as used, and
-    what the process paid for with its part since then.
+    `back` are granted units that were not used (below 0: units used beyond the granted ones). `demand` is the units a
+    second that this process would use, believed for `holds` seconds.
 
-    What it uses when it hears no answer is set aside for it: `again` are the seconds after which its silence says so
-    (0: silence says nothing), `share` the part of the limit that it believes to have then, `equal` that of a process
-    which used nothing. `paid` are the units that it took alone, and paid for with its part in that time."""
+    These fields keep a lost reply from counting twice. `total` is the sum of all units returned in the `life` of a
+    lease (0: it has none), of which `back` are not confirmed. `epoch` is the epoch of the key that this process knows
+    (0: none). If the key has another epoch, its memory was lost. Then at least `owed` units count as used, and so do
+    units that the process has paid for by its part since.
+
+    These fields are for a process that counts alone. `again` is the seconds of silence after which it does so (0:
+    silence means nothing). `share` is the part of the limit that it would have then, and `equal` the part of an idle
+    process. `paid` are the units that it took alone and paid for by its part in that time.
+    """
 
     key: str
     per_second: float
@@ -60,9 +62,9 @@ class RateAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacesAsk:
-    """Places: `held` are, and `want` more are asked for; requests use `used` of all these, or wait for them. Holds for
-    10 seconds."""
+class SlotsRequest:
+    """A report of `held` slots and a request for `want` more. Requests use `used` of all of them, or wait for them. The
+    report holds for 10 seconds."""
 
     key: str
     capacity: int
@@ -72,11 +74,14 @@ class PlacesAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class SpentAsk:
-    """What this process knows to be spent that no ledger holds yet, beside the ledger's sum `base` that it has read,
-    and what it claims of what is left of `most`: `held` more units are claimed already, or settled and maybe in `base`;
-    up to `want` more are asked for, or none if there are fewer than `least`. Of `amount`, `reserved` units are held by
-    requests in flight, and so in no ledger's sum. Holds for 10 seconds."""
+class SpendingRequest:
+    """A report of this process's spending, and a claim on the remaining units of `most`.
+
+    `base` is the ledger's sum that it has read. `amount` is its spending that no ledger holds yet. Requests in flight
+    hold `reserved` of it, so no ledger's sum includes these. `held` units are claimed already, or settled and possibly
+    in `base`. Up to `want` more are requested, or no unit if fewer than `least` are available. The report holds for 10
+    seconds.
+    """
 
     key: str
     amount: int
@@ -88,18 +93,23 @@ class SpentAsk:
     reserved: int = 0
 
 
-LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
+LeaseRequest: TypeAlias = RateRequest | SlotsRequest | SpendingRequest
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseGrant:
-    """The answer to an entry. `level` is, of a rate, the units left; of places, those that requests of all use; of
-    spending, what the other processes know of, as far as it may not be counted twice. `share` is, of a rate, the part
-    that this process has alone, and of places its part of all demand; `processes` counts who has any. `epoch` tells a
-    key from one of the same name that was lost. `claimed` are, of spending, the units that the other processes may
-    still take of what is left, or that may be counted twice; of places, the seconds since the most silent of the others
-    was heard of. Of spending, `reserved` units of `level` are held by requests in flight, and `doubtful` are those that
-    may be counted twice, and are not in `level`."""
+    """The reply to an entry.
+
+    - `level`: of a rate, the units left. Of slots, the slots that requests of all processes use. Of spending, the units
+      that the other processes know of, without the ones that may be counted twice.
+    - `share`: of a rate, the part that this process has alone. Of slots, its part of all demand. `processes` is the
+      number of processes with a part.
+    - `epoch`: distinguishes a key from a lost key of the same name.
+    - `claimed`: of spending, the remaining units that the others may still take, or that may be counted twice. Of
+      slots, the longest silence of the others in seconds.
+    - `reserved`: of spending, the units of `level` that requests in flight hold. `doubtful` units may be counted twice
+      and are not in `level`.
+    """
 
     granted: int
     level: float
@@ -112,59 +122,85 @@ class LeaseGrant:
 
 
 class LeaseSource(Protocol):
-    """Who counts for several processes."""
+    """The coordinator, which counts for several processes."""
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        """Return a grant for each of at most AT_ONCE entries, None where something else is kept in its place. Raises
-        ConnectionError where there is no answer in time."""
+    async def exchange(self, requests: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
+        """Return a grant for each of at most MAX_ENTRIES entries, `None` if foreign data is stored in its place. Raises
+        ConnectionError if there is no reply in time."""
         ...
 
 
-def arguments(asks: Sequence[LeaseAsk]) -> list[str]:
-    """Return the entries as text, WIDTH for each."""
+def encode_requests(requests: Sequence[LeaseRequest]) -> list[str]:
+    """Return the entries as text, ENTRY_WORDS for each."""
     words = []
-    for ask in asks:
-        match ask:
-            case RateAsk():
-                words += ["r", repr(ask.per_second), str(ask.burst), str(ask.want), str(ask.least), str(ask.back)]
-                words += [repr(ask.demand), repr(ask.holds), str(ask.life), str(ask.total), str(ask.epoch)]
-                words += [str(ask.owed), str(ask.paid), repr(ask.again), repr(ask.share), repr(ask.equal)]
-            case PlacesAsk():
-                words += ["c", str(ask.capacity), str(ask.held), str(ask.want), str(ask.used)]
+    for request in requests:
+        match request:
+            case RateRequest():
+                words += [
+                    "r",
+                    repr(request.per_second),
+                    str(request.burst),
+                    str(request.want),
+                    str(request.least),
+                    str(request.back),
+                ]
+                words += [
+                    repr(request.demand),
+                    repr(request.holds),
+                    str(request.life),
+                    str(request.total),
+                    str(request.epoch),
+                ]
+                words += [
+                    str(request.owed),
+                    str(request.paid),
+                    repr(request.again),
+                    repr(request.share),
+                    repr(request.equal),
+                ]
+            case SlotsRequest():
+                words += ["c", str(request.capacity), str(request.held), str(request.want), str(request.used)]
                 words += _FILL[5:]
-            case SpentAsk():
-                words += ["s", str(ask.amount), str(ask.base), str(ask.most), str(ask.held), str(ask.want)]
-                words += [str(ask.least), str(ask.reserved), *_FILL[8:]]
+            case SpendingRequest():
+                words += [
+                    "s",
+                    str(request.amount),
+                    str(request.base),
+                    str(request.most),
+                    str(request.held),
+                    str(request.want),
+                ]
+                words += [str(request.least), str(request.reserved), *_FILL[8:]]
     return words
 
 
-_FILL: Final = ("0",) * WIDTH
+_FILL: Final = ("0",) * ENTRY_WORDS
 
 
-def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
-    """Return the entries whose `arguments` are these words, for whoever counts without Redis. Raises ValueError for
-    words that are none."""
-    if len(words) != WIDTH * len(keys) or len(keys) > AT_ONCE:
+def decode_requests(keys: Sequence[str], words: Sequence[str]) -> list[LeaseRequest]:
+    """Return the entries whose `encode_requests` are these words, for the coordinator without Redis. Raises ValueError
+    for other words."""
+    if len(words) != ENTRY_WORDS * len(keys) or len(keys) > MAX_ENTRIES:
         raise ValueError("no entries")
-    asks: list[LeaseAsk] = []
-    for place, key in enumerate(keys):
-        match words[WIDTH * place : WIDTH * place + WIDTH]:
+    requests: list[LeaseRequest] = []
+    for index, key in enumerate(keys):
+        match words[ENTRY_WORDS * index : ENTRY_WORDS * index + ENTRY_WORDS]:
             case ["r", rate, burst, want, least, back, demand, holds, life, total, epoch, owed, paid, *alone]:
                 amounts = int(burst), int(want), int(least), int(back), float(demand), float(holds)
                 counts = map(int, (life, total, epoch, owed, paid))
-                asks.append(RateAsk(key, float(rate), *amounts, *counts, *map(float, alone)))
+                requests.append(RateRequest(key, float(rate), *amounts, *counts, *map(float, alone)))
             case ["c", capacity, held, want, used, *_]:
-                asks.append(PlacesAsk(key, int(capacity), int(held), int(want), int(used)))
+                requests.append(SlotsRequest(key, int(capacity), int(held), int(want), int(used)))
             case ["s", amount, base, most, held, want, least, reserved, *_]:
                 counts = map(int, (amount, base, most, held, want, least, reserved))
-                asks.append(SpentAsk(key, *counts))
+                requests.append(SpendingRequest(key, *counts))
             case _:
                 raise ValueError("no such entry")
-    return asks
+    return requests
 
 
-def reply_words(grants: Sequence[LeaseGrant]) -> list[str]:
-    """Return the reply that `read_reply` reads, for whoever counts without Redis."""
+def encode_reply(grants: Sequence[LeaseGrant]) -> list[str]:
+    """Return the reply that `decode_reply` reads, for the coordinator without Redis."""
     return [
         repr(each)
         for it in grants
@@ -172,28 +208,33 @@ def reply_words(grants: Sequence[LeaseGrant]) -> list[str]:
     ]
 
 
-def read_reply(reply: object, asks: Sequence[LeaseAsk]) -> list[LeaseGrant | None]:
-    """Read a reply: eight numbers for each entry, as text. Raises ConnectionError for one of another form."""
-    if not isinstance(reply, list) or len(reply) != ANSWER * len(asks):
-        raise ConnectionError("no answer to what was asked")
+def decode_reply(reply: object, requests: Sequence[LeaseRequest]) -> list[LeaseGrant | None]:
+    """Read a reply of REPLY_WORDS numbers for each entry, as text. Raises ConnectionError for another form."""
+    if not isinstance(reply, list) or len(reply) != REPLY_WORDS * len(requests):
+        raise ConnectionError("the reply does not fit the request")
     numbers = [_number(each) for each in reply]
     grants: list[LeaseGrant | None] = []
-    for place, ask in enumerate(asks):
-        granted, level, share, processes, epoch, *spent = numbers[ANSWER * place : ANSWER * place + ANSWER]
-        sound = (
-            0 <= granted <= max(0, ask.want) and granted == int(granted) and 0 <= share <= 1 and 1 <= processes <= 1e6
+    for index, request in enumerate(requests):
+        granted, level, share, processes, epoch, *spent = numbers[
+            REPLY_WORDS * index : REPLY_WORDS * index + REPLY_WORDS
+        ]
+        valid = (
+            0 <= granted <= max(0, request.want)
+            and granted == int(granted)
+            and 0 <= share <= 1
+            and 1 <= processes <= 1e6
         )
-        sound = sound and level >= -LARGEST and epoch >= 0 and min(spent) >= 0
-        grants.append(LeaseGrant(int(granted), level, share, int(processes), int(epoch), *spent) if sound else None)
+        valid = valid and level >= -LARGEST_NUMBER and epoch >= 0 and min(spent) >= 0
+        grants.append(LeaseGrant(int(granted), level, share, int(processes), int(epoch), *spent) if valid else None)
     return grants
 
 
 def _number(word: object) -> float:
-    """Return a number of a reply, one that no entry has where there is none."""
+    """Return a number of a reply, or one that no valid entry has if it is not a number."""
     if not isinstance(word, bytes | str) or len(word) > 32:
         return -math.inf
     try:
         number = float(word)
     except ValueError:
         return -math.inf
-    return number if abs(number) <= LARGEST else -math.inf
+    return number if abs(number) <= LARGEST_NUMBER else -math.inf

@@ -1,55 +1,60 @@
-"""What all leases share: who exchanges them, as a lease sees it, and which part of a limit a process has alone. Time is
-an argument.
-"""
+"""The common base of all leases: the protocol of their registry, and the part of a limit that a process has alone. Time
+is an argument."""
 
 import math
 from functools import lru_cache
 from typing import Final, Protocol
 
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest
 
-REFUSED_FOR: Final = 0.02
-"""Seconds without asking again after there was no place."""
+REFUSAL_PAUSE: Final = 0.02
+"""Seconds without another request after one was refused."""
 
-EQUAL: Final = 0.1
-EQUAL_ALONE: Final = 0.25
-"""How much of a limit is shared equally, whatever the demand, and how much when whoever counts is lost."""
+EQUAL_PART: Final = 0.1
+EQUAL_PART_ALONE: Final = 0.25
+"""The part of a limit that is divided equally, without regard to demand, and the same if the coordinator is lost."""
 
 LONGEST_PROBE: Final = 2.0
-"""Seconds until who was lost is asked again, at most."""
+"""The most seconds until a lost coordinator is tried again."""
 
-REJOIN: Final = LONGEST_PROBE + 1.0
-"""Seconds after which all others have found whoever counts as well, and told what they hold and used alone."""
+REJOIN_SECONDS: Final = LONGEST_PROBE + 1.0
+"""Seconds after which all others have found the coordinator too, and reported the units that they hold and used
+alone."""
 
-GONE: Final = 10
-"""Seconds after which a silent process counts as gone: what was set aside for it is everybody's again."""
+GONE_SECONDS: Final = 10
+"""Seconds after which a silent process counts as gone. The units set aside for it are free for all then."""
 
 NEVER: Final = -math.inf
-"""A time that has passed. One number for all: a table may have ten thousand teams."""
+"""A time that has passed. All leases share one object, because a configuration may have ten thousand teams."""
 
 RESTING, LIVE, DROPPED = 0, 1, 2
-"""Where a lease stands: nobody looks at it, it is looked at every now and then, or it is not exchanged any more."""
+"""The standing of a lease: it is not checked, it is checked regularly, or it is no longer exchanged."""
 
 
 class LeaseKeeper(Protocol):
-    """What a lease knows of who exchanges it: whether it stands `alone`, and since when (`lost_at`); since when it is
-    among others again (`back_at`), and whether these may not have told yet what they used alone (`rejoining`);
-    since when all others have told what they hold (`told_since`); whether there ever was an answer (`met`), and
-    whether processes may share of which only an answer can tell (`strangers`: those of other gateways); how many
-    processes are `expected` to share, and whether that is `guessed`, since neither an answer nor a file ever told
-    it; how many `turns` there were; and how to be exchanged at the next turn (`due`) or at once (`wake`), or looked
-    at every now and then (`watch`)."""
+    """The registry of leases, as a lease sees it.
+
+    - `alone`: whether the process counts alone. `lost_at` is since when, `back_at` since when it counts with others
+      again.
+    - `rejoining`: whether the others may not have reported yet the units that they used alone.
+    - `all_reported_since`: since when all others have reported the units that they hold.
+    - `has_answered`: whether the coordinator has ever replied.
+    - `other_gateways`: whether processes of other gateways may share, which only a reply can tell.
+    - `expected`: the number of processes that share. `guessed` is whether neither a reply nor a file has given it.
+    - `rounds`: the number of exchanges so far.
+    - `mark_due` exchanges a lease in the next round, `wake` at once. `watch` checks it regularly.
+    """
 
     alone: bool
     lost_at: float
     back_at: float
     rejoining: bool
-    met: bool
-    strangers: bool
-    turns: int
+    has_answered: bool
+    other_gateways: bool
+    rounds: int
 
     @property
-    def told_since(self) -> float: ...
+    def all_reported_since(self) -> float: ...
 
     @property
     def expected(self) -> int: ...
@@ -57,7 +62,7 @@ class LeaseKeeper(Protocol):
     @property
     def guessed(self) -> bool: ...
 
-    def due(self, lease: "Lease") -> None: ...
+    def mark_due(self, lease: "Lease") -> None: ...
 
     def wake(self, lease: "Lease") -> None: ...
 
@@ -65,72 +70,72 @@ class LeaseKeeper(Protocol):
 
 
 class Lease(Protocol):
-    """Something of a scope that is leased from whoever counts for several processes. `standing` is its keeper's."""
+    """A part of a scope's limit that is leased from the coordinator. Its registry sets `standing`."""
 
     standing: int
 
     @property
     def key(self) -> str: ...
 
-    def ask(self, now: float) -> LeaseAsk | None:
-        """Return what to ask for now, None for nothing."""
+    def next_request(self, now: float) -> LeaseRequest | None:
+        """Return the next request, `None` if there is nothing to exchange."""
         ...
 
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer; None where something else is kept in its place. `now` is when it came."""
+    def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
+        """Apply the reply that came at `now`. It is `None` if Redis holds foreign data in its place."""
         ...
 
-    def untold(self) -> None:
-        """Note that there was no answer."""
+    def exchange_failed(self) -> None:
+        """Note that an exchange failed."""
         ...
 
-    def renew(self, now: float) -> bool:
-        """Return whether there is something to exchange every now and then without being asked."""
+    def needs_renewal(self, now: float) -> bool:
+        """Return whether the lease must be exchanged without being used."""
         ...
 
-    def holds(self) -> bool:
-        """Return whether there may be later."""
+    def may_need_renewal(self) -> bool:
+        """Return whether `needs_renewal` may become true without further use."""
         ...
 
-    def rest(self, now: float) -> bool:
-        """Forget what matters no more of one at rest, and return whether there is nothing left to forget."""
+    def forget_if_idle(self, now: float) -> bool:
+        """Drop state of an unused lease that no longer matters, and return whether nothing is left to drop."""
         ...
 
 
 def in_doubt(keeper: LeaseKeeper, since: float, now: float) -> bool:
-    """Return whether the others may not have told yet what they hold, to one who counts and had lost it by `since`: a
-    process keeps to its own part then, beside what it is granted."""
-    return now < since + REJOIN and keeper.told_since < since
+    """Return whether the others may not have reported their units yet to a coordinator that had lost them by `since`. A
+    process stays within its own part then, besides its grants."""
+    return now < since + REJOIN_SECONDS and keeper.all_reported_since < since
 
 
 @lru_cache(maxsize=64)
 def equal_share(processes: int) -> float:
-    """Return the part of one among equals, one number for all."""
+    """Return the part of one of equal processes. It is one cached number for all leases."""
     return 1.0 / processes
 
 
-def first_known(keeper: LeaseKeeper) -> float:
-    """Return until when an equal share holds that nobody told: for ever among the workers of one gateway before anybody
-    counted, since all of them go on alike. Otherwise others may have told parts, and who has not heard of a limit used
-    nothing of it."""
-    return NEVER if keeper.met or keeper.strangers else math.inf
+def equal_share_known_until(keeper: LeaseKeeper) -> float:
+    """Return until when an equal share holds that no reply has given. Before the first reply it holds for ever among
+    the workers of one gateway, because all of them count alike. Otherwise the coordinator may have given parts to
+    others, and a process that has no part of a limit has used nothing of it."""
+    return NEVER if keeper.has_answered or keeper.other_gateways else math.inf
 
 
 def still_known(keeper: LeaseKeeper, known_until: float, at: float) -> bool:
-    """Return whether a share still held at that time which holds until `known_until`. One without an end was assumed
-    before anybody counted, and is void once somebody did."""
-    return known_until > at and not (known_until == math.inf and keeper.met)
+    """Return whether a share that holds until `known_until` still held at the time `at`. One without an end was assumed
+    before the first reply, and is void after it."""
+    return known_until > at and not (known_until == math.inf and keeper.has_answered)
 
 
 def idle_share(every: int) -> float:
-    """Return the part of a limit with which a process begins alone that used nothing of it: what is shared equally, or
-    all where there is no other."""
-    return EQUAL_ALONE / every if every > 1 else 1.0
+    """Return the part of a limit that an idle process begins with alone: its part of the equally divided rest, or all
+    if there is no other process."""
+    return EQUAL_PART_ALONE / every if every > 1 else 1.0
 
 
 def alone_share(share: float, processes: int, every: int) -> float:
-    """Return the part of a limit that a process goes on with alone, from its last share of what `processes` used:
-    closer to an equal part for each of `every` process there is, since traffic moves when something is lost. The parts
-    of all, with those of who used nothing, add up to one."""
-    demand = min(1.0, max(0.0, (share - EQUAL / processes) / (1 - EQUAL)))
-    return (1 - EQUAL_ALONE) * demand + EQUAL_ALONE / max(processes, every)
+    """Return the part of a limit that a process continues with alone, from its last share among `processes` that used
+    it. It is closer to an equal part of all `every` processes, because traffic moves when the coordinator is lost. The
+    parts of all processes, with the parts of idle ones, add up to one."""
+    demand = min(1.0, max(0.0, (share - EQUAL_PART / processes) / (1 - EQUAL_PART)))
+    return (1 - EQUAL_PART_ALONE) * demand + EQUAL_PART_ALONE / max(processes, every)

@@ -1,30 +1,27 @@
-"""The state of a link that may fail: when to use it next, and which changes are logged.
-
-Pure: time is an argument.
-"""
+"""The state of a link that may fail: when to use it next, and which changes are logged. Time is an argument."""
 
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-EVERY: Final = 1.0
-"""Seconds between two exchanges as long as the other side answers, and until it is taken for lost."""
+EXCHANGE_EVERY: Final = 1.0
+"""Seconds between two exchanges while the other side replies, and until it counts as lost."""
 
 MISSES: Final = 5
-"""Misses in a row after which it is taken for lost."""
+"""Failures in a row after which it counts as lost."""
 
 FIRST_WAIT: Final = 5.0
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a lost one is called again; each miss doubles them."""
+"""Seconds until a lost one is tried again, at first and at most. Each failure doubles them."""
 
-LINES: Final = 4
-LINES_IN: Final = 600.0
-"""At most LINES lines in so many seconds: a link that comes and goes must not fill the log."""
+MAX_LINES: Final = 4
+LINES_WINDOW: Final = 600.0
+"""At most MAX_LINES log lines in so many seconds, because an unstable link must not fill the log."""
 
 
 class LinkCondition(StrEnum):
-    """What the log says of the link. FOREIGN: it answers, with data that no gateway wrote."""
+    """The condition of the link, as it is logged. FOREIGN: it replies with data that no gateway wrote."""
 
     UP = "up"
     FOREIGN = "foreign"
@@ -33,47 +30,48 @@ class LinkCondition(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class LinkState:
-    """What the last answers and misses amount to. At first nothing is known, and nothing is logged."""
+    """The condition that follows from the last replies and failures. At first it is unknown, and nothing is logged."""
 
     _misses: int = 0
     _condition: LinkCondition | None = None
-    _said: LinkCondition = LinkCondition.UP
-    _times: deque[float] = field(default_factory=lambda: deque(maxlen=LINES))
+    _logged: LinkCondition = LinkCondition.UP
+    _line_times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
     @property
     def up(self) -> bool:
-        """Whether it answered the last time, or is not taken for lost yet."""
+        """Whether it replied the last time, or does not count as lost yet."""
         return self._condition in (LinkCondition.UP, LinkCondition.FOREIGN)
 
     @property
     def unknown(self) -> bool:
-        """Whether it has not answered yet, or not the last time."""
+        """Whether it has never replied, or not the last time."""
         return self._condition is None or self._misses > 0
 
     def answered(self, condition: LinkCondition) -> float:
-        """Note an answer, UP or FOREIGN, and return the seconds until the next exchange."""
+        """Note a reply, UP or FOREIGN, and return the seconds until the next exchange."""
         self._misses = 0
         self._condition = condition
-        return EVERY
+        return EXCHANGE_EVERY
 
     def missed(self) -> float:
-        """Note a miss, and return the seconds until the next exchange."""
+        """Note a failure, and return the seconds until the next exchange."""
         self._misses += 1
         if self._misses < MISSES:
-            return EVERY
+            return EXCHANGE_EVERY
         self._condition = LinkCondition.ALONE
         return float(min(FIRST_WAIT * 2.0 ** min(self._misses - MISSES, 10), LONGEST_WAIT))
 
     def news(self, now: float) -> LinkCondition | None:
-        """Return what to log now: a condition other than the last one logged. What cannot be logged now is later."""
-        condition, before = self._condition, self._said
+        """Return the condition to log now, `None` if it is the last logged one. A change that may not be logged now is
+        logged later."""
+        condition, before = self._condition, self._logged
         if condition is None or condition is before:
             return None
         if (before, condition) == (LinkCondition.FOREIGN, LinkCondition.UP):
-            self._said = condition
+            self._logged = condition
             return None
-        if len(self._times) == LINES and now - self._times[0] < LINES_IN:
+        if len(self._line_times) == MAX_LINES and now - self._line_times[0] < LINES_WINDOW:
             return None
-        self._times.append(now)
-        self._said = condition
+        self._line_times.append(now)
+        self._logged = condition
         return condition

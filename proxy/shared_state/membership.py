@@ -1,93 +1,97 @@
-"""How many processes share the limits, and since when all of them have told what they hold. Time is an argument."""
+"""The number of processes that share the limits, and since when all of them have reported the units that they hold.
+Time is an argument."""
 
 from typing import Final
 
-from proxy.shared_state.lease import LeaseGrant, PlacesAsk
-from proxy.shared_state.lease_keeper import GONE, NEVER, RESTING
+from proxy.shared_state.lease import LeaseGrant, SlotsRequest
+from proxy.shared_state.lease_keeper import GONE_SECONDS, NEVER, RESTING
 
-ROLL_CALL: Final = "processes"
-MOST: Final = 1_000_000
-"""The key by which processes are counted, and more of them than any number of gateways has."""
+MEMBERSHIP_KEY: Final = "processes"
+MAX_PROCESSES: Final = 1_000_000
+"""The key under which processes are counted, and a number above the processes of any gateways."""
 
-SILENT: Final = 2.0
-"""Seconds without an answer after which others may have been forgotten that are only as silent as this process was."""
+LONGEST_SILENCE: Final = 2.0
+"""Seconds without a reply after which the coordinator may have forgotten other processes that were silent as long."""
 
 
 class Membership:
-    """A process's place among all. It is always held, so that whoever counts hears of the process before anybody asks
-    for anything, and the process of whoever counts. All others have told what they hold since `told_since`: who tells
-    that it is `here`, and does not count alone, has told all the rest at the same turn. `guessed` says that neither an
-    answer nor a division on disk told how many `processes` there are."""
+    """The membership of this process among all. It is always exchanged, so the coordinator knows the process before its
+    first lease, and the process knows the coordinator.
+
+    All others have reported the units that they hold since `all_reported_since`: a process that reports to be `here`
+    and does not count alone reports all its leases in the same round. `guessed` means that neither a reply nor a
+    division on disk has given the number of `processes`.
+    """
 
     __slots__ = (
         "_epoch",
+        "_failed_first",
         "_least",
         "_missed",
         "_missed_until",
-        "_told_at",
-        "_untold",
+        "_replied_at",
+        "all_reported_since",
         "guessed",
         "here",
         "processes",
         "standing",
-        "told_since",
     )
 
     def __init__(self, least: int) -> None:
         self.standing = RESTING
         self.here = True
-        self.guessed = self._untold = False
+        self.guessed = self._failed_first = False
         self.processes = self._least = max(1, least)
-        self.told_since = NEVER
+        self.all_reported_since = NEVER
         self._epoch = self._missed = 0
-        self._missed_until = self._told_at = NEVER
+        self._missed_until = self._replied_at = NEVER
 
     @property
     def key(self) -> str:
-        """What it is counted by."""
-        return ROLL_CALL
+        """The key under which it is counted."""
+        return MEMBERSHIP_KEY
 
     def guess(self, processes: int) -> None:
-        """Expect so many processes at least, until something tells how many there are."""
-        if self._told_at == NEVER:
-            self.guessed, self.processes = True, max(self.processes, min(processes, MOST))
+        """Expect at least this number of processes, until a reply gives the number."""
+        if self._replied_at == NEVER:
+            self.guessed, self.processes = True, max(self.processes, min(processes, MAX_PROCESSES))
 
     def assume(self, processes: int) -> None:
-        """Expect as many as there were before a restart."""
+        """Expect the number of processes from before a restart."""
         self.guessed, self.processes = False, max(self._least, processes)
 
-    def ask(self, now: float) -> PlacesAsk:
-        """Return what is asked for: nothing but what is held."""
-        return PlacesAsk(ROLL_CALL, MOST, 1, 0, int(self.here))
+    def next_request(self, now: float) -> SlotsRequest:
+        """Return a report that the process is there. It requests nothing."""
+        return SlotsRequest(MEMBERSHIP_KEY, MAX_PROCESSES, 1, 0, int(self.here))
 
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer. There are never fewer than this gateway has; and where whoever counts has lost its memory,
-        or was lost itself, those who were there before have only not told yet."""
+    def apply_grant(self, grant: LeaseGrant | None, now: float) -> None:
+        """Apply the reply. There are never fewer processes than this gateway has. If the coordinator lost its memory,
+        or was lost itself, the former processes still count, because they may only not have reported yet."""
         if grant is None:
             return
-        if self._told_at == NEVER and not self._untold:
-            self.processes = self._least  # whoever counts was there all the time, and knows all who are
+        if self._replied_at == NEVER and not self._failed_first:
+            self.processes = self._least  # The coordinator was there all the time and knows all processes.
         self.guessed = False
-        if grant.epoch != self._epoch or now > self._told_at + SILENT:
-            self._missed, self._missed_until = self.processes, now + GONE
-        self._epoch, self._told_at = grant.epoch, now
+        if grant.epoch != self._epoch or now > self._replied_at + LONGEST_SILENCE:
+            self._missed, self._missed_until = self.processes, now + GONE_SECONDS
+        self._epoch, self._replied_at = grant.epoch, now
         missed = self._missed if now < self._missed_until else 0
         if grant.level >= max(grant.processes, missed):
-            self.told_since = now - grant.claimed
+            self.all_reported_since = now - grant.claimed
         self.processes = max(self._least, missed, grant.processes)
 
-    def untold(self) -> None:
-        """Note that there was no answer: they are as many as before."""
-        self._untold = True
+    def exchange_failed(self) -> None:
+        """Note a failed exchange. The number of processes stays."""
+        self._failed_first = True
 
-    def renew(self, now: float) -> bool:
-        """Return that it is to be told every now and then."""
+    def needs_renewal(self, now: float) -> bool:
+        """Return that it must be exchanged regularly."""
         return True
 
-    def holds(self) -> bool:
-        """Return that it never rests."""
+    def may_need_renewal(self) -> bool:
+        """Return that it always needs renewal."""
         return True
 
-    def rest(self, now: float) -> bool:
-        """Forget nothing."""
+    def forget_if_idle(self, now: float) -> bool:
+        """Return that there is no state to drop."""
         return True

@@ -1,7 +1,7 @@
-"""Warns of a Redis that may throw keys away when its memory is full: what is counted there would begin anew, and each
-limit pass one burst more.
+"""Warns if Redis may evict keys when its memory is full. Counts in evicted keys would start anew, and each limit would
+let one more burst pass.
 
-Source: redis.io, "Key eviction" and the command INFO, which managed services allow where CONFIG is forbidden (November
+Source: redis.io, "Key eviction", and the command INFO, which managed services allow where they forbid CONFIG (November
 2026).
 """
 
@@ -16,20 +16,20 @@ from typing import Final
 from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import memory_facts
 
-LIMIT: Final = 2.0
-"""Seconds for an answer: no request waits for it."""
+REPLY_TIMEOUT: Final = 2.0
+"""Seconds for a reply. No request waits for it."""
 
-AT_ONCE: Final = 2.0
-"""Seconds for an answer to an operator who waits for it; on a busy machine the client's import alone takes one."""
+OPERATOR_TIMEOUT: Final = 2.0
+"""Seconds for a reply to an operator who waits for it. On a busy machine the import of the client alone takes one."""
 
-AGAIN: Final = 5.0
-LOOK_EVERY: Final = 3600.0
-"""Seconds until it is asked again, after no answer and after one."""
+RETRY_EVERY: Final = 5.0
+CHECK_EVERY: Final = 3600.0
+"""Seconds until the next check, after a failure and after a reply."""
 
-SAFE: Final = "noeviction"
+SAFE_POLICY: Final = "noeviction"
 
 Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
-"""Sends a command. Raises ConnectionError where there is no reply, or an error."""
+"""Sends a command. Raises ConnectionError if there is no reply or an error."""
 
 _KNOWN: Final = frozenset(
     f"{of}-{by}" for of in ("allkeys", "volatile") for by in ("lru", "lfu", "lrm", "random", "ttl")
@@ -37,8 +37,8 @@ _KNOWN: Final = frozenset(
 
 
 def evicting_policy(reply: object) -> str | None:
-    """Return by what policy keys are thrown away, by the reply to INFO, which redis-py (8.1) reads; None where none
-    are, or it does not say."""
+    """Return the policy by which keys are evicted, from the reply to INFO as redis-py (8.1) parses it. Return `None` if
+    no keys are evicted, or the reply does not contain the policy."""
     match reply:
         case {"maxmemory": int() as most, "maxmemory_policy": str() as policy} if most and policy in _KNOWN:
             return policy
@@ -46,17 +46,17 @@ def evicting_policy(reply: object) -> str | None:
             return None
 
 
-def eviction_words(policy: str) -> str:
-    """Return what is wrong with a policy, and what to do."""
+def eviction_warning(policy: str) -> str:
+    """Return the warning about a policy, with its fix."""
     return (
-        f"Redis throws keys away when its memory is full (maxmemory-policy {policy}), and limits would begin anew: set "
-        f"it to {SAFE}"
+        f"Redis evicts keys when its memory is full (maxmemory-policy {policy}), and limits would start anew: set "
+        f"it to {SAFE_POLICY}"
     )
 
 
 @dataclass(slots=True, eq=False)
 class EvictionWatch:
-    """Asks Redis every now and then; `policy` is that by which it throws keys away, empty where it does not."""
+    """Checks Redis regularly. `policy` is its eviction policy, empty if it evicts no keys."""
 
     command: Command
     policy: str = ""
@@ -65,23 +65,25 @@ class EvictionWatch:
         """Log each change for the worse until cancelled."""
         while True:
             try:
-                async with asyncio.timeout(LIMIT):
+                async with asyncio.timeout(REPLY_TIMEOUT):
                     policy = evicting_policy(await self.command(("INFO", "memory"))) or ""
             except (ConnectionError, TimeoutError):
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_EVERY)
                 continue
             if policy and policy != self.policy:
-                log.warning("shared state: %s", eviction_words(policy))
+                log.warning("shared state: %s", eviction_warning(policy))
             self.policy = policy
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_EVERY)
 
 
 def policy_now(settings: SharedSection) -> str | None:
-    """Ask Redis once and return by what policy it throws keys away; None where it does not, or does not answer at once.
-    Blocks, and leaves a lookup that hangs to a thread that ends with the process."""
+    """Ask Redis once and return its eviction policy, `None` if it evicts no keys or does not reply in time. Blocks. A
+    lookup that hangs stays in a daemon thread, which ends with the process."""
     found: list[str | None] = []
-    ask = partial(memory_facts, settings, AT_ONCE)
-    asking = threading.Thread(target=lambda: found.append(evicting_policy(ask())), name="redis-eviction", daemon=True)
-    asking.start()
-    asking.join(AT_ONCE)
+    read_memory = partial(memory_facts, settings, OPERATOR_TIMEOUT)
+    thread = threading.Thread(
+        target=lambda: found.append(evicting_policy(read_memory())), name="redis-eviction", daemon=True
+    )
+    thread.start()
+    thread.join(OPERATOR_TIMEOUT)
     return found[0] if found else None

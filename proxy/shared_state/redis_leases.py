@@ -1,8 +1,8 @@
-"""Leases from Redis: the processes at one Redis count rates, places and spending together, by its clock.
+"""Leases from Redis: the processes that share one Redis count rates, slots and spending together, by its clock.
 
-One script in one call, which takes 15 us of Redis for an entry and 0.5 ms for fifty. Keys hold hashes, no names, and
-all have one hash tag, so that a call stays on one node of a cluster. Each key is a hash with one field for each process
-that lapses by itself: what a process that died held comes back without anybody's help.
+One call runs one script, which takes 15 us of Redis for an entry and 0.5 ms for fifty. Keys contain hashes, no names.
+All have one hash tag, so a call stays on one node of a cluster. Each key is a hash with one field for each process. The
+fields lapse by themselves, so the units of a process that died become free without cleaning up.
 `proxy/limits/lease_counter.py` is the same arithmetic in Python.
 """
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, arguments, read_reply
-from proxy.shared_state.running_timeout import answer_within
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest, decode_reply, encode_requests
+from proxy.shared_state.running_timeout import reply_within
 
-LIMIT: Final = 0.05
-"""Seconds for an exchange; without an answer the process goes on alone."""
+EXCHANGE_TIMEOUT: Final = 0.05
+"""Seconds for an exchange. Without a reply the process counts alone."""
 
 SCRIPT: Final = """\
 local time = redis.call('TIME')
@@ -200,15 +200,19 @@ for i = 1, #KEYS - 1 do
 end
 return out
 """
-"""Times are microseconds since the beginning of 2026: a number of Lua holds them to a small part of one. `t` is when
-all that was granted is paid for, `n` when that was written: where the clock of Redis steps back, both go back too. `e`
-is when the key was made: after it was lost, that is another time. A process's field of a rate also holds how long its
-demand is to be believed, all that it gave back in its lease's life (what is told twice counts once), and what it uses
-alone: after how long a silence, which part of the limit, of how many units left. Of spending it holds what the process
-may take beside what it took, how much of that requests in flight reserve, and the ledger's sum that it has read; of
-places, how many no request uses. The last key names the processes that were seen to end: what they held is free at
-once. A key that cannot be ours is told and removed at once (by PEXPIRE, which a user of Redis must be allowed anyway),
-so that the next call counts there anew."""
+"""The script that counts. Times are microseconds since the beginning of 2026, which a Lua number stores to a fraction
+of one.
+
+- `t` is when all granted units are paid for, and `n` when that was written. If the clock of Redis steps back, both step
+  back too. `e` is when the key was made: it differs after the key was lost.
+- A process's field of a rate also contains how long its demand is believed, and all units returned in its lease's life,
+  so that repeated reports count once. For counting alone it contains the silence, the part, and the units left.
+- A field of spending contains the claim, the part of the spending that requests in flight reserve, and the ledger's sum
+  that the process has read. A field of slots contains the slots that no request uses.
+- The last key names the processes that were seen to end. Their units are free at once.
+- A key with foreign data is reported and removed at once, so that the next call counts anew. It is removed by PEXPIRE,
+  which a user of Redis must be allowed in any case.
+"""
 
 ENDED: Final = """\
 redis.call('SADD', KEYS[1], ARGV[1])
@@ -223,28 +227,28 @@ _ENDED_SHA: Final = hashlib.sha1(ENDED.encode(), usedforsecurity=False).hexdiges
 
 @dataclass(frozen=True, slots=True)
 class RedisLeases:
-    """Counts in Redis. `run_script` sends a script by its name, or whole where Redis does not know it, and raises
-    ConnectionError where there is no answer. `process` is this process's name among all, and means nothing else."""
+    """Counts in Redis. `run_script` runs a script by its SHA-1, or sends its text if Redis does not know it. It raises
+    ConnectionError if there is no reply. `process` is a name of this process that is unique among all."""
 
     run_script: Callable[[str, str, Sequence[str], Sequence[str]], Awaitable[object]]
     prefix: str
     process: str
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        """Exchange entries within LIMIT."""
-        keys = [*(self._key(_hashed(ask.key)) for ask in asks), self._key("ended")]
-        return read_reply(await self._run(SHA, SCRIPT, keys, [self.process, *arguments(asks)]), asks)
+    async def exchange(self, requests: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
+        """Exchange entries within EXCHANGE_TIMEOUT."""
+        keys = [*(self._key(_hashed(request.key)) for request in requests), self._key("ended")]
+        return decode_reply(await self._run(SHA, SCRIPT, keys, [self.process, *encode_requests(requests)]), requests)
 
-    async def bury(self, process: str) -> None:
-        """Let go of what a process held that has ended. Raises ConnectionError where there is no answer: what it held
-        comes back by itself within ten seconds."""
+    async def release_ended(self, process: str) -> None:
+        """Free the units of a process that has ended. Raises ConnectionError if there is no reply. The units lapse by
+        themselves within ten seconds in that case."""
         await self._run(_ENDED_SHA, ENDED, [self._key("ended")], [process])
 
     async def _run(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
         try:
-            return await answer_within(LIMIT, self.run_script(sha, script, keys, words))
+            return await reply_within(EXCHANGE_TIMEOUT, self.run_script(sha, script, keys, words))
         except TimeoutError:
-            raise ConnectionError("no answer in time") from None
+            raise ConnectionError("no reply in time") from None
 
     def _key(self, name: str) -> str:
         return f"{{{self.prefix}}}:lim:3:{name}"

@@ -1,8 +1,8 @@
-"""The link to Redis, by which processes share the cooldowns that vendors ask for, within about a second.
+"""The link to Redis, by which processes share the cooldowns that vendors request, within about a second.
 
-No request waits for it, and without it every process learns by itself.
+No request waits for it. Without it, each process learns cooldowns by itself.
 
-Source: redis-py 8.1.0. Replies are read as something that anybody may have written.
+Source: redis-py 8.1.0. Replies are checked like data that any writer may have changed.
 """
 
 import asyncio
@@ -16,16 +16,23 @@ from urllib.parse import SplitResult, urlsplit
 from config.sections.server_section import SharedSection
 from providers.vendor_credential import reveal
 from proxy.background_tasks import SharedTask
-from proxy.optional_libraries import ODD, silence
+from proxy.optional_libraries import LIBRARY_ERRORS, silence
 from proxy.shared_state.link_state import LinkCondition, LinkState
-from proxy.shared_state.running_timeout import answer_within
-from proxy.shared_state.shared_cooldowns import LONGEST, MOST, Cooldown, SharedCooldowns, Topic, member
+from proxy.shared_state.running_timeout import reply_within
+from proxy.shared_state.shared_cooldowns import (
+    LONGEST_COOLDOWN,
+    MAX_COOLDOWNS,
+    Cooldown,
+    SharedCooldowns,
+    Topic,
+    encode_topic,
+)
 
-LIMIT: Final = 0.05
-"""Seconds for a command, connecting included."""
+COMMAND_TIMEOUT: Final = 0.05
+"""Seconds for a command, including the connection."""
 
-BREATH: Final = 0.05
-"""Seconds between two commands at least: when a limit is spent, many requests are refused at the same time."""
+LEAST_PAUSE: Final = 0.05
+"""The least seconds between two commands: when a limit is used up, many requests are refused at the same time."""
 
 SCRIPT: Final = """\
 local time = redis.call('TIME')
@@ -41,22 +48,22 @@ if #ARGV > 2 then
 end
 return {now, redis.call('ZREVRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')}
 """
-"""Adds cooldowns and returns all in force, by the clock of Redis, since those of the processes may differ. Kept in one
-sorted set, by the end of each cooldown in ms."""
+"""Adds cooldowns and returns all current ones by the clock of Redis, because the clocks of processes may differ. They
+are stored in one sorted set, by the end of each cooldown in ms."""
 
 _WORDS: Final[Mapping[LinkCondition, str]] = {
     LinkCondition.UP: "Redis at %s answers again",
-    LinkCondition.FOREIGN: "Redis at %s holds what no gateway wrote, which is ignored",
-    LinkCondition.ALONE: "Redis at %s does not answer; going on alone",
+    LinkCondition.FOREIGN: "Redis at %s holds data that no gateway wrote, which is ignored",
+    LinkCondition.ALONE: "Redis at %s does not answer; continuing without it",
 }
 
 
 class SharedState:
-    """Shares cooldowns with the processes at the same Redis as long as `run` runs: those that `cooldowns` is given go
-    out, and `apply` is called with those that came in and the time."""
+    """Shares cooldowns between the processes at one Redis while `run` runs. It sends the ones added to `cooldowns`, and
+    calls `apply` with the received ones and the time."""
 
     def __init__(self, settings: SharedSection, apply: Callable[[Collection[Cooldown], float], None]) -> None:
-        # Loaded here, where a table asks for it: it takes 0.1 s.
+        # Imported here, only if the configuration needs it: the import takes 0.1 s.
         from redis import RedisError
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -66,9 +73,10 @@ class SharedState:
         silence("redis")
         url = reveal(settings.redis)
         once = Retry(NoBackoff(), 0)
-        # Without its own limits: under Python 3.11 those swallow a cancellation (`asyncio.wait_for`), and end nothing.
+        # Without the client's own timeouts: under Python 3.11 they swallow a cancellation (`asyncio.wait_for`) and end
+        # nothing.
         self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
-        self._failures = (RedisError, *ODD)
+        self._failures = (RedisError, *LIBRARY_ERRORS)
         self._unknown_script = NoScriptError
         self.prefix = settings.prefix
         self._key = f"{self.prefix}:told:1"
@@ -87,15 +95,15 @@ class SharedState:
         return self.cooldowns.up
 
     async def command(self, parts: Sequence[str | bytes | int]) -> object:
-        """Send a command and return its reply. Raises ConnectionError where there is none, or an error; the caller
+        """Send a command and return its reply. Raises ConnectionError if there is no reply or an error. The caller
         limits the time."""
         try:
             return await self._redis.execute_command(*parts)  # type: ignore[no-untyped-call]  # the library's own gap
         except self._failures:
-            raise ConnectionError("no answer from the shared state") from None
+            raise ConnectionError("no reply from the shared state") from None
 
     async def run_script(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
-        """Run a script by its name, or send it whole where Redis does not know it: some proxies forbid to load scripts.
+        """Run a script by its SHA-1, or send its text if Redis does not know it: some proxies forbid loading scripts.
         Raises ConnectionError as `command` does."""
         send = self._redis.execute_command
         try:
@@ -104,7 +112,7 @@ class SharedState:
             except self._unknown_script:
                 return await send("EVAL", script, len(keys), *keys, *words)  # type: ignore[no-untyped-call]  # as above
         except self._failures:
-            raise ConnectionError("no answer from the shared state") from None
+            raise ConnectionError("no reply from the shared state") from None
 
     async def run(self) -> None:
         """Exchange cooldowns until cancelled."""
@@ -118,16 +126,16 @@ class SharedState:
                 await self._pause(wait)
         finally:
             await self._lookup.aclose()
-            with suppress(*self._failures):  # a frozen one does not end the connection either
-                async with asyncio.timeout(LIMIT):
+            with suppress(*self._failures):  # A frozen Redis does not close the connection either.
+                async with asyncio.timeout(COMMAND_TIMEOUT):
                     await self._redis.aclose()
 
     async def _exchange(self) -> float:
-        """Send and read cooldowns, and return the seconds until the next exchange."""
+        """Send and receive cooldowns, and return the seconds until the next exchange."""
         self._wanted.clear()
         sent = self.cooldowns.outgoing()
         try:
-            reply = await answer_within(LIMIT, self._command(sent))
+            reply = await reply_within(COMMAND_TIMEOUT, self._command(sent))
             received = self.cooldowns.incoming(reply, sent)
         except self._failures:
             return self._link.missed()
@@ -137,24 +145,32 @@ class SharedState:
     async def _command(self, sent: Mapping[Topic, int]) -> object:
         if self._link.unknown:
             await self._lookup.run()
-        entries = [part for topic, left in sent.items() for part in (member(topic), left)]
-        command: tuple[str | int, ...] = ("EVAL", SCRIPT, 1, self._key, MOST, round(1000 * LONGEST), *entries)
+        entries = [part for topic, left in sent.items() for part in (encode_topic(topic), left)]
+        command: tuple[str | int, ...] = (
+            "EVAL",
+            SCRIPT,
+            1,
+            self._key,
+            MAX_COOLDOWNS,
+            round(1000 * LONGEST_COOLDOWN),
+            *entries,
+        )
         return await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # the library's own gap
 
     async def _look_up(self) -> None:
-        """Look the host up, once at a time: each lookup that hangs holds one of the few threads that others need."""
+        """Resolve the host, once at a time: each lookup that hangs occupies one of the few threads that others need."""
         if self._address.hostname:
             kind = socket.SOCK_STREAM
             await asyncio.get_running_loop().getaddrinfo(self._address.hostname, self._address.port, type=kind)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait until it is time, or until there is something to send and Redis can be reached."""
+        """Wait until the next exchange, or until there is something to send and Redis can be reached."""
         if self._link.unknown:
             await asyncio.sleep(seconds)
             return
-        await asyncio.sleep(BREATH)
+        await asyncio.sleep(LEAST_PAUSE)
         try:
-            async with asyncio.timeout(seconds - BREATH):
+            async with asyncio.timeout(seconds - LEAST_PAUSE):
                 await self._wanted.wait()
         except TimeoutError:
             return
@@ -165,8 +181,8 @@ def _shown(address: SplitResult) -> str:
 
 
 def memory_facts(settings: SharedSection, seconds: float) -> object:
-    """Return what Redis says of its memory, for commands that have no event loop; None where it does not answer within
-    about so many seconds. Blocks."""
+    """Return the memory section of INFO, for commands without an event loop, `None` if Redis does not reply within
+    about `seconds`. Blocks."""
     from redis import Redis, RedisError
 
     try:
@@ -174,5 +190,5 @@ def memory_facts(settings: SharedSection, seconds: float) -> object:
             reveal(settings.redis), protocol=2, socket_timeout=seconds, socket_connect_timeout=seconds
         ) as redis:
             return redis.info("memory")
-    except (RedisError, *ODD):
+    except (RedisError, *LIBRARY_ERRORS):
         return None

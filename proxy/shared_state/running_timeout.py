@@ -1,7 +1,7 @@
-"""A limit of time for an answer that is not used up while this process does not run.
+"""A timeout for a reply that does not count the time during which this process does not run.
 
-With `asyncio.timeout` alone a process that was held up for as long cancels an answer that is there and not read yet: on
-a busy machine it would take a healthy server for lost.
+With `asyncio.timeout` alone, a process that was stopped for longer than the limit cancels a reply that has arrived but
+was not read yet. On a busy machine it would take a healthy server for lost.
 """
 
 import asyncio
@@ -11,13 +11,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def answer_within(limit: float, answer: Awaitable[T]) -> T:
-    """Return an answer, or raise what it raises. Raises TimeoutError after `limit` seconds: half of them begin when the
-    first half is seen to be over, so that being held up, however long, leaves time to read what came."""
+async def reply_within(limit: float, reply: Awaitable[T]) -> T:
+    """Return the reply, or raise its error. Raises TimeoutError after `limit` seconds. The second half of them begins
+    only when the event loop notices the end of the first half. So a process that was stopped, for however long, has
+    time to read the reply."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as rest:
         half = loop.call_later(limit / 2, lambda: rest.reschedule(loop.time() + limit / 2))
         try:
-            return await answer
+            return await reply
         finally:
             half.cancel()

@@ -1,7 +1,7 @@
-"""Cooldowns that vendors asked this process for, on their way to other processes, and those from there.
+"""The cooldowns that vendors requested of this process, to be sent to others, and the received ones.
 
-Only what a vendor said: failures that a process saw may be those of its own network. What comes from outside is read as
-something that anybody may have written.
+Only cooldowns that a vendor requested are shared, because failures that a process saw may come from its own network.
+Received data is checked like data that any writer may have changed.
 """
 
 import re
@@ -11,31 +11,31 @@ from typing import Final, TypeAlias
 
 from providers.failure import FailureKind
 
-MOST: Final = 1024
-"""Cooldowns that are kept, here and in Redis; those that end first are left out."""
+MAX_COOLDOWNS: Final = 1024
+"""The most cooldowns stored, here and in Redis. The ones that end first are dropped."""
 
-MOST_UNSAID: Final = 256
-"""Cooldowns that wait to be sent. Further ones are not sent; every process learns them from the vendor."""
+MAX_UNSENT: Final = 256
+"""The most cooldowns that wait to be sent. Further ones are not sent, and each process learns them from the vendor."""
 
-LONGEST: Final = 3600.0
-"""Seconds that a shared cooldown may last; each process limits it by its own rules as well."""
+LONGEST_COOLDOWN: Final = 3600.0
+"""The most seconds of a shared cooldown. Each process also limits it by its own rules."""
 
-SAME: Final = 0.5
-"""Seconds by which a cooldown has to last longer than the one before it, to be sent again."""
+LEAST_GAIN: Final = 0.5
+"""Seconds by which a cooldown must end later than the former one to be sent again."""
 
-KINDS: Final = (FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH, FailureKind.NO_MODEL)
-"""Failures that hold for all who use the deployment with the same credential."""
+SHARED_KINDS: Final = (FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH, FailureKind.NO_MODEL)
+"""The failures that hold for all processes which use the deployment with the same credential."""
 
-_MEMBER: Final = re.compile(rf"([0-9a-f]{{32}}):({'|'.join(KINDS)})".encode())
+_MEMBER: Final = re.compile(rf"([0-9a-f]{{32}}):({'|'.join(SHARED_KINDS)})".encode())
 _EXPIRY: Final = re.compile(rb"[0-9]{1,15}")
 
 Topic: TypeAlias = tuple[str, FailureKind]
-"""The deployment's name among the processes, and the kind of failure."""
+"""The name of the deployment among the processes, and the kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """A cooldown of a deployment, `seconds` from now."""
+    """A cooldown of a deployment that ends in `seconds`."""
 
     name: str
     kind: FailureKind
@@ -52,7 +52,8 @@ class NewCooldowns:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A cooldown that was read: its end by the clock of Redis (ms), which identifies it, and by our own (s)."""
+    """A received cooldown. `expiry` is its end by the clock of Redis in ms, which identifies it. `until` is its end by
+    this process's clock in seconds."""
 
     expiry: int
     until: float
@@ -60,8 +61,8 @@ class _Known:
 
 @dataclass(slots=True, eq=False)
 class SharedCooldowns:
-    """The cooldowns to send and those in force. `clock` returns seconds; `wake` is called when there is one to send.
-    `up` says whether the other processes can be reached."""
+    """The cooldowns to send and the current ones. `clock` returns seconds. `wake` is called when there is one to send.
+    `up` is whether the other processes can be reached."""
 
     clock: Callable[[], float]
     _wake: Callable[[], None]
@@ -71,31 +72,34 @@ class SharedCooldowns:
     _known: dict[Topic, _Known] = field(default_factory=dict)
 
     def publish(self, name: str, kind: FailureKind, seconds: float) -> None:
-        """Send a cooldown that a vendor asked this process for."""
-        topic, until = (name, kind), self.clock() + min(seconds, LONGEST)
+        """Send a cooldown that a vendor requested of this process."""
+        topic, until = (name, kind), self.clock() + min(seconds, LONGEST_COOLDOWN)
         known = self._known.get(topic)
         before = max(self._saying.get(topic, 0.0), self._unsaid.get(topic, 0.0), 0.0 if known is None else known.until)
-        if until < before + SAME or len(self._unsaid) + len(self._saying) >= MOST_UNSAID:
+        if until < before + LEAST_GAIN or len(self._unsaid) + len(self._saying) >= MAX_UNSENT:
             return
         self._unsaid[topic] = until
         self._wake()
 
     def publish_unless_refused(self, name: str, kind: FailureKind, seconds: float) -> None:
-        """Send a cooldown unless a credential was refused: for credentials that each process fetches by itself."""
+        """Send a cooldown unless its kind is a refused credential. For credentials that each process fetches by
+        itself."""
         if kind is not FailureKind.AUTH:
             self.publish(name, kind, seconds)
 
     def outgoing(self) -> Mapping[Topic, int]:
-        """Return the cooldowns to send now, with the milliseconds that are left; those that failed to be sent again."""
+        """Return the cooldowns to send now with their remaining milliseconds, including the ones whose sending
+        failed."""
         now = self.clock()
         self._saying = {topic: until for topic, until in {**self._saying, **self._unsaid}.items() if until > now}
         self._unsaid = {}
         return {topic: max(1, round(1000 * (until - now))) for topic, until in self._saying.items()}
 
     def incoming(self, reply: object, said: Mapping[Topic, int]) -> NewCooldowns:
-        """Read the reply to `said`: the time of Redis in ms, and members and their ends in ms, alternating.
+        """Read the reply to the sent cooldowns `said`: the time of Redis in ms, then entries and their ends in ms,
+        alternating.
 
-        Raises ValueError for a reply of another form; single entries that make no sense are left out.
+        Raises ValueError for a reply of another form. Single invalid entries are skipped.
         """
         time, entries = _parts(reply)
         self._saying = {}
@@ -103,17 +107,17 @@ class SharedCooldowns:
         known: dict[Topic, _Known] = {}
         cooldowns = []
         foreign = len(entries) % 2 == 1
-        for member, end in zip(entries[::2], entries[1::2], strict=False):
-            entry = _entry(member, end)
+        for encode_topic, end in zip(entries[::2], entries[1::2], strict=False):
+            entry = _entry(encode_topic, end)
             if entry is None:
                 foreign = True
                 continue
             topic, expiry = entry
-            seconds = min((expiry - time) / 1000, LONGEST)
+            seconds = min((expiry - time) / 1000, LONGEST_COOLDOWN)
             if seconds <= 0:
                 continue
             before = self._known.get(topic)
-            # One that ends with ours is ours.
+            # An entry that ends with a sent one is that one.
             if expiry > (before.expiry if before else 0) and expiry > time + said.get(topic, 0):
                 cooldowns.append(Cooldown(*topic, seconds))
             known[topic] = _Known(expiry, now + seconds)
@@ -121,13 +125,13 @@ class SharedCooldowns:
         return NewCooldowns(tuple(cooldowns), foreign)
 
     def about(self, name: str) -> tuple[Cooldown, ...]:
-        """Return the cooldowns in force for a deployment that this process has only now come to know."""
+        """Return the current cooldowns of a deployment that this process has just learned of."""
         now = self.clock()
-        held = ((kind, self._known.get((name, kind))) for kind in KINDS)
+        held = ((kind, self._known.get((name, kind))) for kind in SHARED_KINDS)
         return tuple(Cooldown(name, kind, known.until - now) for kind, known in held if known and known.until > now)
 
 
-def member(topic: Topic) -> str:
+def encode_topic(topic: Topic) -> str:
     """Return a topic as it is stored in Redis."""
     name, kind = topic
     return f"{name}:{kind}"
@@ -135,16 +139,16 @@ def member(topic: Topic) -> str:
 
 def _parts(reply: object) -> tuple[int, Sequence[object]]:
     match reply:
-        case [int(time), list(entries)] if len(entries) <= 2 * MOST:
+        case [int(time), list(entries)] if len(entries) <= 2 * MAX_COOLDOWNS:
             return time, entries
         case _:
-            raise ValueError("no list of words")
+            raise ValueError("not a list of the expected form")
 
 
-def _entry(member: object, end: object) -> tuple[Topic, int] | None:
-    if not isinstance(member, bytes) or not isinstance(end, bytes):
+def _entry(encode_topic: object, end: object) -> tuple[Topic, int] | None:
+    if not isinstance(encode_topic, bytes) or not isinstance(end, bytes):
         return None
-    found = _MEMBER.fullmatch(member)
+    found = _MEMBER.fullmatch(encode_topic)
     if found is None or not _EXPIRY.fullmatch(end):
         return None
     return (found[1].decode(), FailureKind(found[2].decode())), int(end)

@@ -1,9 +1,9 @@
-"""Entries that the processes at one Redis share by their owners, so that the next request may come to any: what models
-thought, and stored responses.
+"""Entries that the processes at one Redis share, so that any of them may receive the next request: the reasoning of
+models, and stored responses. Each entry has an owner.
 
-A request waits for them briefly. After a failure of the link none waits for a while, and after a slow command none of
-the same owner: one whose entries are large holds nobody else up. What comes from there is read as something that
-anybody may have written. Keys hold hashes, no names.
+A request waits for them briefly. After a failure of the link no request waits for a while. After a slow command no
+request of the same owner waits, so an owner with large entries delays no other. Replies are checked like data that any
+writer may have changed. Keys contain hashes, no names.
 """
 
 import asyncio
@@ -15,23 +15,23 @@ from typing import Final
 
 from proxy.bounded_dict import BoundedDict
 
-WRITE_LIMIT: Final = 1.0
-"""Seconds for a write, for which nobody has to wait."""
+WRITE_TIMEOUT: Final = 1.0
+"""Seconds for a write. No request has to wait for it."""
 
-QUIET: Final = 2.0
+QUIET_SECONDS: Final = 2.0
 """Seconds without a command after one failed."""
 
-AT_ONCE: Final = 8
-"""Lookups of one kind that run at a time for one owner."""
+LOOKUP_SLOTS: Final = 8
+"""The most lookups of one kind that run at a time for one owner."""
 
-PLACE_WAIT: Final = 0.05
-"""Seconds for which a lookup waits for its place among them."""
+SLOT_WAIT: Final = 0.05
+"""Seconds for which a lookup waits for its slot among them."""
 
 OWNERS_REMEMBERED: Final = 1024
-"""Owners of slow commands that are remembered."""
+"""The most owners of slow commands that are remembered."""
 
-TOGETHER: Final = 1024 * 1024
-"""Bytes up to which writes of one owner that wait are sent as one command."""
+BATCH_BYTES: Final = 1024 * 1024
+"""Bytes up to which waiting writes of one owner are sent as one command."""
 
 OVERHEAD: Final = 512
 """Bytes that an entry counts besides its data."""
@@ -65,8 +65,8 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return 1
 """
-"""Adds entries to those of their owner, and drops what is old or too much. A hash of entries, their times, their size.
-An entry without data stands for one that was deleted."""
+"""Adds entries of an owner, and drops old ones and those beyond the size limit. The keys are a hash of the entries,
+their times, and their total size. An entry without data stands for a deleted one."""
 
 GET: Final = f"""\
 {_TIME}\
@@ -85,18 +85,20 @@ end
 for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return found
 """
-"""Returns entries in the order asked for, until they are too much, and keeps them on from now. Of the first so many
-only whether they were deleted. A false ends no list: it stands for one not there."""
+"""Returns entries in the requested order up to the size limit, and extends their lifetime from now. For the first
+`ARGV[3]` of them it returns only whether they were deleted. `false` stands for a missing entry and does not end the
+list."""
 
 Command = Callable[[Sequence[str | bytes | int]], Awaitable[object]]
-"""Sends a command. Raises ConnectionError, whatever is wrong."""
+"""Sends a command. Raises ConnectionError for any failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRules:
-    """One kind of entries. `name` is part of their keys; each ends `seconds` after it was put or last used. Bytes: what
-    those of one owner may take there (the oldest go first), what one lookup returns, and what may wait to be written,
-    of one owner half of it. `patience` is how many seconds a request may wait for a lookup."""
+    """The rules of one kind of entries. `name` is part of their keys. Each ends `seconds` after it was written or last
+    used. In bytes: `owner_bytes` is the most stored for one owner (the oldest go first), `reply_bytes` the most of one
+    lookup, and `waiting_bytes` the most that waits to be written, half of it for one owner. `patience` is how many
+    seconds a request may wait for a lookup."""
 
     name: str
     seconds: float
@@ -118,7 +120,7 @@ class _Write:
 
 
 class SharedEntries:
-    """Writes entries of one kind and looks them up as long as `run` runs. `up` says whether Redis can be reached."""
+    """Writes and looks up entries of one kind while `run` runs. `up` returns whether Redis can be reached."""
 
     def __init__(self, command: Command, up: Callable[[], bool], prefix: str, rules: EntryRules) -> None:
         self._command = command
@@ -126,8 +128,8 @@ class SharedEntries:
         self._base = f"{prefix}:{rules.name}:1:"
         self._rules = rules
         self._milliseconds = round(1000 * rules.seconds)
-        self._places: dict[str, asyncio.Semaphore] = {}
-        self._asking: Counter[str] = Counter()
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._lookups: Counter[str] = Counter()
         self._clock = asyncio.get_running_loop().time
         self._quiet_until = 0.0
         self._slow_until: BoundedDict[str, float] = BoundedDict(OWNERS_REMEMBERED)
@@ -137,8 +139,8 @@ class SharedEntries:
         self._wanted = asyncio.Event()
 
     def put(self, owner: str, entries: Mapping[str, bytes]) -> "asyncio.Future[bool] | None":
-        """Write entries soon, and return what becomes whether they were; None where they are not written, because too
-        much waits to be. One without data stands for one that was deleted."""
+        """Write entries soon. Return a future of whether they were written, `None` if they are not written because too
+        much waits or Redis cannot be reached. An entry without data stands for a deleted one."""
         write, most = _Write(owner, dict(entries)), self._rules.waiting_bytes
         size = write.size
         full = self._waiting_bytes + size > most or self._waiting_of[owner] + size > most // 2
@@ -151,9 +153,9 @@ class SharedEntries:
         return write.done
 
     async def take(self, owner: str, wanted: Sequence[str], held: Sequence[str] = ()) -> dict[str, bytes] | None:
-        """Return what is there of the wanted keys, those asked for first where it is too much, and which of those held
-        here were deleted, without data. None where Redis does not answer in time."""
-        if not self._reachable(owner) or not await self._take_place(owner):
+        """Return the stored entries of the wanted keys, the first ones if they are too large together. Also return the
+        keys of `held` that were deleted, without data. Return `None` if Redis does not reply in time."""
+        if not self._reachable(owner) or not await self._take_slot(owner):
             return None
         limits = (self._milliseconds, self._rules.reply_bytes, len(held))
         try:
@@ -162,7 +164,7 @@ class SharedEntries:
         except ConnectionError:
             return None
         finally:
-            self._leave_place(owner)
+            self._leave_slot(owner)
         found = reply if isinstance(reply, list) else []
         return {key: data for key, data in zip((*held, *wanted), found, strict=False) if isinstance(data, bytes)}
 
@@ -178,91 +180,91 @@ class SharedEntries:
             try:
                 written = await self._write(writes)
             finally:
-                _tell(writes, written)
+                _resolve(writes, written)
 
     async def _write(self, writes: Sequence[_Write]) -> bool:
-        """Send writes of one owner, and return whether they arrived. Where the link failed, give up those behind."""
+        """Send writes of one owner, and return whether they arrived. If the link failed, give up the waiting writes."""
         owner = writes[0].owner
         parts = [part for write in writes for entry in write.entries.items() for part in entry]
         limits = (self._milliseconds, self._rules.owner_bytes, OVERHEAD)
         try:
             if self._reachable(owner):
-                await self._send(owner, ("EVAL", PUT, 3, *self._names(owner), *limits, *parts), WRITE_LIMIT)
+                await self._send(owner, ("EVAL", PUT, 3, *self._names(owner), *limits, *parts), WRITE_TIMEOUT)
                 return True
         except ConnectionError:
             pass
         if not self._reachable(""):
-            _tell(self._waiting, False)
+            _resolve(self._waiting, False)
             self._waiting.clear()
             self._waiting_of.clear()
             self._waiting_bytes = 0
         return False
 
     async def _send(self, owner: str, parts: Sequence[str | bytes | int], seconds: float) -> object:
-        """Send a command and return its reply. Raises ConnectionError where there is none in time."""
+        """Send a command and return its reply. Raises ConnectionError if there is no reply in time."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._command(parts)
         except TimeoutError:
-            self._slow_until[owner] = self._clock() + QUIET
-            raise ConnectionError("no answer in time") from None
+            self._slow_until[owner] = self._clock() + QUIET_SECONDS
+            raise ConnectionError("no reply in time") from None
         except ConnectionError:
-            self._quiet_until = self._clock() + QUIET
+            self._quiet_until = self._clock() + QUIET_SECONDS
             raise
 
     def _next_writes(self) -> list[_Write]:
-        """Remove and return the writes that come next, all of one owner."""
+        """Remove and return the next writes, all of one owner."""
         owner = self._waiting[0].owner
         writes: list[_Write] = []
         size = 0
-        while self._waiting and self._waiting[0].owner == owner and (not writes or size < TOGETHER):
+        while self._waiting and self._waiting[0].owner == owner and (not writes or size < BATCH_BYTES):
             writes.append(self._waiting.popleft())
             size += writes[-1].size
         self._waiting_bytes -= size
         _subtract(self._waiting_of, owner, size)
         return writes
 
-    async def _take_place(self, owner: str) -> bool:
-        """Wait briefly for a place among the owner's lookups, and return whether there is one."""
-        places = self._places.setdefault(owner, asyncio.Semaphore(AT_ONCE))
-        self._asking[owner] += 1
+    async def _take_slot(self, owner: str) -> bool:
+        """Wait briefly for a slot among the owner's lookups, and return whether there is one."""
+        places = self._slots.setdefault(owner, asyncio.Semaphore(LOOKUP_SLOTS))
+        self._lookups[owner] += 1
         taken = False
         try:
-            async with asyncio.timeout(PLACE_WAIT):
+            async with asyncio.timeout(SLOT_WAIT):
                 taken = await places.acquire()
         except TimeoutError:
             return False
         finally:
             if not taken:
-                self._ask_no_more(owner)
+                self._end_lookup(owner)
         return True
 
-    def _leave_place(self, owner: str) -> None:
-        self._places[owner].release()
-        self._ask_no_more(owner)
+    def _leave_slot(self, owner: str) -> None:
+        self._slots[owner].release()
+        self._end_lookup(owner)
 
-    def _ask_no_more(self, owner: str) -> None:
-        if not _subtract(self._asking, owner, 1):
-            del self._places[owner]
+    def _end_lookup(self, owner: str) -> None:
+        if not _subtract(self._lookups, owner, 1):
+            del self._slots[owner]
 
     def _reachable(self, owner: str) -> bool:
         now = self._clock()
         return self._up() and now >= self._quiet_until and now >= self._slow_until.get(owner, 0.0)
 
     def _names(self, owner: str) -> tuple[str, str, str]:
-        """Return the owner's three keys; the braces keep them on one node of a cluster."""
+        """Return the owner's three keys. The braces put them on one node of a cluster."""
         hashed = hashlib.sha256(owner.encode()).hexdigest()[:32]
         base = f"{self._base}{{{hashed}}}"
         return f"{base}:turns", f"{base}:times", f"{base}:size"
 
 
-def _tell(writes: Iterable[_Write], written: bool) -> None:
+def _resolve(writes: Iterable[_Write], written: bool) -> None:
     for write in writes:
         if not write.done.done():
             write.done.set_result(written)
 
 
 def _subtract(counts: Counter[str], owner: str, amount: int) -> int:
-    """Subtract from what is counted for an owner, and return what is left; nothing left is not kept."""
+    """Subtract from an owner's count, and return the rest. A count of 0 is removed."""
     counts[owner] -= amount
     return counts[owner] or counts.pop(owner)

@@ -1,1 +1,1 @@
-"""The APIs that clients speak, one file each."""
+"""The APIs that clients speak, one file or package each."""

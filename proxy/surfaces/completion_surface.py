@@ -1,4 +1,4 @@
-"""A surface made of data: everything in which the completion APIs differ is a field of CompletionSurface."""
+"""A surface that is defined by data: every difference between the completion APIs is a field of CompletionSurface."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ MakeRenderer = Callable[[UnifiedRequest, AnswerFacts, AnswerStyle], Renderer]
 RENDERERS: Mapping[Operation, MakeRenderer] = MappingProxyType(
     {Operation.COMPLETIONS: TextRenderer, Operation.CHAT: ChatRenderer}
 )
-"""The form of answers by operation, unless a surface has its own."""
+"""The renderer of each operation, unless a surface has its own."""
 
 OPERATION_PATHS: Mapping[Operation, str] = MappingProxyType(
     {Operation.COMPLETIONS: "completions", Operation.CHAT: "chat/completions"}
@@ -49,10 +49,10 @@ TASK_PATHS: Mapping[Task, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CompletionSurface:
-    """One API; the `Surface` contract describes its public members.
+    """One API; the `Surface` contract describes its public fields.
 
-    `validation_status` is the status for an invalid body, `envelope` makes the body of an error with a status,
-    `renderers` has the form of each operation's answers.
+    `validation_status` is the status for an invalid body, `envelope` builds the body of an error with a status,
+    `renderers` has the renderer of each operation.
     """
 
     name: str
@@ -71,25 +71,25 @@ class CompletionSurface:
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
     ) -> UnifiedRequest:
-        """See Surface; these APIs have no part of a request outside its body."""
+        """Return the checked request. These APIs have no part of a request outside its body."""
         return parse(self.rules, operation, body, default_model)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
-        """See Surface."""
         return self.renderers[request.operation](request, facts, self.style)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """See Surface. A context overflow is 400 on every surface, other validation errors are `validation_status`."""
+        """Return status and body of an error. A context overflow is 400 on every surface; other validation errors have
+        `validation_status`."""
         own = facts.validation and facts.code != "context_length_exceeded"
         status = self.validation_status if own else facts.status
         return status, ascii_json(self.envelope(facts, status))
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
-        """See Surface; OpenAI's form."""
+        """Return the body of the models list, in OpenAI's form."""
         return models_body(cards)
 
     def model(self, card: ModelCard) -> bytes:
-        """See Surface; an entry of the list."""
+        """Return the body of one model, which is an entry of the list."""
         return model_body(card)
 
 

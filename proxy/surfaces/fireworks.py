@@ -15,7 +15,8 @@ from proxy.surfaces.response.write_sse import DONE, AnswerStyle, FinishUsageSseW
 
 
 def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
-    """Return the end of a broken stream: the error in an answer without choices, which the strict 0.19 SDK parses."""
+    """Return the end of a broken stream: the error in a response without choices, which the strict 0.19 SDK can
+    parse."""
     return writer.bare({"error": fireworks_error(facts)})
 
 

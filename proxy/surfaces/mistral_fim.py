@@ -1,7 +1,8 @@
-"""Mistral's fill-in-the-middle API, which editors use: a prompt and a suffix in, the form of a chat answer out.
+"""Mistral's fill-in-the-middle API, which editors use. The request has a prompt and a suffix; the response has the form
+of a chat response.
 
-Sources: `mistralai` 3.7.0 types `FIMCompletionRequest` and `FIMCompletionResponse`; what Continue's adapter for
-`{base}/fim/completions` and Tabby's Mistral client send and read, November 2026.
+Sources: `mistralai` 3.7.0 types `FIMCompletionRequest` and `FIMCompletionResponse`; the requests of Continue's adapter
+for `{base}/fim/completions` and of Tabby's Mistral client, and the fields that they read, November 2026.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ from proxy.surfaces.surface import Endpoint
 
 
 class FimRenderer(ChatRenderer):
-    """Renders chat answers whose every delta has `content`, even empty: Tabby reads it without a check."""
+    """Renders chat responses in which every delta has `content`, even if it is empty: Tabby reads it without a
+    check."""
 
     __slots__ = ()
 
@@ -31,7 +33,8 @@ FIM = replace(
     prefixes=("/v1/fim", "/fim"),
     rules=SurfaceRules(
         {Operation.COMPLETIONS: {**FIELDS[Operation.COMPLETIONS], "random_seed": integer(INT64_MIN)}},
-        # Without a suffix, as at the end of a file, a chat model would talk about the text instead of continuing it.
+        # At the end of a file a request has no suffix. Without the empty default, a chat model would talk about the
+        # text instead of continuing it.
         {Operation.COMPLETIONS: {"suffix": "", "context_length_exceeded_behavior": "error"}},
     ),
     renderers={Operation.COMPLETIONS: FimRenderer},

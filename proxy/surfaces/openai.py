@@ -1,9 +1,9 @@
-"""OpenAI's API: legacy completions, chat completions, models, embeddings; and rerank beside them.
+"""OpenAI's API: legacy completions, chat completions, models, embeddings; also rerank.
 
 Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0, whose `AzureOpenAI` names the model in the path of a
-deployment and the rest below `/openai`, with an `api-version` that means nothing here; `openai` 0.28.1, whose first API
-has the model in the path of an engine. The paths exist without `/v1` too, because clients put it into the base URL or
-forget it. `/usage` is this gateway's own.
+deployment and has the other paths below `/openai`, with an `api-version` that is ignored here; `openai` 0.28.1, whose
+first API names the model in the path of an engine. The paths exist without `/v1` too, because clients put it into the
+base URL or forget it. `/usage` is this gateway's own.
 """
 
 from providers.unified_request import Operation, Task
@@ -31,14 +31,14 @@ BASES = ("/v1", "", *AZURE)
 
 ENGINES = (f"/engines/{MODEL}", f"/v1/engines/{MODEL}")
 DEPLOYMENTS = f"/openai/deployments/{MODEL}"
-"""Prefixes with the name of a model, which takes precedence over the body's."""
+"""Prefixes with the name of a model, which takes precedence over the model of the body."""
 
 VECTORS = (
     *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in (*BASES, *ENGINES, DEPLOYMENTS)),
     # Cohere's client adds /v2 by itself.
     *(Endpoint("POST", f"{base}/rerank", Task.RERANK) for base in ("/v1", "/v2", "")),
 )
-"""The endpoints of embeddings and rankings; rerank is Cohere's and Jina's."""
+"""The endpoints of embeddings and rankings. Rerank is Cohere's and Jina's API."""
 
 OPENAI = CompletionSurface(
     name="openai",

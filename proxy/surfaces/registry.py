@@ -1,4 +1,4 @@
-"""Every surface, and the path table: which surface and which action a path has."""
+"""All surfaces, and the surface and the action of each path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,8 +22,8 @@ STORING: Final = frozenset({each.name for each in SURFACES if isinstance(each, S
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path with its surface and the action of each method (none for an unknown path). `tail` is what the path names,
-    decoded: below a models list one model, the model of a request, or the id of one response."""
+    """A path with its surface and the action of each method (empty for an unknown path). `tail` is the decoded name in
+    the path: the model below a models list, the model of a request, or the id of a response."""
 
     surface: Surface
     path: str
@@ -42,7 +42,8 @@ class PathMatch:
 
 @dataclass(frozen=True, slots=True)
 class NamingPaths:
-    """The paths that name something between a prefix and a suffix: one segment, or with slashes (`segments`)."""
+    """The paths that contain a name between a prefix and a suffix. The name is one segment, or may contain slashes
+    (`segments`)."""
 
     prefix: str
     suffix: str
@@ -50,7 +51,7 @@ class NamingPaths:
     match: PathMatch
 
     def name_in(self, path: str) -> str | None:
-        """Return what a path names; None for a path of another form."""
+        """Return the name in a path; `None` for a path of another form."""
         path = path if self.segments and not self.suffix else path.rstrip("/")
         if not path.startswith(self.prefix) or not path.endswith(self.suffix):
             return None
@@ -61,7 +62,7 @@ class NamingPaths:
 
 
 def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
-    """Return every path of the surfaces with its match, those that name something by their templates."""
+    """Return the match of every path of the surfaces. Paths that contain a name are there by their templates."""
     matches: dict[str, PathMatch] = {}
     for surface in surfaces:
         for endpoint in surface.endpoints:
@@ -71,7 +72,8 @@ def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
 
 
 def naming_paths(matches: Mapping[str, PathMatch]) -> Iterator[NamingPaths]:
-    """Return the paths that name something: by templates, and below the models lists, where names have slashes."""
+    """Return the paths that contain a name: the paths with templates, and the paths below a models list, whose names
+    may contain slashes."""
     for path, match in matches.items():
         segments = MODEL in path
         prefix, name, suffix = path.partition(MODEL if segments else NAME)
@@ -86,7 +88,7 @@ _ALL = match_endpoints(SURFACES)
 PATHS = {path: match for path, match in _ALL.items() if NAME not in path and MODEL not in path}
 
 NAMING = tuple(sorted(naming_paths(_ALL), key=lambda naming: -len(naming.suffix)))
-"""The paths that name something. Longer suffixes come first, since they leave less of a path to the name."""
+"""The paths that contain a name. Longer suffixes come first, because they leave less of a path to the name."""
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(
@@ -97,35 +99,38 @@ _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
 
 
 MODELS_PATH, VERSION_HEADER = "/v1/models", "anthropic-version"
-"""The models list that several APIs have at one path, and the header by which clients of Anthropic's are known."""
+"""The models list, which several APIs have at the same path, and the header that identifies clients of Anthropic's
+API."""
 
 
 def for_anthropics_client(match: PathMatch) -> PathMatch:
-    """Return the match of a path for a client of Anthropic's API: the models list is in its form."""
+    """Return the match of a path for a client of Anthropic's API, which gets the models list in Anthropic's form."""
     if match.surface is OPENAI and (match.path == MODELS_PATH or match.path.startswith(f"{MODELS_PATH}/")):
         return replace(match, surface=ANTHROPIC)
     return match
 
 
 ID_HEADERS: Mapping[str, str] = {ANTHROPIC.name: "request-id"}
-"""The header in which a surface's clients look for the id of a request, besides `x-request-id`."""
+"""The header in which a surface's clients look for the id of a request, in addition to `x-request-id`."""
 
-_RIDE_OUT = frozenset({ANTHROPIC.name})
-_PASSES = frozenset({"rate_limit_exceeded", "overloaded", "no_healthy_deployment"})
+_PATIENT_SURFACES = frozenset({ANTHROPIC.name})
+_TRANSIENT_CODES = frozenset({"rate_limit_exceeded", "overloaded", "no_healthy_deployment"})
 
 
 def error_headers(surface: Surface, facts: ErrorFacts) -> Mapping[str, str]:
-    """Return the headers of an error. Agents ride out a vendor that has too much for a minute or more (Claude Code
-    2.1.197), and `x-should-retry: false` would end their work: they are not told so, unless it takes so long that they
-    would seem to hang. Anthropic's SDK (2.12.0) sleeps for as long as `retry-after` says, be it weeks."""
+    """Return the headers of an error. Agents wait a minute or more for an overloaded vendor (Claude Code 2.1.197), and
+    `x-should-retry: false` would end their work. So they get that header only if the wait is longer than
+    MAX_RETRY_AFTER: Anthropic's SDK (2.12.0) sleeps as long as `retry-after` says, even weeks, so that the agent would
+    seem to hang."""
     soon = int(facts.headers.get("retry-after", 0)) <= MAX_RETRY_AFTER
-    if surface.name in _RIDE_OUT and facts.code in _PASSES and soon:
+    if surface.name in _PATIENT_SURFACES and facts.code in _TRANSIENT_CODES and soon:
         return {name: value for name, value in facts.headers.items() if name != "x-should-retry"}
     return facts.headers
 
 
 def surface_for_path(path: str) -> Surface:
-    """Return the surface that renders a path's errors: by the longest prefix of whole segments, else OpenAI's."""
+    """Return the surface that renders a path's errors: the one with the longest matching prefix of whole segments, else
+    OpenAI's."""
     for prefix, surface in _PREFIXES:
         if path == prefix or path.startswith(prefix + "/"):
             return surface
@@ -133,5 +138,5 @@ def surface_for_path(path: str) -> Surface:
 
 
 def surface_envelope(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
-    """Return status and body of an error in the envelope of the path's surface."""
+    """Return status and body of an error, in the envelope of the path's surface."""
     return surface_for_path(path).error(facts)

@@ -2,8 +2,8 @@
 
 Sources: Scale GenAI Platform "v4 beta completions"; `scale-gp` 0.1.0a58 and a62, `scale-gp-beta` 0.7.0. Both request
 schemas are accepted on both paths, because SDK versions send either to the same URL. No stream ends with `[DONE]`:
-every Scale SDK parses each unnamed event as JSON and raises on it. The SDKs of the two versions notice a broken stream
-by different things.
+every Scale SDK parses each unnamed event as JSON, and raises on it. The SDKs of the two versions detect a broken stream
+in different ways.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from proxy.surfaces.response.write_sse import AnswerStyle, FinishUsageSseWriter,
 
 
 def broken_v5(writer: SseWriter, facts: ErrorFacts) -> bytes:
-    """Return an error chunk for people; `scale-gp-beta` raises only on the connection closed early."""
+    """Return an error chunk for people to read; `scale-gp-beta` raises only because the connection is closed early."""
     return writer.bare({"chunk_type": "error", "error": _error(facts)})
 
 

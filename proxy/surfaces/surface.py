@@ -20,18 +20,19 @@ REASONING_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "both": ("reasoning_content", "reasoning"),
     }
 )
-"""The fields in which clients of chats get reasoning, by the word for them in the configuration."""
+"""The fields in which clients of chats get reasoning, by the configuration's word for them."""
 
 
 class ReadAction(Enum):
-    """Actions that only read: MODELS is the models list and, below its path, one model; USAGE what the team used."""
+    """Actions that only read. MODELS is the models list and, below its path, one model. USAGE is the usage of the
+    team."""
 
     MODELS = "models"
     USAGE = "usage"
 
 
 class StoredAction(Enum):
-    """Actions on stored responses. Below the path of the first four stands the id of one."""
+    """Actions on stored responses. The paths of the first four contain the id of a response."""
 
     RETRIEVE = "retrieve"
     DELETE = "delete"
@@ -52,11 +53,11 @@ Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 @record
 class StoredResponse:
-    """A response that was stored for later turns, as the Responses API has it.
+    """A response that was stored for later turns, in the form of the Responses API.
 
-    `ancestors` are the ids of the responses before it, oldest first; `input` the items of its own request alone, each
-    with an id; `response` the object that the client got, whose `output` holds its items. For a later turn it is read
-    with `id` and `output` alone. All of it is read-only.
+    `ancestors` are the ids of the responses before it, oldest first. `input` are the items of its own request alone,
+    each with an id. `response` is the object that the client got; its `output` has the items of the response. A later
+    turn reads only `id` and `output` of it. All of it is read-only.
     """
 
     id: str
@@ -67,7 +68,7 @@ class StoredResponse:
 
 @record
 class ReferredIds:
-    """What a body refers to by id: the response that it continues (None = none), and single items."""
+    """The ids to which a body refers: the response that it continues (`None` if there is none), and single items."""
 
     previous: str | None = None
     items: tuple[str, ...] = ()
@@ -75,11 +76,12 @@ class ReferredIds:
 
 @record
 class RequestContext:
-    """What belongs to a request besides its body.
+    """The parts of a request outside its body.
 
-    `headers` are the client's, by case-insensitive name. `chain` are the stored responses that it continues, oldest
-    first, and `items` the stored items that it names, by id: what is not found is absent. Where `stores` is not set,
-    the operator lets no answer be stored, whatever the client asks for. While it is not `recalled`, both are unknown.
+    `headers` are the client's, by case-insensitive name. `chain` are the stored responses that the request continues,
+    oldest first. `items` are the stored items that it refers to, by id; items that were not found are absent. If
+    `stores` is false, the operator lets no response be stored, even if the client requests it. If `recalled` is false,
+    `chain` and `items` are not known yet.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +95,8 @@ NO_CONTEXT = RequestContext()
 
 
 class NotRecalledError(Exception):
-    """A body refers to stored responses or items before they have been recalled; `referred` are their ids."""
+    """A body refers to stored responses or items, but they have not been read from the store; `referred` are their
+    ids."""
 
     def __init__(self, referred: ReferredIds) -> None:
         super().__init__()
@@ -101,10 +104,10 @@ class NotRecalledError(Exception):
 
 
 NAME: Final = "{id}"
-"""Stands for one segment in an endpoint's path."""
+"""A placeholder for one segment in an endpoint's path."""
 
 MODEL: Final = "{model}"
-"""Stands for the name of a model in an endpoint's path, which may have several segments."""
+"""A placeholder for the name of a model in an endpoint's path; the name may have several segments."""
 
 AZURE: Final = ("/openai/v1", "/openai")
 """The prefixes of OpenAI's paths at Azure, in its newer API and in the one with an `api-version`."""
@@ -116,7 +119,7 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and its action. A path may have a NAME or a MODEL."""
+    """One method of one path of a surface, and its action. The path may contain a NAME or a MODEL."""
 
     method: str
     path: str
@@ -125,8 +128,8 @@ class Endpoint:
 
 @record
 class AnswerFacts:
-    """Fields of a response: the random part of its id, unix seconds, the model's name for the client, and the fields
-    that hold its reasoning in the form of chat."""
+    """Facts about a response: the random part of its id, the unix time in seconds, the model's name for the client, and
+    the fields that hold its reasoning in the form of chat."""
 
     unique: str
     created: int
@@ -138,8 +141,8 @@ class AnswerFacts:
 class ModelCard:
     """One entry of the models list.
 
-    `window` is the context window and `max_output` the most of an answer, in tokens. Both, and the price, hold for
-    every target of the name; None where that is not known.
+    `window` is the context window, and `max_output` the longest possible response, in tokens. Both, and the price,
+    apply to every target of the name; `None` if that is not known.
     """
 
     id: str
@@ -151,77 +154,79 @@ class ModelCard:
 
 
 class Renderer(Protocol):
-    """Renders one answer; keeps the state of a stream, so each request has its own.
+    """Renders one response. It holds the state of a stream, so each request has its own.
 
-    After `error` the connection is closed without the end of the body, so that clients which ignore the event notice
-    too; not for an EndingRenderer.
+    After `error` the connection is closed without the end of the body, so that clients that ignore the event notice
+    too. This does not apply to an EndingRenderer.
     """
 
     def completion(self, completion: Completion) -> bytes:
-        """Return the body of an answer that is not streamed."""
+        """Return the body of a non-streaming response."""
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """Return the events of one chunk; empty while it is held back."""
+        """Return the events of one chunk; empty if the chunk is held back."""
 
     def run(self, run: TextRun) -> bytes | None:
-        """Return the events of the chunks of a run, as `chunk` does; None where each has to be asked for."""
+        """Return the events of the chunks of a run, as `chunk` does; `None` if `chunk` must be called for each."""
 
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
 
     def end(self) -> bytes:
-        """Return what was held back, the usage where the surface reports it last, and the terminator."""
+        """Return the held-back chunks, the usage if the surface reports it last, and the terminator."""
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """Return the events of a broken stream: no finish reason and no terminator that means success."""
+        """Return the events of a broken stream, without a finish reason and without a terminator that means success."""
 
 
 class EndingRenderer:
-    """Base of those renderers whose `error` is an event that ends a stream of their API, as every client knows. The
-    body then ends: an SDK that reads on would take a cut one for a broken connection, and hide the event."""
+    """Base of the renderers whose `error` is an event that ends a stream, which every client of the API knows. The body
+    then ends properly: an SDK that reads on would treat a cut body as a broken connection, and hide the event."""
 
     __slots__ = ()
 
 
 LiteralWriter = Callable[[bytes], bytes]
-"""Writes the event of a literal that a FramingRenderer has returned, or of a plain one."""
+"""Writes the event of a literal that a FramingRenderer has returned, or of a plain literal."""
 
 
 class FramingRenderer:
-    """Base of those renderers whose events of one part of a choice are constants and its pieces between them."""
+    """Base of the renderers whose events for one part of a choice consist of constants and literals between them."""
 
     __slots__ = ()
 
     def around(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """Return the constants of the events of a run, two at least: each event is these with one piece of the run
-        between each two. None if there are none. It holds for pieces of the same part, choice and
-        fingerprint until the next chunk."""
+        """Return the constants of the events of a run, at least two: each event is the constants, with one literal of
+        the run between each two. `None` if there are no such constants. The result is valid for literals of the same
+        part, choice and fingerprint, until the next chunk."""
         return None
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """Return what writes the event of one literal of a run, for events that `around` has no constants of: because
-        each has its number, or because the end of the stream repeats them. `None` if each chunk has to be asked for.
-        It holds as `around` does. It returns nothing, and changes nothing, if the chunk has to be asked for."""
+        """Return a function that writes the event of one literal of a run. It is for events without constants from
+        `around`: because each event has its number, or because the end of the stream repeats the literals. `None` if
+        `chunk` must be called for each chunk. The result is valid as long as the result of `around`. The function
+        returns nothing, and changes nothing, if `chunk` must be called for this chunk."""
         return None
 
     def literal(self, text: str, written: bytes) -> bytes:
-        """Return a piece as it stands in an event; the vendor wrote it as `written`. A plain one stands for itself."""
+        """Return a literal in the form that it has in an event; the vendor wrote it as `written`. A plain literal is
+        unchanged."""
         raise NotImplementedError
 
 
 @runtime_checkable
 class StoringRenderer(Renderer, Protocol):
-    """A renderer of an API whose answers later requests refer to."""
+    """A renderer of an API whose responses can be continued by later requests."""
 
     def stored(self) -> StoredResponse | None:
-        """Return what is to be stored, once `completion` or `end` has returned.
+        """Return the response to store, once `completion` or `end` has returned.
 
-        None where the client asked that nothing be, and where there is no answer: before the end, after `error`, and
-        for an answer that says it failed.
+        `None` if the client asked for no storage, and if there is no response: before the end, after `error`, and for a
+        response that reports a failure.
         """
 
     def unstored(self, shown: bytes) -> bytes:
-        """Return what `completion` or `end` has returned, saying that the answer is not stored."""
+        """Return the result of `completion` or `end`, changed so that it reports that the response is not stored."""
 
 
 class Surface(Protocol):
@@ -229,11 +234,11 @@ class Surface(Protocol):
 
     @property
     def name(self) -> str:
-        """The surface's name in metrics, logs and the routing table."""
+        """The surface's name in metrics, logs and the configuration."""
 
     @property
     def endpoints(self) -> Sequence[Endpoint]:
-        """Every path and method, aliases included."""
+        """Every path and method, including aliases."""
 
     @property
     def prefixes(self) -> Sequence[str]:
@@ -241,15 +246,15 @@ class Surface(Protocol):
 
     @property
     def key_headers(self) -> Sequence[str]:
-        """Lower-case header names in the order in which a key is looked for."""
+        """Lower-case header names, in the order in which they are searched for a key."""
 
     @property
     def reads_context(self) -> bool:
-        """Whether requests have parts outside their body, for `parse`."""
+        """Whether requests have parts outside their body that `parse` needs."""
 
     @property
     def default_vendor(self) -> str | None:
-        """The vendor of model names that resolve to nothing without one; None = no vendor."""
+        """The vendor of model names that match nothing as they are; `None` if there is no such vendor."""
 
     @property
     def keep_alive(self) -> bytes:
@@ -261,7 +266,7 @@ class Surface(Protocol):
         """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with every problem."""
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
-        """Return a renderer for the answer to this request."""
+        """Return a renderer for the response to this request."""
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
         """Return status and body of an error in the surface's envelope."""
@@ -275,8 +280,8 @@ class Surface(Protocol):
 
 @runtime_checkable
 class StoringSurface(Surface, Protocol):
-    """An API whose requests refer to stored answers by id. Its renderers are StoringRenderers."""
+    """An API whose requests refer to stored responses by id. Its renderers are StoringRenderers."""
 
     def referred_ids(self, body: bytes) -> ReferredIds:
-        """Return the ids that a body refers to, to look up for `parse`; none for a body that is no JSON object. Costs
-        next to nothing for a body that refers to nothing."""
+        """Return the ids to which a body refers, to be looked up for `parse`; empty for a body that is not a JSON
+        object. For a body without references this costs almost nothing."""

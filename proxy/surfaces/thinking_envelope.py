@@ -1,10 +1,11 @@
-"""An opaque envelope for the thinking of any vendor, for APIs that have one opaque text beside a thought.
+"""An opaque envelope for the reasoning of any vendor, for APIs that have one opaque text beside the reasoning.
 
-Clients of the Messages API send each thinking block back with its `signature`, those of the Responses API each
-reasoning item with its `encrypted_content`, both unread. What another vendor needs back in the next turn travels there,
-in the form of `Extras.reasoning_details`. A vendor's own signatures are base64 and never begin as an envelope does.
+Clients send this text back unread: as the `signature` of each thinking block of the Messages API, or as the
+`encrypted_content` of each reasoning item of the Responses API. The envelope carries the data that another vendor needs
+in the next turn, in the form of `Extras.reasoning_details`. A vendor's own signatures are base64 and never begin like
+an envelope.
 
-An envelope is not secret and not signed: a client could as well send `reasoning_details` on another surface.
+An envelope is neither secret nor signed: a client could also send `reasoning_details` on another surface.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -17,26 +18,27 @@ from proxy.surfaces.request.parse_json import MAX_ELEMENTS, InvalidJson, decode
 from proxy.surfaces.response.write_sse import utf8_json
 
 PREFIX: Final = "dragoman.thinking.1:"
-"""How an envelope of this version begins; another version is foreign and is not opened."""
+"""The beginning of an envelope of this version. Envelopes of other versions are foreign and are not opened."""
 
-MAX_SEALED: Final = 8 * 2**20
-"""The most characters of an envelope; more is not opened."""
+MAX_ENVELOPE_CHARS: Final = 8 * 2**20
+"""The most characters of an envelope; a longer one is not opened."""
 
 _MARKS: Final = (b"{", b"[", b",")
 
 
 def seal(details: Sequence[JsonObject]) -> str:
-    """Return the envelope with these details."""
+    """Return an envelope with these details."""
     return PREFIX + urlsafe_b64encode(utf8_json({"details": list(details)})).decode()
 
 
 def is_sealed(text: str) -> bool:
-    """Return whether a text is an envelope of ours, of any version, whatever it holds."""
+    """Return whether a text is an envelope of this gateway, of any version and with any content."""
     return text.startswith("dragoman.thinking.")
 
 
 class EnvelopeOpener:
-    """Opens the envelopes of one request, whose JSON is bounded together as that of its body is."""
+    """Opens the envelopes of one request. The size of their JSON is bounded for all of them together, like the size of
+    the body."""
 
     __slots__ = ("_left",)
 
@@ -44,14 +46,15 @@ class EnvelopeOpener:
         self._left = MAX_ELEMENTS
 
     def open(self, text: str) -> list[JsonObject] | None:
-        """Return the details of an envelope; None for any other text, a spoilt envelope, and beyond the bound."""
-        if not text.startswith(PREFIX) or len(text) > MAX_SEALED:
+        """Return the details of an envelope; `None` for any other text, for a damaged envelope, and beyond the
+        bound."""
+        if not text.startswith(PREFIX) or len(text) > MAX_ENVELOPE_CHARS:
             return None
         try:
             held = urlsafe_b64decode(text[len(PREFIX) :])
         except (Error, ValueError):
             return None
-        # Marks inside strings count too: what is thought has few of them for its length.
+        # Marks inside strings count too: reasoning has few of them for its length.
         self._left -= sum([held.count(mark) for mark in _MARKS])
         if self._left < 0:
             return None

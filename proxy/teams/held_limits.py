@@ -9,7 +9,7 @@ from providers.failure import Failure
 from providers.pricing import Price
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, EachUser
 from proxy.limits.reservation import Meters, Reservation
-from proxy.limits.token_estimate import UNKNOWN, TokenRatio
+from proxy.limits.token_estimate import UNKNOWN_RATIO, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.teams.limit_errors import kept_lines, limit_headers, limit_lines
 from proxy.teams.user_scopes import UserState
@@ -25,7 +25,7 @@ _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 class BoundScopes:
     """The scopes that hold a key's requests for a name: those with limits, whether some of them count more than
     requests, whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first
-    request and kept: the meters, and the ratio of tokens of such requests, UNKNOWN until there was one.
+    request and kept: the meters, and the ratio of tokens of such requests, UNKNOWN_RATIO until there was one.
 
     `each_user` are the limits of each end user of the team, if there are any. Each user has a value of its own, with
     the scope of the `user`, and the `state` that counts for it."""
@@ -36,7 +36,7 @@ class BoundScopes:
     budgets: bool = False
     priced: bool = False
     meters: Meters | None = None
-    ratio: TokenRatio = UNKNOWN
+    ratio: TokenRatio = UNKNOWN_RATIO
     each_user: EachUser | None = None
     user: str = ""
     state: UserState | None = None
@@ -117,7 +117,7 @@ class Held(Reservation):
                         billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
                 if (estimate := self._estimate) is not None and not (usage.estimated or from_cache):
                     ratio, prompt_bytes, most = estimate
-                    if ratio is UNKNOWN:
+                    if ratio is UNKNOWN_RATIO:
                         ratio = self._bound.ratio = self._limits.estimates.begin(self._bound.pair)
                     ratio.learn(prompt_bytes, most, prompt, answer)
             limits = self._limits

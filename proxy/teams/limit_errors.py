@@ -15,7 +15,7 @@ from providers.failure import Failure, FailureKind
 from proxy.errors import NO_RETRY, ErrorFacts, FieldProblem, GatewayError, invalid_request, known_wait
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import Facts
+from proxy.limits.reservation import HeaderFacts
 from proxy.request_outcomes import RefusingLimit
 
 SPREAD: Final = 0.25
@@ -28,7 +28,7 @@ PATIENT: Final = 60.0
 month."""
 
 
-def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
+def limit_exceeded(exceeded: Exceeded, facts: HeaderFacts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
     """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
     0 to 1."""
     budget = exceeded.kind is LimitKind.BUDGET
@@ -83,13 +83,13 @@ def budget_unread() -> GatewayError:
     return GatewayError(ErrorFacts(503, "server_error", "overloaded", message, headers={"retry-after": "2"}))
 
 
-def limit_headers(facts: Facts) -> dict[str, str]:
+def limit_headers(facts: HeaderFacts) -> dict[str, str]:
     """Return the headers of an answer about the tightest limits of requests and of tokens."""
     lines = limit_lines(facts).split("\r\n")[:-1]
     return dict([line.split(": ", 1) for line in lines])
 
 
-def limit_lines(facts: Facts) -> str:
+def limit_lines(facts: HeaderFacts) -> str:
     """Return the same headers as lines: most answers are written so, and need nothing else of them."""
     requests, tokens, of_requests, of_tokens = facts
     lines = ""
@@ -109,7 +109,7 @@ def limit_lines(facts: Facts) -> str:
 
 
 @lru_cache(maxsize=1024)
-def kept_lines(facts: Facts) -> str:
+def kept_lines(facts: HeaderFacts) -> str:
     """Return the same lines. Kept: for limits of which nothing is used, since most teams have the same limits."""
     return limit_lines(facts)
 

@@ -18,7 +18,7 @@ from proxy.limits.limit import (
     user_scope,
 )
 from proxy.limits.limit_views import EACH_USER
-from proxy.limits.token_estimate import OUTPUT, UNKNOWN
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, UNKNOWN_RATIO
 from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.teams.limit_errors import no_price, user_required
@@ -61,9 +61,9 @@ def request_limits(
     if not held and not targets:
         return None
     prompt_bytes, most, _ = size
-    if prompt_bytes is None or lacks_price(planned, OUTPUT if most is None else most):
+    if prompt_bytes is None or lacks_price(planned, DEFAULT_OUTPUT_TOKENS if most is None else most):
         _require_price(snapshot, team, planned, user)
-    tokens = sum(UNKNOWN.parts(prompt_bytes or 0, OUTPUT if most is None else most)) or 1
+    tokens = sum(UNKNOWN_RATIO.parts(prompt_bytes or 0, DEFAULT_OUTPUT_TOKENS if most is None else most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
 

@@ -28,7 +28,7 @@ from proxy.limits.limit import (
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters
-from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS, TEXT_BYTES_PER_TOKEN, UNKNOWN_RATIO, TokenEstimates
 from proxy.request_record import RequestRecord
 from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import WILDCARD, Key, Snapshot, Team
@@ -170,14 +170,14 @@ class TeamLimiter:
         costs."""
         prompt_bytes, most, answers = size
         if most is None:
-            most = planned.targets[0].max_output_tokens or OUTPUT
+            most = planned.targets[0].max_output_tokens or DEFAULT_OUTPUT_TOKENS
         most *= answers
         most = most if most < MOST_TOKENS else MOST_TOKENS
         ratio = bound.ratio
-        if ratio is UNKNOWN:  # another key of the team may have begun
+        if ratio is UNKNOWN_RATIO:  # another key of the team may have begun
             ratio = bound.ratio = self.estimates.ratio(bound.pair)
         # As `TokenRatio.parts`, whose call would cost as much again.
-        prompt, answer = round((prompt_bytes or 0) / BYTES_EACH * ratio.prompt), round(most * ratio.answer)
+        prompt, answer = round((prompt_bytes or 0) / TEXT_BYTES_PER_TOKEN * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:
             targets = planned.targets

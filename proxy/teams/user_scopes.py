@@ -40,7 +40,7 @@ class UserState(ScopeState):
     @property
     def busy(self) -> bool:
         """Whether a request in flight holds any of it."""
-        return any([places.used for places in self.places]) or any([each.reserved for each in self.counters])
+        return any([slots.used for slots in self.slots]) or any([each.reserved for each in self.counters])
 
     def used(self, now: float, wall: float) -> float:
         """Return the largest part of a limit that is used, and 1 more while the ledger may not hold all that was."""

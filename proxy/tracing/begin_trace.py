@@ -7,14 +7,14 @@ from aiohttp import web
 
 from proxy.request_record import RequestRecord, random_bits
 from proxy.trace_context import (
-    HALF,
     RANDOM,
     SAMPLED,
+    SAMPLED_DIGITS,
     SampledTrace,
     Trace,
-    bound_of,
     parse_parent,
     parse_state,
+    sampling_bound,
 )
 
 AHEAD: Final = 32
@@ -37,7 +37,7 @@ class TraceStarter:
     It is asked once a request's key is known, so that nobody without one can have anything traced."""
 
     def __init__(self, sample: float, *, content: bool) -> None:
-        self._bound = bound_of(sample)
+        self._bound = sampling_bound(sample)
         self.keeps_content = content
         self._ahead: list[Trace] = []
 
@@ -70,7 +70,7 @@ class TraceStarter:
         for at in range(0, len(digits), _DIGITS):
             span_at, end = at + _SPAN_AT, at + _DIGITS
             hex_id = digits[at:span_at]
-            if digits[span_at - HALF : span_at] >= self._bound:
+            if digits[span_at - SAMPLED_DIGITS : span_at] >= self._bound:
                 yield Trace(hex_id, f"traceparent: 00-{hex_id}-{digits[span_at:end]}-02\r\n", "")
                 continue
             # Not 0, and with room for the spans of the attempts, which follow it.

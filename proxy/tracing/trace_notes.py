@@ -8,7 +8,7 @@ from typing import Final
 from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.telemetry.observer_guard import OneGuard
-from proxy.trace_context import MOST_REASONS, NoteValue, SpanNotes
+from proxy.trace_context import MAX_FINISH_REASONS, NoteValue, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
 from proxy.upstream.vendor_stream import Stream
 
@@ -61,7 +61,7 @@ def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
     if len(choices) == 1:  # of nearly all; without a generator
         notes.finish_reasons = (choices[0].finish_reason,)
     else:
-        notes.finish_reasons = tuple(choice.finish_reason for choice in choices[:MOST_REASONS])
+        notes.finish_reasons = tuple(choice.finish_reason for choice in choices[:MAX_FINISH_REASONS])
     if notes.keeps_content:
         notes.answer = answer_json(choices)
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from config.sections.tracing_section import TracingSection
 from proxy.loop_clock import loop_clock
-from proxy.optional_libraries import OTEL, without
+from proxy.optional_libraries import OTEL, extra_hint
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.telemetry.merged_metrics import MetricFamily
@@ -100,7 +100,7 @@ class TracingService:
         names = BY_SETTING[settings.metric_names]
         metrics = GenAiMetrics(self._called, names) if settings.metrics == "on" else None
         if self._make is None:
-            if lack := without(OTEL, "tracing needs"):
+            if lack := extra_hint(OTEL, "tracing needs"):
                 self._log.error("nothing is traced: %s", lack)
                 return None
             self._make = await asyncio.to_thread(_load, self._worker)

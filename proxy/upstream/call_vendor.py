@@ -149,7 +149,7 @@ class UpstreamCaller:
         if len(completions) > 1:
             record.billed = billed_usage(completions)
             completion = _merged(prepared, completions, finishing.candidates)
-        completion = finishing.ranked(completion, prepared.request.prompts)
+        completion = finishing.ranked(completion, prepared.request.prompt.count)
         if finishing.checks:
             await Constraint(self._off_loop.checks, finishing, record.owner).check_all(completion)
         return PostProcessor(finishing).whole(completion)

@@ -148,7 +148,7 @@ class Fitting:
         """Return the engine's count of each prompt, by one call each. Raises GatewayError for more than MAX_CALLS
         prompts where the client asks for the behaviour; where a default does, such a request is not counted."""
         sent = call.sent
-        tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompts
+        tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompt.count
         if tokenizer is None or engine_of(sent.target) in self._mute:
             return [Count()]
         if prompts > MAX_CALLS:

@@ -17,15 +17,15 @@ SCHEME = "mock://"
 
 
 class MockResponse:
-    """A scripted answer; `delay` seconds pass before each piece."""
+    """A simulated response. `delay` seconds pass before each chunk."""
 
     __slots__ = ("_end", "_given", "_pieces", "head", "headers", "status")
 
-    def __init__(self, answer: mock.MockAnswer) -> None:
+    def __init__(self, answer: mock.SimulatedResponse) -> None:
         self.status = answer.status
         self.headers: Mapping[str, str] = answer.headers
         self.head = b""
-        self._pieces = iter(answer.pieces)
+        self._pieces = iter(answer.chunks)
         self._end = answer.end
         self._given = 0
 
@@ -75,7 +75,7 @@ class MockTransport:
         if (refused := refused_by_mock(request.target)) is not None:
             raise refused
         request.note_written()
-        return MockResponse(mock.answer(path, request.body))
+        return MockResponse(mock.respond(path, request.body))
 
     async def aclose(self) -> None:
         """Nothing to close."""

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from providers.dialect import UpstreamRequest
 from providers.dialects.platforms.aws_sigv4 import Signer
 from providers.vendor_credential import AwsSource, Credential, reveal
-from proxy.optional_libraries import ODD, missing, silence
+from proxy.optional_libraries import LIBRARY_ERRORS, missing_extra, silence
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class AwsFetch:
     def __call__(self) -> Fetched:
         """Return fresh keys. Raises Unobtainable."""
         source = self._source
-        if lack := missing(source.kind):
+        if lack := missing_extra(source.kind):
             raise Unobtainable(lack)
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -92,7 +92,7 @@ class AwsFetch:
             code = error.response.get("Error", {}).get("Code")
             code = code if isinstance(code, str) and _ERROR.fullmatch(code) else "an error"
             raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
-        except (BotoCoreError, *ODD) as error:
+        except (BotoCoreError, *LIBRARY_ERRORS) as error:
             raise Unobtainable(type(error).__name__) from None
         token = SecretStr(keys.token) if keys.token else None
         signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from providers.vendor_credential import EntraSource
-from proxy.optional_libraries import ODD, missing, silence
+from proxy.optional_libraries import LIBRARY_ERRORS, missing_extra, silence
 from proxy.vendor_credentials.token_cache import Bearer, Fetched, Unobtainable
 
 _ERROR_CODE: Final = re.compile(r"\bAADSTS[0-9]{3,8}\b")
@@ -19,7 +19,7 @@ _ERROR_CODE: Final = re.compile(r"\bAADSTS[0-9]{3,8}\b")
 
 def fetch(source: EntraSource) -> Fetched:
     """Return a token for a source, by blocking calls. Raises Unobtainable."""
-    if lack := missing(source.kind):
+    if lack := missing_extra(source.kind):
         raise Unobtainable(lack)
     from azure.core.exceptions import AzureError
     from azure.identity import DefaultAzureCredential
@@ -30,7 +30,7 @@ def fetch(source: EntraSource) -> Fetched:
     try:
         with DefaultAzureCredential(**chosen, **limits) as chain:
             given = chain.get_token(source.scope)
-    except (AzureError, *ODD) as error:
+    except (AzureError, *LIBRARY_ERRORS) as error:
         codes = sorted(set(_ERROR_CODE.findall(str(error))))
         raise Unobtainable(" ".join([type(error).__name__, *codes])) from None
     return Fetched(Bearer(SecretStr(given.token)), given.expires_on - time.time())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import SecretStr
 
 from providers.vendor_credential import GoogleSource
-from proxy.optional_libraries import ODD, missing, silence
+from proxy.optional_libraries import LIBRARY_ERRORS, missing_extra, silence
 from proxy.vendor_credentials.token_cache import Bearer, Fetched, Unobtainable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class GoogleFetch:
 
     def __call__(self) -> Fetched:
         """Return a fresh token. Raises Unobtainable."""
-        if lack := missing(self._source.kind):
+        if lack := missing_extra(self._source.kind):
             raise Unobtainable(lack)
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request
@@ -40,7 +40,7 @@ class GoogleFetch:
         try:
             found = found or _found(self._source)
             found.refresh(partial(Request(), timeout=5))  # type: ignore[no-untyped-call]  # the library's own gap
-        except (GoogleAuthError, *ODD) as error:
+        except (GoogleAuthError, *LIBRARY_ERRORS) as error:
             raise Unobtainable(type(error).__name__) from None
         if not found.token:
             raise Unobtainable("no token was given")

@@ -12,8 +12,8 @@ from typing import Final
 import orjson
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
-from proxy.shared_state.running_timeout import answer_within
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, SlotsRequest, SpendingRequest
+from proxy.shared_state.running_timeout import reply_within
 
 LIMIT: Final = 0.2
 """Seconds for an exchange: a supervisor that collects metrics or loads a table is busy for a while."""
@@ -22,7 +22,7 @@ NAME: Final = "leases"
 ENDED: Final = "ended"
 """The names of the frames: leases, and a worker that has ended, for those who count in Redis."""
 
-_KINDS: Final = {"r": RateAsk, "c": PlacesAsk, "s": SpentAsk}
+_KINDS: Final = {"r": RateRequest, "c": SlotsRequest, "s": SpendingRequest}
 
 
 class SupervisorLeases:
@@ -33,14 +33,14 @@ class SupervisorLeases:
         self._waiting: dict[int, asyncio.Future[list[LeaseGrant]]] = {}
         self._last = 0
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
         """See LeaseSource."""
         self._last = number = self._last + 1
         answer: asyncio.Future[list[LeaseGrant]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         self._send(orjson.dumps([number, [_written(ask) for ask in asks]]))
         try:
-            return await answer_within(LIMIT, answer)
+            return await reply_within(LIMIT, answer)
         except TimeoutError:
             raise ConnectionError("no answer from the supervisor in time") from None
         finally:
@@ -76,9 +76,9 @@ class LeaseDesk:
         self._counter.forget(worker)
 
 
-def _written(ask: LeaseAsk) -> list[object]:
+def _written(ask: LeaseRequest) -> list[object]:
     match ask:
-        case RateAsk():
+        case RateRequest():
             members: list[object] = [
                 ask.key,
                 ask.per_second,
@@ -91,7 +91,7 @@ def _written(ask: LeaseAsk) -> list[object]:
             ]
             members += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
             return ["r", *members, ask.again, ask.share, ask.equal]
-        case PlacesAsk():
+        case SlotsRequest():
             return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
-        case SpentAsk():
+        case SpendingRequest():
             return ["s", ask.key, ask.amount, ask.base, ask.most, ask.held, ask.want, ask.least, ask.reserved]

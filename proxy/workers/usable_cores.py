@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from proxy.control_groups import MOUNT, OWN, own_groups, with_parents
+from proxy.control_groups import CGROUP_MOUNT, OWN_GROUPS_FILE, own_groups, with_parents
 
 
-def usable_cores(own: Path = OWN, mount: Path = MOUNT) -> int:
+def usable_cores(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> int:
     """Return how many cores this process may use, as far as the system reports; at least 1.
 
     Of a share such as 2.5 cores it is 2: a group that runs out of CPU time stands still as a whole until its period

@@ -98,7 +98,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     table = shared_table
     if table is None or table.loaded.copies != settings.copies:
         table = source.load(settings.copies)
-        table = replace(table, loaded=table.loaded.unplaced())
+        table = replace(table, loaded=table.loaded.without_positions())
     server = table.loaded.config.server
     log = set_up_process(server.log.form)
     shutdown = Shutdown()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.load_config import EMBEDDED_TABLE, examine_embedded, examine_file, fingerprint, load_file, load_text
+from config.load_config import EMBEDDED_CONFIG, examine_embedded, examine_file, fingerprint, load_file, load_text
 from config.problem import ConfigError
 from tests.config.tables import complaints, load, problems
 from tests.support.looped import looped
@@ -86,9 +86,9 @@ def test_a_mistake_does_not_echo_in_what_depends_on_it() -> None:
 @looped(
     ("text", "expected"),
     [
-        ("", "1:1 the table is empty; it needs `version: 1`, vendors and models"),
-        ("# nothing\n", "1:1 the table is empty"),
-        ("---\n~\n", "1:1 the table is empty"),
+        ("", "1:1 the configuration is empty; it needs `version: 1`, vendors and models"),
+        ("# nothing\n", "1:1 the configuration is empty"),
+        ("---\n~\n", "1:1 the configuration is empty"),
         ("- a\n", "1:1 expected a mapping with `version: 1`"),
         ("text\n", "1:1 expected a mapping with `version: 1`"),
         ("a: [\n", "2:1 not YAML"),
@@ -169,7 +169,7 @@ def test_the_embedded_table_is_the_mock_vendor_on_loopback() -> None:
     assert list(loaded.config.models) == ["mock/echo", "mock/*"]
     assert loaded.config.teams == {}
     assert loaded.config.server.host == "127.0.0.1"
-    assert loaded.locate(("models", "mock/*")).file == EMBEDDED_TABLE
+    assert loaded.locate(("models", "mock/*")).file == EMBEDDED_CONFIG
 
 
 def test_there_are_examples() -> None:

@@ -21,7 +21,7 @@ def test_they_are_the_label_values_that_the_gateway_uses() -> None:
 @looped("name", sorted(RESERVED_TEAMS))
 def test_a_team_cannot_have_one(name: str) -> None:
     (told,) = complaints(f"{BASE}teams:\n  {name}: {{keys: ['{KEY}'], models: ['*']}}\n")
-    words = "this name is taken: metrics and the log use anonymous, other, unknown for requests without a team"
+    words = "this name is reserved: metrics and the log use anonymous, other, unknown for requests without a team"
     assert told.endswith(f":3 teams.{name}: {words}; choose another")
 
 
@@ -30,9 +30,9 @@ def test_nor_can_a_route_of_everybody_or_of_a_team(name: str) -> None:
     route = f"routes: {{{name}: local/x}}"
     everybody, teams = complaints(f"{BASE}{route}\nteams: {{t: {{keys: ['{KEY}'], models: ['*'], {route}}}}}\n")
     assert everybody.partition(" ")[2].startswith(
-        f"routes.{name}: this name is taken: metrics and the log use none, other for"
+        f"routes.{name}: this name is reserved: metrics and the log use none, other for"
     )
-    assert f" teams.t.routes.{name}: this name is taken: " in teams
+    assert f" teams.t.routes.{name}: this name is reserved: " in teams
 
 
 def test_models_and_vendors_and_deployments_may_have_them() -> None:

@@ -13,7 +13,7 @@ from providers.adaptation.forced_calls import hold_to_call
 from providers.adaptation.tool_calls_of_text import CallReader
 from providers.capabilities import NATIVE, Capabilities
 from providers.completion import Chunk
-from providers.constraints.constraint_styles import constraint_members
+from providers.constraints.constraint_styles import constraint_fields
 from providers.constraints.style_table import STYLES
 from providers.emulation.check_answer import compile_check, required_check
 from providers.json_types import JsonObject
@@ -86,13 +86,13 @@ async def bound(http: aiohttp.ClientSession, operation: Operation, members: Json
 )
 async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation, pattern: str) -> None:
     guided = Guided("regex", pattern)
-    made = constraint_members(STYLES["llamacpp"][operation], guided)
+    made = constraint_fields(STYLES["llamacpp"][operation], guided)
     check = required_check(Params(guided=guided))
     assert made.emulated
     assert check is not None
     verify = compile_check(check)
     for seed in SEEDS:
-        text = await bound(http, operation, made.members, seed)
+        text = await bound(http, operation, made.fields, seed)
         assert re.fullmatch(pattern, text)
         assert verify(text) is None
 
@@ -100,8 +100,8 @@ async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operati
 @pytest.mark.parametrize("operation", Operation)
 async def test_a_choice_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation) -> None:
     choices = ('say "yes"', "no\n", "ünclear", "\\d", "\x01", "a", "ab")
-    made = constraint_members(STYLES["llamacpp"][operation], Guided("choice", choices))
-    assert {await bound(http, operation, made.members, seed) for seed in range(12)} <= {*choices}
+    made = constraint_fields(STYLES["llamacpp"][operation], Guided("choice", choices))
+    assert {await bound(http, operation, made.fields, seed) for seed in range(12)} <= {*choices}
 
 
 @pytest.mark.parametrize("operation", Operation)
@@ -109,19 +109,19 @@ async def test_a_schema_binds_in_every_form(http: aiohttp.ClientSession, operati
     named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
     mode: JsonObject = {"type": "json_object", "schema": SCHEMA}
     for made in (
-        constraint_members(STYLES["llamacpp"][operation], Guided("json", SCHEMA)),
-        constraint_members(STYLES["llamacpp"][operation], named),
-        constraint_members(STYLES["llamacpp"][operation], mode),
+        constraint_fields(STYLES["llamacpp"][operation], Guided("json", SCHEMA)),
+        constraint_fields(STYLES["llamacpp"][operation], named),
+        constraint_fields(STYLES["llamacpp"][operation], mode),
     ):
         for seed in SEEDS:
-            jsonschema.validate(orjson.loads(await bound(http, operation, made.members, seed)), SCHEMA)
+            jsonschema.validate(orjson.loads(await bound(http, operation, made.fields, seed)), SCHEMA)
 
 
 @pytest.mark.parametrize("operation", Operation)
 async def test_a_grammar_binds(http: aiohttp.ClientSession, operation: Operation) -> None:
-    made = constraint_members(STYLES["llamacpp"][operation], Guided("grammar", 'root ::= "a" [bc] [bc] "d"'))
+    made = constraint_fields(STYLES["llamacpp"][operation], Guided("grammar", 'root ::= "a" [bc] [bc] "d"'))
     for seed in SEEDS:
-        assert await bound(http, operation, made.members, seed) in {"abbd", "abcd", "acbd", "accd"}
+        assert await bound(http, operation, made.fields, seed) in {"abbd", "abcd", "acbd", "accd"}
 
 
 async def test_the_format_of_a_forced_call_binds(http: aiohttp.ClientSession) -> None:
@@ -133,10 +133,10 @@ async def test_the_format_of_a_forced_call_binds(http: aiohttp.ClientSession) ->
     params = {"tools": [{"type": "function", "function": each} for each in tools], "tool_choice": "required"}
     asked = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(()), cast(Params, params))
     held, forced = hold_to_call(asked, Capabilities({"response_format.json_schema": NATIVE}))
-    made = constraint_members(STYLES["ollama"][Operation.CHAT], held.params["response_format"])
+    made = constraint_fields(STYLES["ollama"][Operation.CHAT], held.params["response_format"])
     found: set[tuple[str | None, str]] = set()
     for seed in range(8):
-        text = await bound(http, Operation.CHAT, made.members, seed)
+        text = await bound(http, Operation.CHAT, made.fields, seed)
         (call,) = CallReader(forced).feed(Chunk(text=text, finish_reason="stop")).tool_calls
         found.add((call.name, re.sub(r"\s", "", call.arguments)))
     assert found <= {("look", '{"code":"a"}'), ("look", '{"code":"b"}'), ("rest", "{}")}

@@ -47,8 +47,8 @@ KINDS = looped("kind", ["completion", "completion_stream"])
 
 def plain(received: Received) -> Script:
     """The mock's answer to one call."""
-    answer = mock.answer(received.path.removeprefix("/v1"), received.body)
-    return body_answer(answer.status, b"".join(piece.data for piece in answer.pieces), list(answer.headers.items()))
+    answer = mock.respond(received.path.removeprefix("/v1"), received.body)
+    return body_answer(answer.status, b"".join(chunk.data for chunk in answer.chunks), list(answer.headers.items()))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -71,7 +71,7 @@ async def served_alone(rig: Rig, redis: str) -> None:
             rig.one.answer(LIMITED)
             assert good(await ask(app.url, "both", rig.stream), rig.stream) == "two"
             assert [name for name, _ in shared.waits(app.front.dispatcher.now())] == ["one/m/default"]
-    assert said(told) == [f"Redis at {redis} does not answer; going on alone"]
+    assert said(told) == [f"Redis at {redis} does not answer; continuing without it"]
 
 
 @fault(66)
@@ -112,7 +112,7 @@ async def redis_that_comes_and_goes(rig: Rig) -> None:
             await until(lambda: len(replies) <= 120 - 4 * 6)
             assert good(await ask(app.url, "both"), False) == "one"
             assert isinstance(fake, FakeRedis)
-    lost, found = "does not answer; going on alone", "answers again"
+    lost, found = "does not answer; continuing without it", "answers again"
     assert said(told) == [f"Redis at 127.0.0.1:{fake.port} {word}" for word in (lost, found, lost, found)]
 
 
@@ -155,7 +155,7 @@ async def vendor_that_tells_one_of_two_processes_to_wait(rig: Rig) -> None:
             assert good(await ask(yours.url, "both"), False) == "two"
             alone = await ask(yours.url, "one/m")
             assert refusal(alone) == (429, "rate_limit_exceeded")
-            assert int(alone.headers["retry-after"]) <= COUNTED.health.asked_most
+            assert int(alone.headers["retry-after"]) <= COUNTED.health.requested_most
             assert len(rig.one.requests) == 1
             assert (await mine.metrics())["dragoman_shared_state_up"] == 1.0
         assert OPERATOR_KEY not in "".join(redis.command("ZRANGE", "dragoman:told:1", "0", "-1"))

@@ -27,6 +27,10 @@ from tests.support.vendor_script import Delay, Hang, Received, Script, Send
 ASK: Final[JsonObject] = {"model": "one/m", "prompt": "hi"}
 STREAM: Final[JsonObject] = {**ASK, "stream": True}
 
+PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
+"""Keeps a process that closes slowly, as on a busy machine, from ending itself: `tests/security/test_stall.py` tests
+that."""
+
 
 async def asked(gateway: RunningGateway, body: JsonObject) -> Answer:
     """The answer to a completion on a fresh connection."""
@@ -99,7 +103,7 @@ async def stopped_under_load(rig: Rig) -> None:
                 await event.wait()
             await rig.one.received(20)
             gateway.process.send_signal(signal.SIGTERM)
-        assert await ended(gateway) == 0
+        assert await ended(gateway) == 0, gateway.messages()
         for stream in streams:
             assert good(stream.result(), True) == "one" * PIECES
         for whole in uploads:
@@ -144,7 +148,7 @@ async def stopped_with_more_to_do_than_the_drain_allows(rig: Rig) -> None:
             answer = await client.answer()
             assert refusal(answer) == (503, "overloaded")
             assert answer.headers["connection"] == "close"
-        assert await ended(gateway) == 0
+        assert await ended(gateway) == 0, gateway.messages()
         outcomes = sorted(str(line["outcome"]) for line in gateway.log())
     assert outcomes == ["error"] * 5 + ["truncated"] * 5
     for received in rig.one.requests:
@@ -154,7 +158,7 @@ async def stopped_with_more_to_do_than_the_drain_allows(rig: Rig) -> None:
 @single_fault(60)
 async def stopped_twice(rig: Rig) -> None:
     async with (
-        process(rig, ["drain_grace: 1m", "drain_timeout: 1m"]) as gateway,
+        process(rig, ["drain_grace: 1m", "drain_timeout: 1m"], PATIENT_EXIT) as gateway,
         hanging(rig, gateway, 5) as (streams, wholes),
     ):
         gateway.process.send_signal(signal.SIGTERM)
@@ -167,7 +171,7 @@ async def stopped_twice(rig: Rig) -> None:
             assert (whole, b"[DONE]" in rest) == (False, False)
         for client in wholes:
             assert b"200 OK" not in await client.closed()
-        assert await ended(gateway) == 0
+        assert await ended(gateway) == 0, gateway.messages()
         assert len(gateway.log()) == 10
     for received in rig.one.requests:
         await received.gone.wait()

@@ -199,14 +199,14 @@ async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
 
 # F22: how long, in every spelling -------------------------------------------------------------------------------------
 
-_MOST, _USUAL = SCALED.health.asked_most, SCALED.health.cooldown
+_MOST, _USUAL = SCALED.health.requested_most, SCALED.health.cooldown
 _NOON: Final = "Sat, 21 Nov 2026 12:00:00 GMT"
 
 SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "3"}, 3.0),
     ({"retry-after": " 3.5 "}, 3.5),
     ({"retry-after": "1000000000"}, _MOST),
-    ({"retry-after": "0"}, SCALED.health.asked_least),
+    ({"retry-after": "0"}, SCALED.health.requested_least),
     ({"retry-after": "-1"}, _USUAL),
     ({"retry-after": "1e9"}, _USUAL),
     ({"retry-after": "NaN"}, _USUAL),
@@ -217,9 +217,9 @@ SPELLINGS: Final[tuple[tuple[Mapping[str, str], float], ...]] = (
     ({"retry-after": "soon"}, _USUAL),
     ({"retry-after": "Sat, 21 Nov 2026 12:00:04 GMT", "date": _NOON}, 4.0),
     ({"retry-after": "Sat, 21 Nov 2036 12:00:00 GMT", "date": _NOON}, _MOST),
-    ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.asked_least),
+    ({"retry-after": "Sat, 21 Nov 2016 12:00:00 GMT", "date": _NOON}, SCALED.health.requested_least),
     ({"retry-after": "Sat, 21 Nov 2099 12:00:00 GMT"}, _MOST),
-    ({"retry-after": "Sat, 21 Nov 2015 12:00:00 GMT"}, SCALED.health.asked_least),
+    ({"retry-after": "Sat, 21 Nov 2015 12:00:00 GMT"}, SCALED.health.requested_least),
 )
 """Headers, and the seconds of cooldown that they cause."""
 
@@ -279,5 +279,5 @@ async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
             failure = Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=wait)
             known = Breaker(SCALED.health, draw.random)
             known.begin(0.0, AnswerKind.WHOLE).failed(0.0, failure)
-            assert SCALED.health.asked_least <= known.wait(0.0) <= SCALED.health.asked_most
+            assert SCALED.health.requested_least <= known.wait(0.0) <= SCALED.health.requested_most
             assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= DAY

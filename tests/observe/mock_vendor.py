@@ -11,13 +11,13 @@ from providers.mock import server as mock
 
 async def answered(request: web.Request) -> web.StreamResponse:
     """Answer as `providers.mock.server` says, with its delays and its broken ends."""
-    answer = mock.answer(f"/{request.match_info['path']}", await request.read())
+    answer = mock.respond(f"/{request.match_info['path']}", await request.read())
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     with suppress(ConnectionError):  # the gateway may leave before the end
         await response.prepare(request)
-        for piece in answer.pieces:
-            await asyncio.sleep(piece.delay)
-            await response.write(piece.data)
+        for chunk in answer.chunks:
+            await asyncio.sleep(chunk.delay)
+            await response.write(chunk.data)
     if answer.end != "eof" and request.transport is not None:
         request.transport.abort()
     return response

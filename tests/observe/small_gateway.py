@@ -13,7 +13,7 @@ from typing import Final
 
 from proxy.admin.recent_requests import RecentRequests
 from proxy.cli.main import main
-from proxy.control_groups import MOUNT, OWN
+from proxy.control_groups import CGROUP_MOUNT, OWN_GROUPS_FILE
 from proxy.ledger import journal
 from proxy.overload.memory_usage import V2, Group
 from proxy.process import assemble_app
@@ -21,7 +21,7 @@ from proxy.request_record import RequestRecord
 from proxy.telemetry import metrics
 
 
-def only_group(own: Path = OWN, mount: Path = MOUNT) -> tuple[Group, ...]:
+def only_group(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> tuple[Group, ...]:
     """The control group of this run, wherever the process really is."""
     return (Group(Path(os.environ["OBSERVE_GROUP"]), V2),)
 

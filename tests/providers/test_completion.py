@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from providers.completion import (
-    MOST_COUNTED,
+    LARGEST_COUNT,
     Chunk,
     Extras,
     NativeEvent,
@@ -72,8 +72,8 @@ def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> N
         (None, None),
         (2**60, None),
         (1e300, None),
-        (MOST_COUNTED, MOST_COUNTED),
-        (MOST_COUNTED + 1, None),
+        (LARGEST_COUNT, LARGEST_COUNT),
+        (LARGEST_COUNT + 1, None),
         ([], None),
     ],
 )

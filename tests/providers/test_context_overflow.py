@@ -8,10 +8,10 @@ from providers.context_overflow import (
     JSON_FACTOR,
     MAX_FITTING_CALLS,
     MAX_TEXT,
+    MESSAGE_TOKENS,
     NFC_GROWTH,
-    PER_MESSAGE,
-    SPECIALS,
-    TEMPLATE,
+    SPECIAL_TOKENS,
+    TEMPLATE_TOKENS,
     Overflow,
     fits,
     most_prompt_tokens,
@@ -145,7 +145,7 @@ def test_a_derived_number_is_not_obeyed_for_ever() -> None:
 
 # What is sure to fit ------------------------------------------------------------------------------------------------
 
-ADDED = TEMPLATE + SPECIALS
+ADDED = TEMPLATE_TOKENS + SPECIAL_TOKENS
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
@@ -154,24 +154,24 @@ def said(text: JsonValue, **more: JsonValue) -> JsonObject:
 
 
 def test_a_text_has_at_most_a_token_a_byte() -> None:
-    assert most_prompt_tokens(TextPrompt(("hello",)), {}) == 5 + PER_MESSAGE + ADDED
-    assert most_prompt_tokens(TextPrompt(("Grüße",)), {}) == 7 + PER_MESSAGE + ADDED
-    assert most_prompt_tokens(TextPrompt(("ab", "abcd", "abc")), {"suffix": "xy"}) == 4 + 2 + PER_MESSAGE + ADDED
+    assert most_prompt_tokens(TextPrompt(("hello",)), {}) == 5 + MESSAGE_TOKENS + ADDED
+    assert most_prompt_tokens(TextPrompt(("Grüße",)), {}) == 7 + MESSAGE_TOKENS + ADDED
+    assert most_prompt_tokens(TextPrompt(("ab", "abcd", "abc")), {"suffix": "xy"}) == 4 + 2 + MESSAGE_TOKENS + ADDED
 
 
 def test_a_text_that_normalisation_may_lengthen_counts_for_more() -> None:
-    assert most_prompt_tokens(TextPrompt(("\u0958",)), {}) == 3 * NFC_GROWTH + PER_MESSAGE + ADDED
+    assert most_prompt_tokens(TextPrompt(("\u0958",)), {}) == 3 * NFC_GROWTH + MESSAGE_TOKENS + ADDED
 
 
 def test_token_ids_are_counted() -> None:
-    assert most_prompt_tokens(TokenPrompt(((1, 2, 3), (4,))), {}) == 3 + SPECIALS
+    assert most_prompt_tokens(TokenPrompt(((1, 2, 3), (4,))), {}) == 3 + SPECIAL_TOKENS
 
 
 def test_every_message_and_all_its_text_count() -> None:
     parts: list[JsonValue] = [{"type": "text", "text": "hello"}, {"type": "input_text", "text": "é"}]
     messages = (said("hi"), said(parts), said(None, name="ann"))
     text = len("userhi") + len("userhello") + 2 + len("userann")
-    assert most_prompt_tokens(ChatPrompt(messages), {}) == text + 3 * PER_MESSAGE + ADDED
+    assert most_prompt_tokens(ChatPrompt(messages), {}) == text + 3 * MESSAGE_TOKENS + ADDED
 
 
 def test_tools_and_their_calls_count_with_room_for_indentation() -> None:

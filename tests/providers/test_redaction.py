@@ -9,7 +9,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.redaction import MASK, MAX_TEXT, PIECE, holds_piece, piece_length, redact
+from providers.redaction import MASK, MAX_TEXT, PART_CHARACTERS, holds_part, part_length, redact
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
@@ -56,7 +56,7 @@ def test_in_base64_only_the_edges_are_left_wherever_it_begins(before: bytes, enc
 
 @given(LETTERS, st.data())
 def test_any_piece_of_a_secret_is_masked_and_a_shorter_one_is_not(secret: str, data: st.DataObject) -> None:
-    size = data.draw(st.integers(piece_length(secret), len(secret)))
+    size = data.draw(st.integers(part_length(secret), len(secret)))
     at = data.draw(st.integers(0, len(secret) - size))
     assert secret[at : at + size] not in redact(f"({secret[at : at + size]})", [secret])
 
@@ -68,7 +68,7 @@ def test_any_text_can_be_looked_through(text: str, secret: str) -> None:
 
 @looped(("length", "piece"), [(8, 8), (10, 8), (12, 9), (16, 12), (40, 12), (2000, 12)])
 def test_how_much_of_a_secret_is_as_good_as_all(length: int, piece: int) -> None:
-    assert piece_length("x" * length) == piece
+    assert part_length("x" * length) == piece
 
 
 def test_at_an_ellipsis_even_less_is_masked() -> None:
@@ -105,9 +105,13 @@ def test_a_text_made_to_be_like_the_secret_costs_little_and_goes_whole(text: str
     assert excess(partial(redact, text, [secret]), 10) == ""
 
 
-@given(st.integers(0, len(SECRET) - PIECE), st.text("abcdefgh0123", max_size=40), st.text("abcdefgh0123", max_size=40))
+@given(
+    st.integers(0, len(SECRET) - PART_CHARACTERS),
+    st.text("abcdefgh0123", max_size=40),
+    st.text("abcdefgh0123", max_size=40),
+)
 def test_a_short_text_with_a_piece_of_a_secret_is_recognised(start: int, before: str, after: str) -> None:
-    assert holds_piece(f"{before}{SECRET[start : start + PIECE].lower()}{after}", SECRET)
+    assert holds_part(f"{before}{SECRET[start : start + PART_CHARACTERS].lower()}{after}", SECRET)
 
 
 @looped(
@@ -121,4 +125,4 @@ def test_a_short_text_with_a_piece_of_a_secret_is_recognised(start: int, before:
     ],
 )
 def test_a_short_text_without_one_is_left(text: str, secret: str, found: bool) -> None:
-    assert holds_piece(text, secret) == found
+    assert holds_part(text, secret) == found

@@ -33,7 +33,7 @@ from tests.support.looped import looped
 )
 def test_choices_are_prompts_times_n(prompt: Prompt, n: int, prompts: int, choices: int) -> None:
     request = UnifiedRequest(Operation.COMPLETIONS, "m", prompt, {"n": n})
-    assert (request.prompts, request.choices) == (prompts, choices)
+    assert (request.prompt.count, request.choices) == (prompts, choices)
 
 
 def test_without_n_there_is_one_choice_for_each_prompt() -> None:
@@ -105,7 +105,7 @@ def test_a_deferred_conversation_has_no_other_fields() -> None:
 def test_messages_of_a_deferred_conversation_that_were_let_go_are_not_made_again() -> None:
     make = _Maker()
     prompt = deferred_prompt(make)
-    prompt.let_go(7)
+    prompt.free_messages(7)
     assert (prompt.messages, prompt.tokens, make.calls) == ((), 7, 0)
 
 

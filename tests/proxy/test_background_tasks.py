@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.background_tasks import SharedTask, StrayTasks, Tasks, ended_within
+from proxy.background_tasks import SharedTask, StrayTasks, Tasks, run_with_timeout
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
@@ -208,9 +208,9 @@ async def test_work_within_its_time_returns_and_work_that_hangs_is_cancelled_and
             except asyncio.CancelledError:
                 cancelled.set()
 
-    assert await ended_within(three(), 1.0, 1.0) == 3
+    assert await run_with_timeout(three(), 1.0, 1.0) == 3
     with pytest.raises(TimeoutError):
-        await ended_within(stubborn(), 0.001, 0.001)
+        await run_with_timeout(stubborn(), 0.001, 0.001)
     assert cancelled.is_set()
     held.set()
     await asyncio.sleep(0)

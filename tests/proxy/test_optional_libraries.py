@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from proxy.optional_libraries import EXTRAS, REDIS, missing, silence, without
+from proxy.optional_libraries import EXTRAS, REDIS, extra_hint, missing_extra, silence
 from tests.support.looped import looped
 from tests.test_packaging import project
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.smoke
 
 @looped("kind", [*EXTRAS, "oidc"])
 def test_where_the_tests_run_nothing_is_missing(kind: str) -> None:
-    assert missing(kind) is None
+    assert missing_extra(kind) is None
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_missing_library_is_told_with_the_extra_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     how = f"make extras, or pip install '.[{extra}]' in Dragoman's source"
-    assert missing(kind) == f"credentials of the kind {kind} need an extra: {how}"
+    assert missing_extra(kind) == f"credentials of the kind {kind} need an extra: {how}"
 
 
 @pytest.mark.parametrize("package", ["google", "azure"])
@@ -39,7 +39,7 @@ def test_a_package_that_is_not_there_at_all_is_missing_too(package: str, monkeyp
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [])
-    assert missing({"google": "google", "azure": "entra"}[package]) is not None
+    assert missing_extra({"google": "google", "azure": "entra"}[package]) is not None
 
 
 def test_every_extra_that_is_named_is_one_of_the_distribution_s() -> None:
@@ -48,10 +48,10 @@ def test_every_extra_that_is_named_is_one_of_the_distribution_s() -> None:
 
 
 def test_whoever_needs_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert without(REDIS, "this needs") is None
+    assert extra_hint(REDIS, "this needs") is None
     monkeypatch.setitem(sys.modules, "redis", None)
     assert (
-        without(REDIS, "this needs")
+        extra_hint(REDIS, "this needs")
         == "this needs an extra: make extras, or pip install '.[redis]' in Dragoman's source"
     )
 

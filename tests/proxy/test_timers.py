@@ -7,7 +7,7 @@ from weakref import ref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.timers import PRUNED_FROM, Slot, Timers, TimerWheel, alarms
+from proxy.timers import PRUNED_FROM, Slot, Timers, TimerWheel, loop_alarms
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 Step = tuple[float, float, bool]
@@ -52,7 +52,7 @@ def test_each_alarm_rings_at_its_time_unless_it_was_dropped(steps: list[Step]) -
 @in_virtual_time
 async def test_an_alarm_may_set_another_before_those_that_wait() -> None:
     heard: list[float] = []
-    loop, kept = asyncio.get_running_loop(), alarms()
+    loop, kept = asyncio.get_running_loop(), loop_alarms()
 
     def again() -> None:
         kept.set(5.0, lambda: heard.append(loop.time()))
@@ -71,7 +71,7 @@ async def test_an_alarm_that_raises_leaves_the_others_ringing() -> None:
     def fail() -> None:
         raise ValueError("a bug")
 
-    loop, kept = asyncio.get_running_loop(), alarms()
+    loop, kept = asyncio.get_running_loop(), loop_alarms()
     loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
     kept.set(1.0, fail)
     kept.set(1.0, lambda: heard.append(loop.time()))
@@ -107,8 +107,8 @@ def test_dropped_alarms_do_not_pile_up_and_keep_nothing_alive() -> None:
 
 def test_each_loop_has_its_own() -> None:
     async def own() -> Timers:
-        assert alarms() is alarms()
-        return alarms()
+        assert loop_alarms() is loop_alarms()
+        return loop_alarms()
 
     assert run(own()) is not run(own())
 
@@ -149,14 +149,19 @@ def test_a_wheel_calls_within_a_step_and_not_whom_it_dropped(watched: list[tuple
 
 
 @in_virtual_time
-async def test_all_of_a_step_have_one_alarm_which_ends_with_the_last() -> None:
+async def test_all_of_a_step_have_one_alarm_which_the_next_ones_use_too() -> None:
     kept = Timers(asyncio.get_running_loop())
     wheel, heard = TimerWheel(kept), [Heard() for _ in range(100)]
     slots = [wheel.set(20.0 + number / 200, 20.0, each) for number, each in enumerate(heard)]
     assert (len(kept), len(wheel)) == (2, 100)
     for slot, each in zip(slots, heard, strict=True):
         wheel.drop(slot, each)
+    assert (len(kept), len(wheel)) == (2, 0)
+    wheel.set(20.0, 20.0, heard[0])
+    assert (len(kept), len(wheel)) == (2, 1)
+    await asyncio.sleep(40.0)
     assert (len(kept), len(wheel)) == (0, 0)
+    assert [len(each.at) for each in heard] == [1] + [0] * 99
 
 
 @in_virtual_time
@@ -164,7 +169,7 @@ async def test_a_watcher_that_fails_silences_no_other() -> None:
     failed: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: failed.append(type(context["exception"])))
-    wheel, heard = TimerWheel(alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
+    wheel, heard = TimerWheel(loop_alarms()), [Heard(fails=number % 2 == 0) for number in range(10)]
     for each in heard:
         wheel.set(1.0, 1.0, each)
     await asyncio.sleep(2)

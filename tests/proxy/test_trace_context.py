@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.trace_context import (
-    HALF,
-    MOST_REASONS,
-    MOST_STATE,
+    MAX_FINISH_REASONS,
+    MAX_STATE_CHARS,
     SAMPLED,
+    SAMPLED_DIGITS,
     SampledTrace,
     SpanNotes,
     Trace,
     TraceParent,
-    bound_of,
     parse_parent,
     parse_state,
+    sampling_bound,
 )
 from tests.support.looped import looped
 
@@ -95,7 +95,7 @@ def test_a_valid_state_is_passed_on_as_one_line(lines: list[str], state: str) ->
         ["a=" + "x" * 257],
         [",".join(f"k{number}=v" for number in range(33))],
         [f"a={'x' * 200},b={'x' * 200},c={'x' * 200}"],
-        ["=" * MOST_STATE],
+        ["=" * MAX_STATE_CHARS],
     ],
 )
 def test_a_state_that_is_not_valid_or_too_large_is_left_out(lines: list[str]) -> None:
@@ -125,9 +125,9 @@ def test_all_calls_of_a_request_that_is_not_sampled_have_one_line() -> None:
 
 def test_finish_reasons_are_not_noted_without_end() -> None:
     notes = SpanNotes()
-    for _ in range(MOST_REASONS + 1):
+    for _ in range(MAX_FINISH_REASONS + 1):
         notes.ended("stop")
-    assert notes.finish_reasons == ("stop",) * MOST_REASONS
+    assert notes.finish_reasons == ("stop",) * MAX_FINISH_REASONS
 
 
 @looped(
@@ -135,7 +135,7 @@ def test_finish_reasons_are_not_noted_without_end() -> None:
     [(0.0, False, False, False), (0.5, True, False, False), (1.0, True, True, True)],
 )
 def test_the_lower_half_of_an_id_decides(share: float, first: bool, last: bool, all_of_them: bool) -> None:
-    bound = bound_of(share)
-    assert (f"{2**127:032x}"[-HALF:] < bound) is first
-    assert (f"{2**127 - 1:032x}"[-HALF:] < bound) is last
-    assert (("f" * 32)[-HALF:] < bound) is all_of_them
+    bound = sampling_bound(share)
+    assert (f"{2**127:032x}"[-SAMPLED_DIGITS:] < bound) is first
+    assert (f"{2**127 - 1:032x}"[-SAMPLED_DIGITS:] < bound) is last
+    assert (("f" * 32)[-SAMPLED_DIGITS:] < bound) is all_of_them

@@ -16,7 +16,7 @@ from random import Random
 import orjson
 
 from providers.constraints.compiled_checks import first_invalid_keyword
-from providers.constraints.constraint_styles import Unenforceable, constraint_members
+from providers.constraints.constraint_styles import Unenforceable, constraint_fields
 from providers.constraints.json_schema import schema_problem
 from providers.constraints.regex_parse import MalformedPattern, parse
 from providers.constraints.style_table import STYLES
@@ -177,7 +177,7 @@ def read(guided: Guided) -> bool:
                 return False
     for style, endpoints in STYLES.items():
         for encoded in endpoints.values() if style in _TRANSLATING else ():
-            _quietly(partial(constraint_members, encoded, guided))
+            _quietly(partial(constraint_fields, encoded, guided))
     return True
 
 

@@ -8,7 +8,7 @@ import orjson
 
 from providers.completion import Chunk, ContentLogprobs, TokenLogprob
 from providers.dialect import UpstreamRequest
-from providers.dialects.gemini.partial_arguments import Pieces
+from providers.dialects.gemini.partial_arguments import ArgumentAssembler
 from providers.dialects.shared.read_json import load_json
 from providers.emulation.collect_stream import Gatherer
 from providers.emulation.stop_strings import StopScanner
@@ -104,10 +104,10 @@ def _gemini_arguments(count: int) -> Work:
     piece: list[JsonValue] = [{"jsonPath": "$.a", "stringValue": "x" * 50}]
 
     def work() -> None:
-        given = Pieces()
+        given = ArgumentAssembler()
         for _ in range(count):
-            given.put(piece)
-        given.whole()
+            given.add_partial(piece)
+        given.complete()
 
     return work
 

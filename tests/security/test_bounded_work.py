@@ -46,7 +46,7 @@ BOMBS: dict[str, dict[str, JsonValue]] = {
 
 def answered(path: str, body: bytes) -> int:
     """Return how many bytes the mock answers."""
-    return sum(len(piece.data) for piece in mock.answer(path, body).pieces)
+    return sum(len(chunk.data) for chunk in mock.respond(path, body).chunks)
 
 
 @looped("name", BOMBS)

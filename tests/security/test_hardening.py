@@ -257,4 +257,4 @@ def test_the_process_does_not_start_with_an_admin_listener_that_anybody_could_re
     table.write_text(f"version: 1\nserver: {{admin: {{host: '{host}'}}}}\nvendors: {{mock: {{}}}}\n", "utf-8")
     done = run_program(("-m", "proxy", "serve", "-c", str(table), "--port", "0"))
     assert done.returncode == 1
-    assert b"the admin listener needs a token to listen on another address than loopback" in done.stderr
+    assert b"the admin listener needs a token to listen on an address other than loopback" in done.stderr

@@ -328,8 +328,8 @@ FIGURES: Final = (
         Tests(("tests/proxy/limits/test_restarted_alone.py",)),
         Sabotage(
             "proxy/shared_state/lease_keeper.py",
-            "return NEVER if keeper.met or keeper.strangers else math.inf",
-            "return NEVER if keeper.met else math.inf",
+            "return NEVER if keeper.has_answered or keeper.other_gateways else math.inf",
+            "return NEVER if keeper.has_answered else math.inf",
         ),
         0.5,
     ),

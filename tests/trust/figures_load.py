@@ -203,8 +203,8 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_shared.r31,
         Sabotage(
             "proxy/shared_state/redis_sync.py",
-            "reply = await answer_within(LIMIT, self._command(sent))",
-            'reply = (__import__("time").sleep(0.1), await answer_within(LIMIT, self._command(sent)))[1]',
+            "reply = await reply_within(COMMAND_TIMEOUT, self._command(sent))",
+            'reply = (__import__("time").sleep(0.1), await reply_within(COMMAND_TIMEOUT, self._command(sent)))[1]',
         ),
         1.2,
     ),

@@ -1,4 +1,4 @@
-"""Whole answers of Anthropic's Messages API in the common completion shape, and the parts that streams share.
+"""Decoder of non-streaming responses of Anthropic's Messages API, with the functions that the stream decoder shares.
 
 Sources: `anthropic` 2.12.0 types `Message`, `Usage`, `StopReason`; "Handling stop reasons" page, November 2026.
 """
@@ -18,15 +18,15 @@ from providers.completion import (
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer_parts import (
-    call_extra,
-    cited,
-    message_members,
-    other_block,
-    usage_rest,
-    whole_thought,
+    citation_extras,
+    other_block_extras,
+    other_call_fields,
+    other_message_fields,
+    other_usage_fields,
+    reasoning_detail,
 )
 from providers.dialects.anthropic.errors import failure_of
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_answer, unwrap_answer
 from providers.emulation.join_extras import GrowingExtras
@@ -50,82 +50,82 @@ _TIERS = {"standard": "default"}
 
 
 def decode_message(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     message = _parsed_object(body)
     if message.get("type") == "error":
         raise UpstreamError(failure_of(message))
     blocks, reason = message.get("content"), message.get("stop_reason")
     if not isinstance(blocks, list) or not isinstance(reason, str):
         raise malformed("has no content or no stop reason")
-    parts = _WholeParts(sent)
+    parts = _MessageParts(sent)
     for block in blocks:
         parts.add(block)
-    text, refusal = "".join(parts.texts), explanation(message)
+    text, refusal = "".join(parts.texts), refusal_text(message)
     finish, native = finish_reason(reason)
     matched = stop_string(message)
     choice = Choice(
         index=0,
-        text=whole_text(sent, text, finish, matched) or refusal or "",
+        text=final_text(sent, text, finish, matched) or refusal or "",
         finish_reason=finish,
         native_finish_reason=native,
         refusal=refusal,
-        reasoning="".join(parts.thoughts) or None,
+        reasoning="".join(parts.reasoning_texts) or None,
         tool_calls=tuple(parts.calls),
         matched_stop=matched,
         extras=parts.extras.whole(),
     )
     usage = message.get("usage")
-    return Completion((choice,), usage_of(usage), None, service_tier(usage), message_members(message) or None)
+    return Completion((choice,), usage_of(usage), None, service_tier(usage), other_message_fields(message) or None)
 
 
-class _WholeParts:
-    """Collects the parts of a whole answer from its blocks."""
+class _MessageParts:
+    """The text, reasoning, tool calls and extras of a message, collected from its content blocks."""
 
-    __slots__ = ("_length", "_sent", "_thinking", "calls", "extras", "texts", "thoughts")
+    __slots__ = ("_reasoning_count", "_sent", "_text_length", "calls", "extras", "reasoning_texts", "texts")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
-        self._length = self._thinking = 0
+        self._text_length = self._reasoning_count = 0
         self.texts: list[str] = []
-        self.thoughts: list[str] = []
+        self.reasoning_texts: list[str] = []
         self.calls: list[ToolCall] = []
         self.extras = GrowingExtras()
 
     def add(self, block: JsonValue) -> None:
-        """Add a block. Raises UpstreamError for one without what its type promises."""
+        """Add a content block. Raises UpstreamError if the block lacks a field that its type requires."""
         if not isinstance(block, dict):
             raise malformed("has a block that is not an object")
         match block:
             case {"type": "text", "text": str(text)}:
                 self._text(text, block.get("citations"))
             case {"type": "thinking", "thinking": str(thought)}:
-                self.thoughts.append(thought)
+                self.reasoning_texts.append(thought)
                 self._thought(block)
             case {"type": "redacted_thinking", "data": str()}:
                 self._thought(block)
-            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(given)}:
+            case {"type": "tool_use", "id": str(call), "name": str(name), "input": dict(tool_input)}:
                 client = self._sent.tool_names.get(name, name)
-                made = ToolCall(call, client, arguments_text(given), extra=call_extra(block))
-                self.calls.append(whole_call(made, self._sent.custom_tools))
+                tool_call = ToolCall(call, client, arguments_text(tool_input), extra=other_call_fields(block))
+                self.calls.append(complete_call(tool_call, self._sent.custom_tools))
             case {"type": "text" | "thinking" | "redacted_thinking" | "tool_use"}:
                 raise malformed("has a block without what its type promises")
             case _:
-                self.extras.add(other_block(block))
+                self.extras.add(other_block_extras(block))
 
     def _text(self, text: str, citations: JsonValue) -> None:
-        start = self._length
-        self._length += len(text)
+        start = self._text_length
+        self._text_length += len(text)
         self.texts.append(text)
-        if isinstance(citations, list) and (extras := cited(citations, start, self._length)) is not None:
+        if isinstance(citations, list) and (extras := citation_extras(citations, start, self._text_length)) is not None:
             self.extras.add(extras)
 
     def _thought(self, block: JsonObject) -> None:
-        self.extras.add(Extras(reasoning_details=(whole_thought(block, self._thinking),)))
-        self._thinking += 1
+        self.extras.add(Extras(reasoning_details=(reasoning_detail(block, self._reasoning_count),)))
+        self._reasoning_count += 1
 
 
 def service_tier(usage: JsonValue) -> str | None:
-    """Return the service tier of an answer, which the vendor reports beside its counts."""
+    """Return the service tier of a response, which the vendor reports in `usage`."""
     tier = usage.get("service_tier") if isinstance(usage, dict) else None
     return _TIERS.get(tier, tier) if isinstance(tier, str) else None
 
@@ -139,10 +139,10 @@ def _parsed_object(body: bytes) -> JsonObject:
 
 
 def finish_reason(reason: str) -> tuple[str, str | None]:
-    """Return the common finish reason, and the vendor's own where it is more precise.
+    """Return the common finish reason, and the vendor's own reason if it is more precise.
 
-    Unknown reasons are returned as they are, and so is `pause_turn`: the text continues when the conversation is sent
-    again. Raises UpstreamError for reasons that mean failure.
+    Unknown reasons are returned unchanged. So is `pause_turn`: the text continues when the client sends the
+    conversation again. Raises UpstreamError for reasons that mean failure.
     """
     return read_finish_reason(reason, _PLAIN, _PRECISE)
 
@@ -153,17 +153,19 @@ def stop_string(holder: JsonObject) -> str | None:
     return matched if isinstance(matched, str) and matched else None
 
 
-def explanation(holder: JsonObject) -> str | None:
-    """Return why the vendor refused to continue, in its words."""
+def refusal_text(holder: JsonObject) -> str | None:
+    """Return the vendor's explanation of a refusal."""
     details = holder.get("stop_details")
     words = details.get("explanation") if isinstance(details, dict) else None
     return words if isinstance(words, str) and words else None
 
 
-def whole_text(sent: UpstreamRequest, text: str, finish: str, matched: str | None) -> str:
-    """Return the text of an answer, with its choice unwrapped or its stop string appended where the request has that.
+def final_text(sent: UpstreamRequest, text: str, finish: str, matched: str | None) -> str:
+    """Return the text of a response as the client receives it.
 
-    A choice that was cut off or refused stays as it came, with its finish reason. Raises UpstreamError.
+    If the request has `unwrap_choice` and the response has ended normally, the choice is read out of its JSON object.
+    If the gateway emulates the inclusion of stop strings, `matched` is appended. A choice that was cut off or refused
+    is returned unchanged. Raises UpstreamError if the choice cannot be unwrapped.
     """
     if sent.unwrap_choice and finish == "stop":
         return unwrap_answer(text)
@@ -171,30 +173,31 @@ def whole_text(sent: UpstreamRequest, text: str, finish: str, matched: str | Non
 
 
 def usage_of(raw: JsonValue) -> Usage | None:
-    """Return the counts in OpenAI's meaning, in which prompt tokens include cached ones; None when there are none."""
+    """Return the token counts with OpenAI's meaning: prompt tokens include cached tokens. `None` if there are no
+    counts."""
     if not isinstance(raw, dict):
         return None
-    fresh, output = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
-    if fresh is None or output is None:
+    prompt, output = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
+    if prompt is None or output is None:
         return None
     read, written = count_of(raw.get("cache_read_input_tokens")), count_of(raw.get("cache_creation_input_tokens"))
-    details: dict[str, int] = {}
+    prompt_details: dict[str, int] = {}
     if read is not None:
-        details["cached_tokens"] = read
-        fresh += read
+        prompt_details["cached_tokens"] = read
+        prompt += read
     if written is not None:
-        details["cache_write_tokens"] = written
-        fresh += written
-    details.update(_counts(raw.get("cache_creation")))
-    reasoning = _counts(raw.get("server_tool_use"))
+        prompt_details["cache_write_tokens"] = written
+        prompt += written
+    prompt_details.update(_counts(raw.get("cache_creation")))
+    completion_details = _counts(raw.get("server_tool_use"))
     split = raw.get("output_tokens_details")
     for name, count in _counts(split).items():
-        reasoning["reasoning_tokens" if name == "thinking_tokens" else name] = count
+        completion_details["reasoning_tokens" if name == "thinking_tokens" else name] = count
     tier = billed_tier(raw.get("speed"), raw.get("service_tier"))
-    return reported_usage(fresh, output, details, reasoning, usage_rest(raw), tier)
+    return reported_usage(prompt, output, prompt_details, completion_details, other_usage_fields(raw), tier)
 
 
 def _counts(split: JsonValue) -> dict[str, int]:
-    """Return the counts in an object of them, under the vendor's names."""
-    members = split.items() if isinstance(split, dict) else ()
-    return {name: count for name, value in members if (count := count_of(value)) is not None}
+    """Return the token counts in an object, under the vendor's names."""
+    fields = split.items() if isinstance(split, dict) else ()
+    return {name: count for name, value in fields if (count := count_of(value)) is not None}

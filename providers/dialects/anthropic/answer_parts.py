@@ -1,10 +1,10 @@
-"""What an answer of Anthropic's holds besides its text and the input of its calls, in the common shape.
+"""The parts of Anthropic's responses besides text and tool input, in the common shape.
 
-Thinking becomes `reasoning_details` in OpenRouter's form, with signatures and redacted blocks, in the order of the
-blocks. A citation with an address becomes a `url_citation` that spans the text of its block, any other is listed under
-`citations` with that span. Blocks without a common form (calls and results of server tools, files of containers, types
-that are not known here) are listed under `content_blocks` as the vendor sent them, in order. Further members of the
-message and of its usage keep their names.
+Reasoning becomes `reasoning_details` in OpenRouter's form, with signatures and redacted blocks, in the order of the
+blocks. A citation with a web address becomes a `url_citation` that spans the text of its block. Any other citation is
+listed under `citations` with the same span. Blocks without a common form are listed under `content_blocks`, unchanged
+and in order: calls and results of server tools, files of containers, and unknown types. Other fields of the message and
+of its usage keep their names.
 
 Sources: `anthropic` 2.12.0 types `ContentBlock`, `TextCitation`, `Message`, `Usage`; "Citations", "Web search" and
 "Preserved thinking" pages, November 2026; vercel/ai ed857f5 recorded answers.
@@ -17,19 +17,19 @@ from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.json_types import JsonObject, JsonValue
 
 BLOCKS, CITATIONS = "content_blocks", "citations"
-"""The members of a message that hold blocks without a common form, and citations without an address."""
+"""The fields of a message for blocks without a common form, and for citations without a web address."""
 
-_OF_MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
-_OF_USAGE = frozenset(
+_KNOWN_MESSAGE_FIELDS = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
+_KNOWN_USAGE_FIELDS = frozenset(
     {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation"}
     | {"output_tokens_details", "server_tool_use", "service_tier"}
 )
-_OF_CALL = frozenset({"type", "id", "name", "input"})
-_DIRECT: JsonValue = {"type": "direct"}
+_KNOWN_CALL_FIELDS = frozenset({"type", "id", "name", "input"})
+_CALLED_BY_MODEL: JsonValue = {"type": "direct"}
 
 
-def whole_thought(block: JsonObject, index: int) -> JsonObject:
-    """Return the reasoning detail of a whole block of thinking."""
+def reasoning_detail(block: JsonObject, index: int) -> JsonObject:
+    """Return the reasoning detail of a complete `thinking` or `redacted_thinking` block."""
     if block.get("type") == "redacted_thinking":
         return {"type": "reasoning.encrypted", "data": block.get("data"), "format": CLAUDE_FORMAT, "index": index}
     signature = block.get("signature")
@@ -39,19 +39,19 @@ def whole_thought(block: JsonObject, index: int) -> JsonObject:
     return {**detail, "format": UNKNOWN_FORMAT}
 
 
-def thought_piece(index: int, text: str, form: str = CLAUDE_FORMAT) -> Extras:
-    """Return a piece of the reasoning detail of a streamed block of thinking."""
+def reasoning_delta(index: int, text: str, form: str = CLAUDE_FORMAT) -> Extras:
+    """Return a delta of the reasoning detail of a streamed `thinking` block."""
     return Extras(reasoning_details=({"type": "reasoning.text", "text": text, "format": form, "index": index},))
 
 
-def signature_piece(index: int, signature: str) -> Extras:
-    """Return the piece with the signature, which may be all that a block has; then its text is empty."""
+def signature_delta(index: int, signature: str) -> Extras:
+    """Return the delta with a block's signature, whose text is empty. A block may have nothing but a signature."""
     detail: JsonObject = {"type": "reasoning.text", "text": "", "signature": signature, "format": CLAUDE_FORMAT}
     return Extras(reasoning_details=({**detail, "index": index},))
 
 
-def cited(citations: list[JsonValue], start: int, end: int) -> Extras | None:
-    """Return the citations of a text block that is the text from `start` to `end` of the answer, in code points."""
+def citation_extras(citations: list[JsonValue], start: int, end: int) -> Extras | None:
+    """Return the citations of a text block. The block is the response's text from `start` to `end`, in code points."""
     annotations: list[JsonObject] = []
     others: list[JsonValue] = []
     for citation in citations:
@@ -73,30 +73,31 @@ def _source(citation: JsonObject, url: str) -> JsonObject:
     if isinstance(content := citation.get("cited_text"), str):
         source["content"] = content
     if isinstance(index := citation.get("encrypted_index"), str):
-        # The vendor wants it back with the citation.
+        # The client must send it back with the citation.
         source["encrypted_index"] = index
     return source
 
 
-def other_block(block: JsonObject) -> Extras:
-    """Return a block that has no common form."""
+def other_block_extras(block: JsonObject) -> Extras:
+    """Return the extras for a block that has no common form."""
     return Extras(message={BLOCKS: [block]})
 
 
-def call_extra(block: JsonObject) -> Mapping[str, JsonValue] | None:
-    """Return the further members of a call: who made it, where that was not the model itself, and of which toolset."""
-    rest = {name: value for name, value in block.items() if name not in _OF_CALL and value is not None}
-    if rest.get("caller") == _DIRECT:
+def other_call_fields(block: JsonObject) -> Mapping[str, JsonValue] | None:
+    """Return the other fields of a tool call: its toolset, and its caller unless the model itself made the call."""
+    rest = {name: value for name, value in block.items() if name not in _KNOWN_CALL_FIELDS and value is not None}
+    if rest.get("caller") == _CALLED_BY_MODEL:
         del rest["caller"]
     return rest or None
 
 
-def message_members(message: JsonObject) -> Mapping[str, JsonValue]:
-    """Return the members of a message, or of an event about it, that have no common form; null ones are left out."""
-    return {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
+def other_message_fields(message: JsonObject) -> Mapping[str, JsonValue]:
+    """Return the fields of a message, or of a stream event about it, that have no common form. Null fields are left
+    out."""
+    return {name: value for name, value in message.items() if name not in _KNOWN_MESSAGE_FIELDS and value is not None}
 
 
-def usage_rest(usage: JsonObject) -> Mapping[str, JsonValue] | None:
-    """Return the members of a usage that have no common form; null ones are left out."""
-    rest = {name: value for name, value in usage.items() if name not in _OF_USAGE and value is not None}
+def other_usage_fields(usage: JsonObject) -> Mapping[str, JsonValue] | None:
+    """Return the fields of `usage` that have no common form. Null fields are left out."""
+    rest = {name: value for name, value in usage.items() if name not in _KNOWN_USAGE_FIELDS and value is not None}
     return rest or None

@@ -1,10 +1,10 @@
-"""The parts of a conversation as Anthropic's content blocks.
+"""Content blocks of Anthropic's Messages API, made from the parts of a conversation.
 
-Nothing is fetched: media stay the data, the address or the file id that the client sent. Parts in the vendor's own form
-(`search_result`, `document`, `container_upload`, blocks of server tools …) are sent as they came.
+Nothing is fetched: media are sent as the data, the address or the file id that the client gave. Parts in the vendor's
+own form (`search_result`, `document`, `container_upload`, blocks of server tools …) are sent unchanged.
 
-Sources: `anthropic` 2.12.0 type `ContentBlockParam` and what it holds; "Vision", "PDF support", "Citations" and
-"Preserved thinking" pages, November 2026.
+Sources: `anthropic` 2.12.0 type `ContentBlockParam` and its parts; "Vision", "PDF support", "Citations" and "Preserved
+thinking" pages, November 2026.
 """
 
 import binascii
@@ -37,17 +37,21 @@ from providers.dialects.shared.tool_names import fit_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_PDF, _TEXTS = "application/pdf", re.compile(r"text/[a-z0-9.+-]+|application/json")
+_IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_PDF, _TEXT_TYPES = "application/pdf", re.compile(r"text/[a-z0-9.+-]+|application/json")
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_OWN = frozenset({"image", "document", "search_result", "tool_reference", "container_upload", "server_tool_use"})
-_OWN_RESULT = re.compile(r"[a-z_]{1,64}_tool_(?:result|use)")
-_REPEATED = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|use)|compaction")
+_NATIVE_KINDS = frozenset(
+    {"image", "document", "search_result", "tool_reference", "container_upload", "server_tool_use"}
+)
+_NATIVE_RESULT = re.compile(r"[a-z_]{1,64}_tool_(?:result|use)")
+_SERVER_TOOL_BLOCK = re.compile(r"server_tool_use|[a-z_]{1,64}_tool_(?:result|use)|compaction")
 
 
 def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
-    """Return the block of a part; None for blank text, which the vendor refuses, and for thinking that is not signed by
-    it. Raises Refusal for what it has no block for."""
+    """Return the content block of a part. Raises Refusal if the part has no such block.
+
+    `None` for blank text, which the vendor refuses, and for reasoning without Claude's signature.
+    """
     match part:
         case Text(text, cache):
             return _marked({"type": "text", "text": text}, cache) if text and not text.isspace() else None
@@ -62,13 +66,13 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
 
 
 def call_block(call: ToolUse, names: ToolNames) -> JsonObject:
-    """Return the block of a call, without its cache marker."""
+    """Return the block of a tool call, without its cache marker."""
     identity, name = fit_call_id(call.id, CALL_ID), names.used(call.name)
     return {"type": "tool_use", "id": identity, "name": name, "input": call.arguments}
 
 
 def text_result(call_id: str, text: str | None) -> JsonObject:
-    """Return the block of a result that is a text, or nothing."""
+    """Return the block of a tool result whose content is a text or empty."""
     block: JsonObject = {"type": "tool_result", "tool_use_id": fit_call_id(call_id, CALL_ID)}
     if text is not None:
         block["content"] = text
@@ -76,7 +80,7 @@ def text_result(call_id: str, text: str | None) -> JsonObject:
 
 
 def thinking_block(part: Part) -> JsonObject | None:
-    """Return the block of thinking; `None` if it is not signed by Claude."""
+    """Return the `thinking` block of a part, or `None` if Claude has not signed it."""
     match part:
         case Thinking(text, str(signature), form) if form == CLAUDE_FORMAT:
             return {"type": "thinking", "thinking": text, "signature": signature}
@@ -92,7 +96,7 @@ def _media(turn: Turn, part: Image | Document | Audio | Video | OtherPart) -> Js
             return _marked({"type": "image", "source": _image_source(turn, media)}, cache)
         case Document():
             return _document(turn, part)
-        case OtherPart(kind, value) if kind in _OWN or _OWN_RESULT.fullmatch(kind):
+        case OtherPart(kind, value) if kind in _NATIVE_KINDS or _NATIVE_RESULT.fullmatch(kind):
             return value
         case OtherPart(kind):
             raise turn.no_part(kind)
@@ -103,17 +107,17 @@ def _media(turn: Turn, part: Image | Document | Audio | Video | OtherPart) -> Js
 
 
 def repeated_blocks(message: JsonValue) -> list[JsonObject]:
-    """Return the calls and results of server tools that a client repeats with an answer, as it got them."""
+    """Return the blocks of server tools that the client sends back in an assistant message, unchanged."""
     blocks = message.get(BLOCKS) if isinstance(message, dict) else None
     return [
         block
         for block in (blocks if isinstance(blocks, list) else ())
-        if isinstance(block, dict) and _REPEATED.fullmatch(str(block.get("type")))
+        if isinstance(block, dict) and _SERVER_TOOL_BLOCK.fullmatch(str(block.get("type")))
     ]
 
 
 def is_lost_thinking(part: Part) -> bool:
-    """Return whether a part is thinking without Claude's signature, which is lost here."""
+    """Return whether a part is reasoning that is left out because it lacks Claude's signature."""
     match part:
         case Thinking(text, signature):
             return bool(text or signature) and thinking_block(part) is None
@@ -124,12 +128,12 @@ def is_lost_thinking(part: Part) -> bool:
 
 
 def is_thinking(block: JsonValue) -> bool:
-    """Return whether a native block is thinking."""
+    """Return whether a content block is a `thinking` or `redacted_thinking` block."""
     return isinstance(block, dict) and block.get("type") in ("thinking", "redacted_thinking")
 
 
 def refuse_stored_media(draft: RequestBody, param: str) -> None:
-    """Raise Refusal for media by an address or a file's id: Bedrock and Vertex AI fetch nothing and store no files."""
+    """Raise Refusal for media given by address or file id: Bedrock and Vertex AI fetch no media and store no files."""
     turns, name = draft.body["messages"], draft.target.name
     for turn in turns if isinstance(turns, list) else ():
         content = turn.get("content") if isinstance(turn, dict) else None
@@ -157,14 +161,14 @@ def _image_source(turn: Turn, media: InlineData | Address | UploadedFile) -> Jso
     source = _stored(media)
     if source is not None:
         return source
-    if not isinstance(media, InlineData) or media.media_type not in _IMAGES:
-        allowed = ", ".join(sorted(_IMAGES))
+    if not isinstance(media, InlineData) or media.media_type not in _IMAGE_TYPES:
+        allowed = ", ".join(sorted(_IMAGE_TYPES))
         raise turn.refusal(f"has an image that is neither an https address nor a base64 data URI of {allowed}")
     return {"type": "base64", "media_type": media.media_type, "data": media.data}
 
 
 def _stored(media: InlineData | Address | UploadedFile) -> JsonObject | None:
-    """Return the source of media that the vendor fetches or has; None for others."""
+    """Return the source of media that the vendor fetches or stores; `None` for other media."""
     match media:
         case UploadedFile(identity):
             return {"type": "file", "file_id": identity}
@@ -189,8 +193,8 @@ def _document_source(turn: Turn, media: InlineData | Address | UploadedFile) -> 
     match media:
         case InlineData(kind, data) if kind == _PDF:
             return {"type": "base64", "media_type": kind, "data": data}
-        case InlineData(kind, data) if _TEXTS.fullmatch(kind):
-            # The vendor has one type of text; the text itself says what it is.
+        case InlineData(kind, data) if _TEXT_TYPES.fullmatch(kind):
+            # The vendor accepts no other text type.
             return {"type": "text", "media_type": "text/plain", "data": _decoded(turn, data)}
     source = _stored(media)
     if source is None:
@@ -208,11 +212,11 @@ def _decoded(turn: Turn, data: str) -> str:
 
 
 def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
-    """Return the result of a call; a marker on a part inside stands for one behind the whole result."""
+    """Return the block of a tool result. The last cache marker inside the result marks the whole result."""
     block = text_result(part.call_id, None)
-    made = [inner for each in part.parts if (inner := block_of(turn, each, names)) is not None]
-    inner_marks = [mark for inner in made if isinstance(mark := inner.get("cache_control"), dict)]
-    content = [{name: value for name, value in inner.items() if name != "cache_control"} for inner in made]
+    blocks = [inner for each in part.parts if (inner := block_of(turn, each, names)) is not None]
+    inner_marks = [mark for inner in blocks if isinstance(mark := inner.get("cache_control"), dict)]
+    content = [{name: value for name, value in inner.items() if name != "cache_control"} for inner in blocks]
     if content:
         block["content"] = as_text_or_blocks(content)
     if part.failed:
@@ -222,7 +226,7 @@ def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
 
 
 def as_text_or_blocks(blocks: list[JsonObject]) -> str | list[JsonValue]:
-    """Return one plain text as a string, and anything else as it is."""
+    """Return a single text block without other fields as a string, and any other blocks as a list."""
     match blocks:
         case [{"type": "text", "text": str(text), **more}] if not more:
             return text

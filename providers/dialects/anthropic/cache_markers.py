@@ -1,7 +1,8 @@
-"""Cache markers of a request to Anthropic's wire.
+"""Limits on the cache markers of a request to Anthropic's Messages API.
 
-A marker promises nothing about the answer, so one that has no place is left out: the vendor takes four, that at the top
-of the body among them, and none of an hour behind a shorter one, in the order of tools, system text and messages.
+A cache marker does not change the response, so surplus markers are left out. The vendor accepts four markers, including
+the marker at the top of the body. It refuses a one-hour marker after a shorter one, in the order of tools, system text
+and messages.
 
 Sources: `anthropic` 2.12.0 type `CacheControlEphemeralParam`; "Prompt caching" page; pydantic-ai 2.68.0
 `models/anthropic`, November 2026.
@@ -11,47 +12,51 @@ from collections.abc import Iterator, Sequence
 
 from providers.json_types import JsonObject, JsonValue
 
-MOST_MARKERS = 4
+MAX_MARKERS = 4
+"""The maximum number of cache markers in a request."""
 
 MARKER = "cache_control"
 
 
 def limit_markers(body: JsonObject) -> bool:
-    """Take surplus markers out of a body, the oldest of the messages first, and return whether any had to go.
+    """Remove surplus markers from a body, the oldest of the messages first. Return whether any was removed or
+    shortened.
 
-    The hour of a marker behind a shorter one goes too. Blocks are replaced, not changed: they may be the client's.
+    One-hour markers after a shorter marker are shortened. Blocks are replaced, never changed in place, because they
+    may be part of the client's request.
     """
     messages = body.get("messages")
     return limit_markers_with(body, messages if isinstance(messages, list) else [])
 
 
 def limit_markers_with(body: JsonObject, turns: Sequence[JsonValue]) -> bool:
-    """Take surplus markers out of a body as `limit_markers` does; `turns` are all turns of it that may have any."""
-    steady = [place for name in ("tools", "system") for place in _places(body.get(name))]
-    passing = [place for turn in turns if isinstance(turn, dict) for place in _places(turn.get("content"))]
+    """Remove surplus markers from a body as `limit_markers` does. `turns` are all turns of the body that may have
+    markers."""
+    of_prefix = [found for name in ("tools", "system") for found in _marked_blocks(body.get(name))]
+    of_messages = [found for turn in turns if isinstance(turn, dict) for found in _marked_blocks(turn.get("content"))]
     at_top = isinstance(body.get(MARKER), dict)
-    surplus = max(0, len(steady) + len(passing) + at_top - MOST_MARKERS)
-    for blocks, index in [*passing, *steady][:surplus]:
+    surplus = max(0, len(of_prefix) + len(of_messages) + at_top - MAX_MARKERS)
+    for blocks, index in [*of_messages, *of_prefix][:surplus]:
         block = blocks[index]
         if isinstance(block, dict):
             blocks[index] = {name: value for name, value in block.items() if name != MARKER}
-    from_messages = min(surplus, len(passing))
-    kept = [*steady[surplus - from_messages :], *passing[from_messages:]]
-    return _order_hours(body, kept) or surplus > 0
+    from_messages = min(surplus, len(of_messages))
+    remaining = [*of_prefix[surplus - from_messages :], *of_messages[from_messages:]]
+    return _shorten_late_hours(body, remaining) or surplus > 0
 
 
-def _places(held: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
+def _marked_blocks(content: JsonValue) -> Iterator[tuple[list[JsonValue], int]]:
     """Yield the list and the position of each block that has a marker."""
-    blocks = held if isinstance(held, list) else []
+    blocks = content if isinstance(content, list) else []
     for index, block in enumerate(blocks):
         if isinstance(block, dict) and isinstance(block.get(MARKER), dict):
             yield blocks, index
 
 
-def _order_hours(body: JsonObject, places: list[tuple[list[JsonValue], int]]) -> bool:
-    """Shorten the markers that may not last an hour, and return whether there are any."""
+def _shorten_late_hours(body: JsonObject, marked: list[tuple[list[JsonValue], int]]) -> bool:
+    """Shorten the one-hour markers that stand after a shorter one. Return whether there are any."""
     short = changed = False
-    for blocks, index in places:
+    for blocks, index in marked:
         block = blocks[index]
         if not isinstance(block, dict):
             continue
@@ -73,5 +78,5 @@ def _is_hour(block: JsonObject) -> bool:
 
 def _shortened(block: JsonObject) -> JsonObject:
     marker = block[MARKER]
-    kept = {name: value for name, value in marker.items() if name != "ttl"} if isinstance(marker, dict) else marker
-    return {**block, MARKER: kept}
+    default = {name: value for name, value in marker.items() if name != "ttl"} if isinstance(marker, dict) else marker
+    return {**block, MARKER: default}

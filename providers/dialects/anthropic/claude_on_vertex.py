@@ -1,4 +1,4 @@
-"""Claude on Vertex AI: Anthropic's messages at Google's URLs.
+"""Claude on Vertex AI: Anthropic's Messages API at Google's URLs.
 
 Sources: `anthropic` 2.12.0 `lib/vertex` and its calls to a mock transport; "Claude on Vertex AI" page, November 2026.
 """
@@ -45,96 +45,92 @@ from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
 VERSION = "vertex-2023-10-16"
-"""The version sent when the routing table has none; the platform means Anthropic's first version by it. Later ones have
-Anthropic's own dates."""
+"""The version sent if the configuration has none. It is the platform's name for Anthropic's first version; later
+versions have Anthropic's own dates."""
 
-_FIRST = "2023-06-01"
+_FIRST_VERSION = "2023-06-01"
 _ABSENT_TOOLS = re.compile(r"web_fetch_|code_execution_|mcp_toolset|advisor_")
-"""Tools of the vendor's own that the platform does not offer."""
+"""The vendor's own tools that the platform does not offer."""
 
-_HEADER = "anthropic-version"
+_VERSION_HEADER = "anthropic-version"
 
 
 class AnthropicVertexDialect(AnthropicDialect):
-    """See providers.dialect.Dialect."""
+    """The dialect of Claude on Vertex AI."""
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         headers = with_betas(needed_betas(request.params), request.extra_headers)
-        version = _version(target, headers.pop(_HEADER, ""))
-        opening: JsonObject = {"anthropic_version": _marker(version)}
+        version = _version(target, headers.pop(_VERSION_HEADER, ""))
+        opening: JsonObject = {"anthropic_version": _platform_version(version)}
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
         refuse_tools(target, request.params.get("tools", ()), _ABSENT_TOOLS)
         refuse_stored_media(draft, "images" if "images" in request.params else "messages")
         return call_of(draft, names, _url(target, request.stream), headers)
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """See NativeDialect."""
         native = messages_request(request)
         if native is None:
             return None
         mended, model = mended_for(CLAUDE_ON_VERTEX, native.body), model_of(target)
         headers = with_betas(native_headers(betas_of(CLAUDE_ON_VERTEX, mended, native.headers)), request.extra_headers)
-        version = _version(target, headers.pop(_HEADER, ""))
+        version = _version(target, headers.pop(_VERSION_HEADER, ""))
         draft = native_draft(request, target, self.capabilities(request, target), model, mended)
         if version >= NO_SAMPLING or not model.sampling:
             refuse_sampling(draft)
         refuse_tools(target, objects_in(draft.body.get("tools")), _ABSENT_TOOLS)
         refuse_stored_media(draft, "messages")
         draft.body.pop("model", None)
-        draft.body["anthropic_version"] = _marker(version)
+        draft.body["anthropic_version"] = _platform_version(version)
         return native_call(draft, _url(target, request.stream), headers)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         reader = _VertexReader(sent)
         frames = EventsOrJSON()
         return TextStream(frames, NativeTextReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_google(status, headers, body) if _google_error(body) else classify_answer(status, headers, body)
 
 
 class _VertexReader(AnthropicReader):
-    """Reader of Anthropic's events, among which Google's front end may put an error of its own form."""
+    """Reader of Anthropic's events, between which Google's front end may send an error in Google's form."""
 
     __slots__ = ()
 
     def read(self, name: str, payload: bytes) -> Events:
-        """See AnthropicReader."""
         if not name and (error := _google_error(payload)) is not None:
             raise UpstreamError(failure_of(error))
         return super().read(name, payload)
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See AnthropicReader."""
         return None if "error" in event else super().marked(event)
 
 
 def native_headers(betas: Sequence[str]) -> dict[str, str]:
-    """Return the headers of a call with a client's own body."""
+    """Return the headers of a call that carries the client's own body."""
     return {"anthropic-beta": ",".join(betas)} if betas else {}
 
 
 def native_version(target: Target) -> str:
-    """Return the version to write into a client's own body: the table's, else the first, which every model takes. The
-    client's is one of Anthropic's own API."""
-    return _marker(_version(target, ""))
+    """Return the version to write into a client's own body: the configured version, else the first, which every model
+    accepts. The client's version applies to Anthropic's own API alone."""
+    return _platform_version(_version(target, ""))
 
 
 def _version(target: Target, given: str) -> str:
     """Return the version of Anthropic's own API that a call is written for."""
     version = given or target.api_version or target.profile.api_version or VERSION
-    return _FIRST if version == VERSION else version
+    return _FIRST_VERSION if version == VERSION else version
 
 
-def _marker(version: str) -> str:
-    return VERSION if version == _FIRST else version
+def _platform_version(version: str) -> str:
+    """Return the platform's name for a version of Anthropic's API."""
+    return VERSION if version == _FIRST_VERSION else version
 
 
 def _google_error(data: bytes) -> JsonObject | None:
-    """Return the error of Google's envelope, None for others: Anthropic's errors have a `type`, Google's a status."""
+    """Return the error in Google's envelope, or `None` for other data. Anthropic's errors have a `type`, Google's have
+    a `status`."""
     if b'"error"' not in data:
         return None
     try:

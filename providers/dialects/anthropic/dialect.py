@@ -1,4 +1,4 @@
-"""Anthropic's Messages API. It has no raw continuation, so a prompt becomes one user message.
+"""Anthropic's Messages API. The API cannot continue a raw prompt, so a prompt becomes one user message.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages" and "API versions" pages, November 2026.
 """
@@ -12,7 +12,7 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.anthropic.answer import decode_message
 from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
 from providers.dialects.anthropic.errors import classify_answer
-from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
+from providers.dialects.anthropic.fields import FIELDS, FIELDS_WITHOUT_SAMPLING, WRITTEN_ELSEWHERE, capabilities
 from providers.dialects.anthropic.messages import Conversation
 from providers.dialects.anthropic.native_betas import (
     BETA_HEADER,
@@ -31,7 +31,7 @@ from providers.dialects.anthropic.native_call import (
     refuse_sampling,
 )
 from providers.dialects.anthropic.stream import AnthropicReader
-from providers.dialects.anthropic.thinking import honoured, needed_betas, put_limit, put_thinking
+from providers.dialects.anthropic.thinking import honoured_fields, needed_betas, put_limit, put_thinking
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.decode_text_chunks import NativeTextReader, TextStream
 from providers.dialects.shared.prompt import wrapped_messages
@@ -44,29 +44,27 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
 PATH = "/v1/messages"
-"""Anthropic's own base URLs end before the version, those of compatible vendors often behind it."""
+"""Anthropic's own base URLs end before the version; the base URLs of compatible vendors often end after it."""
 
 VERSION = "2023-06-01"
-"""The version sent when the routing table has none; every model understands it."""
+"""The version sent if the configuration has none. Every model accepts it."""
 
 NO_SAMPLING = "2026-10-21"
-"""From this version on the vendor refuses `temperature`, `top_p` and `top_k` whatever their value."""
+"""The first version of the API that refuses `temperature`, `top_p` and `top_k`, whatever their value."""
 
 _RESERVED = frozenset({"system", "stop_sequences", "anthropic_version", "anthropic_beta"})
-"""Members written from other fields, or from headers, which are checked."""
+"""Fields of the body that are written from other fields, or from headers, which are checked."""
 
-_OF_CACHES = frozenset({"cache_control"})
+_ADVISORY_FIELDS = frozenset({"cache_control"})
 
 
 class AnthropicDialect:
-    """See providers.dialect.Dialect."""
+    """The dialect of Anthropic's Messages API."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return capabilities(request.operation, target.context_window is not None, model_of(target))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         version = target.api_version or target.profile.api_version or VERSION
         headers = with_betas({VERSION_HEADER: version, **needed_betas(request.params)}, request.extra_headers)
         table = self.capabilities(request, target)
@@ -76,13 +74,12 @@ class AnthropicDialect:
         return call_of(draft, names, url, headers)
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """See NativeDialect."""
         native = messages_request(request)
         if native is None:
             return None
         mended, model = mended_for(CLAUDE_API, native.body), model_of(target)
-        own = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
-        headers = with_betas(own, request.extra_headers)
+        own_headers = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
+        headers = with_betas(own_headers, request.extra_headers)
         draft = native_draft(request, target, self.capabilities(request, target), model, mended)
         if headers[VERSION_HEADER] >= NO_SAMPLING or not model.sampling:
             refuse_sampling(draft)
@@ -90,29 +87,27 @@ class AnthropicDialect:
         return native_call(draft, target.base_url.removesuffix("/v1") + PATH, headers)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         completion = decode_message(sent, body)
         return replace(completion, native=body) if sent.native else completion
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         reader = AnthropicReader(sent)
         return TextStream(SSEParser(), NativeTextReader(reader) if sent.native else reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_answer(status, headers, body)
 
 
 def native_headers(target: Target, betas: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a call with a client's own body: the version that the table has, else the client's, whose
-    body is written for it."""
+    """Return the headers of a call that carries the client's own body. The version is the configured one, else the
+    client's, because the client wrote its body for that version."""
     version = target.api_version or target.profile.api_version or given_version(given) or VERSION
     return {VERSION_HEADER: version, **({BETA_HEADER: ",".join(betas)} if betas else {})}
 
 
 def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:
-    """Return our headers overlaid with the client's, without the beta of `fallbacks`; two lists of betas are joined."""
+    """Return the headers in `own`, overwritten by the headers in `given`. Two lists of betas are joined, and the beta
+    of `fallbacks` is removed."""
     headers = dict(own)
     for name, value in (given or {}).items():
         lower = name.lower()
@@ -125,12 +120,14 @@ def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[
 def request_body(
     request: UnifiedRequest, target: Target, table: Capabilities, version: str, opening: JsonObject
 ) -> tuple[RequestBody, ToolNames]:
-    """Return the body of a call, begun by the members of `opening`, as a `version` of the API takes it, and the names
-    of its tools. Raises Refusal."""
+    """Return the body of a call, and the names of its tools. Raises Refusal.
+
+    `opening` holds the first fields of the body. `version` is the version of the API that the body is written for.
+    """
     draft = RequestBody(request, target, table, opening)
     if names_fallback_beta(request.extra_headers):
         draft.dropped.append(BETA_HEADER)
-    put_unknown(draft, _RESERVED, _OF_CACHES)
+    put_unknown(draft, _RESERVED, _ADVISORY_FIELDS)
     model = model_of(target)
     put_limit(draft, model)
     names = tool_names(request.params)
@@ -141,7 +138,7 @@ def request_body(
         draft.body["system"] = system
     draft.body["messages"] = [*conversation.turns]
     sampled = version < NO_SAMPLING and model.sampling
-    put_fields(draft, FIELDS if sampled else FIELDS_WITHOUT_SAMPLING, ELSEWHERE)
+    put_fields(draft, FIELDS if sampled else FIELDS_WITHOUT_SAMPLING, WRITTEN_ELSEWHERE)
     if (conversation.marked or _has_marker(draft.body)) and limit_markers(draft.body):
         draft.dropped.append("cache_control")
     if request.stream:
@@ -150,14 +147,15 @@ def request_body(
 
 
 def _has_marker(body: JsonObject) -> bool:
-    """Return whether there is a cache marker in a body outside its conversation."""
+    """Return whether a body has a cache marker outside its messages."""
     tools = body.get("tools")
-    listed = tools if isinstance(tools, list) else []
-    return MARKER in body or any([isinstance(tool, dict) and MARKER in tool for tool in listed])
+    tool_list = tools if isinstance(tools, list) else []
+    return MARKER in body or any([isinstance(tool, dict) and MARKER in tool for tool in tool_list])
 
 
 def model_of(target: Target) -> ClaudeModel:
-    """Return the facts about a target's model; the name on the wire may hide it, then the table's tells."""
+    """Return the facts about a target's model. If the name that is sent upstream is unknown, the configured model name
+    decides."""
     model = claude_model(target.model_names[0])
     return claude_model(target.model) if model is UNKNOWN else model
 
@@ -165,8 +163,8 @@ def model_of(target: Target) -> ClaudeModel:
 def call_of(draft: RequestBody, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
     """Return the finished call."""
     sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
-    shown = honoured(draft, draft.body.get("thinking"))
-    return replace(sent, custom_tools=names.custom, honoured=shown) if names.custom or shown else sent
+    honoured_names = honoured_fields(draft, draft.body.get("thinking"))
+    return replace(sent, custom_tools=names.custom, honoured=honoured_names) if names.custom or honoured_names else sent
 
 
 def _read_prompt(draft: RequestBody, names: ToolNames) -> Conversation:

@@ -1,6 +1,6 @@
-"""Anthropic's errors, as HTTP answers and inside a stream.
+"""Anthropic's errors, as HTTP responses and inside a stream.
 
-Sources: "Errors" and "Rate limits" pages and `anthropic` 2.12.0 `types/shared`, November 2026; the signatures follow
+Sources: "Errors" and "Rate limits" pages and `anthropic` 2.12.0 `types/shared`, November 2026; the patterns match
 messages quoted in public issue threads.
 """
 
@@ -27,7 +27,7 @@ _BY_TYPE: Mapping[str, FailureKind] = {
     "permission_error": FailureKind.AUTH,
     "billing_error": FailureKind.QUOTA,
     "not_found_error": FailureKind.NOT_FOUND,
-    # The vendor's own SDK retries a conflict: it is about the vendor's state, not about the request.
+    # The vendor's own SDK retries a conflict: the cause is the vendor's state, not the request.
     "conflict_error": FailureKind.SERVER,
     "rate_limit_error": FailureKind.RATE_LIMITED,
     "timeout_error": FailureKind.TIMEOUT,
@@ -40,10 +40,11 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 }
 _SPEND_LIMITS = frozenset({"enforced_spend_limit_reached"})
 
-# Several faults share the type `invalid_request_error` and differ by their text alone; texts about sizes are read by
+# Several errors share the type `invalid_request_error` and differ in their text alone. Texts about sizes are read by
 # `providers.context_overflow`.
 _RULES: tuple[TextRule, ...] = (
-    # The whole message, because it counts against the account and other messages may quote the request.
+    # The pattern matches the whole message: a match counts against the account, and other messages may quote the
+    # request.
     (
         FailureKind.INVALID_REQUEST,
         re.compile(
@@ -69,16 +70,17 @@ _RULES: tuple[TextRule, ...] = (
     ),
 )
 _FIELD = re.compile(r"(max_tokens|temperature|top_p|top_k|stop_sequences|tools|tool_choice|thinking|messages)\b[.:]")
-_UNIFIED = {"stop_sequences": "stop"}
+_UNIFIED_NAMES = {"stop_sequences": "stop"}
 
 
 def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     return failure_of(parse_error_object(body), status, headers)
 
 
 def failure_of(body: JsonObject, status: int | None = None, headers: Mapping[str, str] | None = None) -> Failure:
-    """Return what an error envelope means; without a status it came inside a 2xx answer."""
+    """Return the failure that an error envelope means. `status` is `None` if the envelope came inside a 2xx
+    response."""
     error = body.get("error")
     error = error if isinstance(error, dict) else {}
     message = message_text(error.get("message"))
@@ -106,6 +108,6 @@ def _kind(error: JsonObject, message: str, status: int | None) -> FailureKind:
 
 
 def _param(kind: FailureKind, message: str) -> str | None:
-    """Return the unified field at fault, which the message of an invalid request begins with."""
+    """Return the unified field that caused an invalid request; the error message begins with its name."""
     found = _FIELD.match(message) if kind is FailureKind.INVALID_REQUEST else None
-    return _UNIFIED.get(found[1], found[1]) if found else None
+    return _UNIFIED_NAMES.get(found[1], found[1]) if found else None

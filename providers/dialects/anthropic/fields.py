@@ -1,4 +1,4 @@
-"""Writers of the unified fields on Anthropic's wire, and the vendor's capability table.
+"""Writers of the unified fields for Anthropic's Messages API, and the vendor's capabilities.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages", "API versions" and "Structured outputs" pages,
 November 2026.
@@ -28,16 +28,16 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
 )
 from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
-from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
+from providers.dialects.anthropic.thinking import NO_REASONING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     ENDS_ANSWER,
@@ -60,7 +60,7 @@ def _temperature(draft: RequestBody, value: object) -> None:
     if not isinstance(value, int | float) or value > 1:
         raise draft.invalid("temperature", "must be at most 1")
     if "temperature" in draft.request.injected and "top_p" in draft.params:
-        # Some models refuse it beside this, which the client did send.
+        # Some models refuse an injected `temperature` beside the client's `top_p`.
         return
     if value != 1 and not samples_freely(draft):
         raise draft.unsupported("temperature", "beside thinking it must be 1")
@@ -99,12 +99,12 @@ def _stop(draft: RequestBody, value: object) -> None:
     draft.body["stop_sequences"] = stops
 
 
-_PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
-_LONGEST_ID = 256
+_EMAIL_OR_PHONE = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+_MAX_USER_ID_LENGTH = 256
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
-    """Write the user's id, which is the only member that the vendor takes, unless `user` gives it."""
+    """Write the user's id, the only key that the vendor accepts, unless the field `user` gives the id."""
     given = value if isinstance(value, dict) else {}
     user = given.get("user_id")
     if isinstance(user, str) and user and "user" not in draft.params:
@@ -115,9 +115,10 @@ def _metadata(draft: RequestBody, value: object) -> None:
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write the id, and a digest for e-mail addresses and phone numbers, which the vendor forbids, and for long ids."""
+    """Write the user's id. E-mail addresses, phone numbers and long ids are replaced by a digest: the vendor forbids
+    the first two."""
     user = str(value)
-    if len(user) > _LONGEST_ID or _PERSONAL.fullmatch(user.strip()):
+    if len(user) > _MAX_USER_ID_LENGTH or _EMAIL_OR_PHONE.fullmatch(user.strip()):
         user = hashlib.sha256(user.encode()).hexdigest()
     draft.body["metadata"] = {"user_id": user}
 
@@ -137,15 +138,16 @@ _STYLE = ConstraintStyle(
 _STYLES: Mapping[str, ConstraintStyle] = {
     "anthropic": _STYLE,
     "bedrock": replace(_STYLE, rules=BEDROCK),
-    NO_PROMISE: TOLD_STYLE,
+    NO_PROMISE: PROMPT_ONLY_STYLE,
 }
-"""The styles of constraints, by what the table says of strict tools: the rules are the same for both."""
+"""The style of constraints by the value of `Capabilities.strict_tools`. Constraints and strict tools follow the same
+schema rules."""
 
-_WRITE_CONSTRAINT = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
+_CONSTRAINT_WRITERS = {rules: constraint_writer(style) for rules, style in _STYLES.items()}
 
 
 def _constraint(draft: RequestBody, value: object) -> None:
-    _WRITE_CONSTRAINT[draft.table.strict_tools](draft, value)
+    _CONSTRAINT_WRITERS[draft.table.strict_tools](draft, value)
 
 
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
@@ -158,12 +160,12 @@ def _service_tier(draft: RequestBody, value: object) -> None:
     draft.body["service_tier"] = tier
 
 
-ELSEWHERE = frozenset(
+WRITTEN_ELSEWHERE = frozenset(
     {"max_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort", "thinking"},
 )
-"""Fields that the prompt, the tools, the limit and thinking are written from."""
+"""Fields that are written with the prompt, the tools, the limit or the reasoning."""
 
-_KNOWN = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
+_KNOWN_TOOL_CHOICES = frozenset({"tool_choice.none", "tool_choice.required", "tool_choice.named"})
 
 _WRITERS: Mapping[str, FieldWriter] = {
     "temperature": _temperature,
@@ -171,7 +173,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
     "top_k": _top_k,
     "stop": _stop,
     # The vendor reports the string that it stopped at, so appending it is exact.
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "user": _user,
     "metadata": _metadata,
     "guided": _constraint,
@@ -182,7 +184,7 @@ _WRITERS: Mapping[str, FieldWriter] = {
 }
 
 FIELDS: Mapping[str, FieldWriter] = {name: unless_neutral(name, put) for name, put in _WRITERS.items()}
-"""Writers of the fields that this vendor honours; any other is refused unless its value asks for nothing."""
+"""Writers of the fields that this vendor honours. Any other field is refused unless its value requests nothing."""
 
 FIELDS_WITHOUT_SAMPLING: Mapping[str, FieldWriter] = {
     **FIELDS,
@@ -191,7 +193,7 @@ FIELDS_WITHOUT_SAMPLING: Mapping[str, FieldWriter] = {
 }
 """FIELDS for versions of the API that have no sampling settings."""
 
-_ONE_VALUE: Mapping[str, Cell] = {
+_FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.many": NATIVE,
@@ -199,7 +201,7 @@ _ONE_VALUE: Mapping[str, Cell] = {
     STOP_STRING: APPENDED,
     "response_format.structural_tag": SCHEMA_ONLY.cell,
     "metadata": Cell(Support.LEFT_OUT, "it takes 'user_id' only"),
-    # The vendor answers for what it does not know, and has more settings than the unified request.
+    # The vendor has more settings than the unified request, and itself refuses unknown fields.
     "unknown": NATIVE,
     f"{WINDOW}.truncate": NATIVE,
 }
@@ -210,10 +212,13 @@ _UNFORCED = {name: refused(NO_FORCED_CHOICE) for name in ("tool_choice.required"
 
 @cache
 def capabilities(operation: Operation, counted: bool, model: ClaudeModel, rules: str = "anthropic") -> Capabilities:
-    """Return the capability table of a model for a client's operation; `counted` says that the window is known, so that
-    the prompt can be checked against it. `rules` are those that the platform has for schemas."""
+    """Return the capabilities of a model for a client's operation.
+
+    `counted` is true if the context window is known, so that the prompt can be checked against it. `rules` names the
+    platform's rules for schemas.
+    """
     promise = rules if model.structured else NO_PROMISE
-    cells = compiled(FIELDS.keys() | ELSEWHERE | _KNOWN, _ONE_VALUE)
+    cells = compiled(FIELDS.keys() | WRITTEN_ELSEWHERE | _KNOWN_TOOL_CHOICES, _FIXED_CELLS)
     cells.update(own_constraint_cells(_STYLES[promise]))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER
     cells.update(ECHO_CELLS[operation])
@@ -223,7 +228,7 @@ def capabilities(operation: Operation, counted: bool, model: ClaudeModel, rules:
         cells.update(_UNFORCED)
         cells = with_forced_calls(cells)
     if not model.thinking:
-        cells["reasoning_effort"] = refused(NO_THINKING)
+        cells["reasoning_effort"] = refused(NO_REASONING)
     return Capabilities(
         cells,
         most_stops=None,

@@ -1,4 +1,4 @@
-"""Conversations on Anthropic's wire: system text, and turns of the user and of the model that alternate.
+"""Conversations in Anthropic's form: system text, and turns that alternate between the user and the model.
 
 Sources: `anthropic` 2.12.0 types `MessageParam` and `ContentBlockParam`; "Messages" and "Preserved thinking" pages,
 November 2026.
@@ -30,10 +30,11 @@ Content = str | list[JsonValue]
 
 
 class Conversation:
-    """Translation of one conversation into native turns.
+    """The translation of one conversation into Anthropic's turns.
 
-    `folded` says that an instruction from the middle moved to the system text; `dropped` names members of messages that
-    promise nothing and are left out. `marked` says that a block may have a cache marker, `thinks` that one is thinking.
+    `folded` is true if an instruction from the middle of the conversation was moved to the system text. `dropped` names
+    advisory fields of messages that are left out. `marked` is true if a block may have a cache marker. `thinks` is true
+    if a block is a `thinking` block.
     """
 
     __slots__ = ("_instructions", "_names", "_param", "dropped", "folded", "marked", "thinks", "turns")
@@ -49,32 +50,32 @@ class Conversation:
         self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> None:
-        """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
+        """Translate OpenAI-shaped messages. Raises Refusal that names the message it cannot translate."""
         given = tuple(messages)
         for message, read in zip(given, read_messages(given, self._param), strict=True):
             if isinstance(read, PlainMessage):
-                self._plain(read)
+                self._add_plain(read)
             else:
-                self._read(read, message)
+                self._add_message(read, message)
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
-        self._trim()
+        self._trim_end()
 
-    def _plain(self, message: PlainMessage) -> None:
+    def _add_plain(self, message: PlainMessage) -> None:
         """Translate a plain message. Blank texts are left out, since the vendor refuses them."""
         text = message.text
         blank = not text or text.isspace()
         if message.role == "tool":
-            self._turn("user", [text_result(message.call_id, None if blank else text)])
+            self._append("user", [text_result(message.call_id, None if blank else text)])
         elif message.calls or message.thinking:
-            self._turn("assistant", self._plain_blocks(message, "" if blank else text))
+            self._append("assistant", self._plain_blocks(message, "" if blank else text))
         elif blank:
             return
         elif message.role == "system":
             self.folded = self.folded or bool(self.turns)
             self._instructions.append([{"type": "text", "text": text}])
         else:
-            self._turn(message.role, text)
+            self._append(message.role, text)
 
     def _plain_blocks(self, message: PlainMessage, text: str) -> Content:
         blocks: list[JsonObject] = []
@@ -90,78 +91,81 @@ class Conversation:
         blocks += [call_block(call, self._names) for call in message.calls]
         return as_text_or_blocks(blocks)
 
-    def _read(self, turn: Turn, message: JsonValue) -> None:
+    def _add_message(self, turn: Turn, message: JsonValue) -> None:
         """Translate a message of any other form."""
-        # Without the tools the vendor refuses their results.
-        again = repeated_blocks(message) if turn.role == "assistant" and self._names.own else []
-        self.dropped += [name for name in turn.unsent if not (again and name == BLOCKS)]
+        # If the request offers no server tools, the vendor refuses their results.
+        server_blocks = repeated_blocks(message) if turn.role == "assistant" and self._names.own else []
+        self.dropped += [name for name in turn.unsent if not (server_blocks and name == BLOCKS)]
         if turn.role == "system":
-            self._instruction(turn)
+            self._add_instruction(turn)
         elif turn.role == "assistant":
-            self._turn("assistant", self._content(turn, again))
+            self._append("assistant", self._content(turn, server_blocks))
         else:
-            self._turn("user", self._content(turn, []))
+            self._append("user", self._content(turn, []))
 
     @property
     def system(self) -> Content:
-        """The instructions as one text, or as blocks where one has `cache_control`; empty when there are none."""
+        """The instructions as one text, or as blocks if one of them has `cache_control`. Empty if there are none."""
         if any("cache_control" in block for blocks in self._instructions for block in blocks):
             return [block for blocks in self._instructions for block in blocks]
         texts = [[str(block["text"]) for block in blocks] for blocks in self._instructions]
         return BETWEEN.join([joined_texts("system", each) for each in texts])
 
     def without_thinking(self) -> bool:
-        """Leave out all thinking and the turns that held nothing else, and return whether there was any."""
+        """Remove all `thinking` blocks, and the turns that held nothing else. Return whether there were any."""
         if not self.thinks:
             return False
         found = False
         for turn in self.turns:
             content = turn["content"]
             if turn["role"] == "assistant" and isinstance(content, list):
-                kept = [block for block in content if not is_thinking(block)]
-                found = found or len(kept) < len(content)
-                turn["content"] = kept
+                rest = [block for block in content if not is_thinking(block)]
+                found = found or len(rest) < len(content)
+                turn["content"] = rest
         turns, self.turns = self.turns, []
         for turn in turns:
             content = turn["content"]
             if isinstance(content, str | list):
-                self._turn(str(turn["role"]), content)
+                self._append(str(turn["role"]), content)
         return found
 
-    def _instruction(self, turn: Turn) -> None:
+    def _add_instruction(self, turn: Turn) -> None:
         if not all(isinstance(part, Text) for part in turn.parts):
             raise turn.refusal("is an instruction and may only hold text")
         blocks = [block for part in turn.parts if (block := block_of(turn, part, self._names)) is not None]
         if blocks:
             self.folded = self.folded or bool(self.turns)
             self._instructions.append(blocks)
-            self._note(blocks)
+            self._note_contents(blocks)
 
-    def _content(self, turn: Turn, again: list[JsonObject]) -> Content:
-        """Return the blocks of a turn, with those of server tools that came `again` behind its thinking."""
+    def _content(self, turn: Turn, server_blocks: list[JsonObject]) -> Content:
+        """Return the blocks of a turn.
+
+        `server_blocks`, which the client sent back, follow the turn's `thinking` blocks.
+        """
         blocks: list[JsonObject] = []
         for part in turn.parts:
             block = block_of(turn, part, self._names)
             if block is not None:
                 blocks.append(block)
-                if isinstance(part, Image) and part.detail not in _ANY_DETAIL:
+                if isinstance(part, Image) and part.detail not in _MODEL_CHOOSES_DETAIL:
                     self.dropped.append("detail")
             elif is_lost_thinking(part):
                 self.dropped.append("thinking")
-        if again:
-            thoughts = next((at for at, block in enumerate(blocks) if not is_thinking(block)), len(blocks))
-            blocks[thoughts:thoughts] = again
-        self._note(blocks)
+        if server_blocks:
+            thinking_end = next((at for at, block in enumerate(blocks) if not is_thinking(block)), len(blocks))
+            blocks[thinking_end:thinking_end] = server_blocks
+        self._note_contents(blocks)
         return as_text_or_blocks(blocks)
 
-    def _note(self, blocks: list[JsonObject]) -> None:
-        """Note which steps behind this one have to look at the blocks. Nearly all conversations need none of them."""
+    def _note_contents(self, blocks: list[JsonObject]) -> None:
+        """Note which later steps have to look at the blocks. Nearly all conversations need none of them."""
         for block in blocks:
             self.marked = self.marked or MARKER in block
             self.thinks = self.thinks or is_thinking(block)
 
-    def _turn(self, role: str, content: Content) -> None:
-        """Add to the last turn of the same role, or begin one."""
+    def _append(self, role: str, content: Content) -> None:
+        """Append to the last turn if it has the same role, or begin a new turn."""
         if not content:
             return
         last = self.turns[-1] if self.turns else None
@@ -172,8 +176,8 @@ class Conversation:
         blocks += _as_blocks(content)
         last["content"] = blocks
 
-    def _trim(self) -> None:
-        """Cut white space behind a text that the model is to continue, which the vendor refuses."""
+    def _trim_end(self) -> None:
+        """Remove white space after a text that the model is to continue; the vendor refuses such white space."""
         last = self.turns[-1]
         content = last["content"]
         if last["role"] != "assistant":
@@ -184,8 +188,9 @@ class Conversation:
             content[-1] = {**block, "text": str(block["text"]).rstrip()}
 
 
-_ANY_DETAIL = (None, "auto")
-"""How closely an image is to be seen where the client leaves that to the model; the vendor has no setting for it."""
+_MODEL_CHOOSES_DETAIL = (None, "auto")
+"""The values of an image's `detail` that leave the choice to the model. The vendor has no field for `detail`, so any
+other value is dropped."""
 
 
 def _as_blocks(content: JsonValue) -> list[JsonValue]:

@@ -1,9 +1,9 @@
-"""The version and the betas of a call with a client's own Messages body, on Anthropic's API and on the clouds.
+"""The version and the betas of a call that carries a client's own Messages body, on Anthropic's API and on the clouds.
 
-The vendor refuses a call that names a beta which it does not have, and clients name those of Anthropic's own API
-wherever they are sent: Claude Code seven with every request. So on a cloud only the betas are named that it has.
+The vendor refuses a call with an unknown beta. Clients send the betas of Anthropic's own API to every endpoint: Claude
+Code sends seven with every request. So a call to a cloud names only the betas that the cloud has.
 
-The beta of `fallbacks` is named nowhere: the configuration decides which other models a request may use.
+The beta of `fallbacks` is never sent: the configuration decides which other models a request may use.
 
 Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two of `fallbacks`); litellm 1.109.1
 `anthropic_beta_headers_config.json`; "Anthropic Claude Messages API" page of Bedrock; "API versions" and "Beta headers"
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 VERSION_HEADER, BETA_HEADER = "anthropic-version", "anthropic-beta"
 
-_ON_BOTH = (
+_ON_BOTH_CLOUDS = (
     "compact-2026-01-12",
     "computer-use-2025-01-24",
     "computer-use-2025-11-24",
@@ -29,19 +29,20 @@ _ON_BOTH = (
     "tool-search-tool-2025-10-19",
 )
 _RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
-"""The beta that holds several elsewhere; the clouds have one of them."""
+"""A beta that includes several features on Anthropic's API; the clouds offer one of the features, under another name.
+"""
 
 Betas = Mapping[str, str]
-"""The betas that a platform has, by the names that clients use."""
+"""The names of the betas that a platform has, by the names that clients use."""
 
 VERTEX_BETAS: Betas = {
-    **{name: name for name in _ON_BOTH},
+    **{name: name for name in _ON_BOTH_CLOUDS},
     **{name: name for name in ("per-turn-control-2026-07-01", "web-search-2025-03-05", "compact-2026-09-04")},
     "inline-tools-2026-09-15": "inline-tools-2026-09-15",
     **_RENAMED,
 }
 BEDROCK_BETAS: Betas = {
-    **{name: name for name in _ON_BOTH},
+    **{name: name for name in _ON_BOTH_CLOUDS},
     **{name: name for name in ("dev-full-thinking-2025-05-14", "effort-2025-11-24", "output-128k-2025-02-19")},
     **{name: name for name in ("fine-grained-tool-streaming-2025-05-14", "token-efficient-tools-2025-02-19")},
     **{name: name for name in ("mid-conversation-output-config-2026-07-01", "tool-examples-2025-10-29")},
@@ -52,12 +53,12 @@ _FALLBACK_PREFIX = "server-side-fallback-"
 
 _BETA = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _VERSION = re.compile(r"[\w.-]{1,32}", re.ASCII)
-_MOST_BETAS = 128
+_MAX_BETAS = 128
 
 
 def given_betas(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the betas that a client names in its headers (lower-case names), each once."""
-    named = (beta.strip() for beta in headers.get(BETA_HEADER, "").split(",", _MOST_BETAS)[:_MOST_BETAS])
+    """Return the betas in a client's headers (lower-case names), each once."""
+    named = (beta.strip() for beta in headers.get(BETA_HEADER, "").split(",", _MAX_BETAS)[:_MAX_BETAS])
     return tuple(dict.fromkeys(beta for beta in named if _BETA.fullmatch(beta)))
 
 
@@ -68,13 +69,13 @@ def given_version(headers: Mapping[str, str]) -> str | None:
 
 
 def betas_on(platform: Betas, betas: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-    """Return the betas that a platform has, under its names, and whether it lacks any."""
-    asked = tuple(betas)
-    return tuple(dict.fromkeys(platform[beta] for beta in asked if beta in platform)), not platform.keys() >= {*asked}
+    """Return the betas that a platform has, under its own names, and whether any beta is missing there."""
+    named = tuple(betas)
+    return tuple(dict.fromkeys(platform[beta] for beta in named if beta in platform)), not platform.keys() >= {*named}
 
 
 def without_fallback_betas(betas: Iterable[str]) -> tuple[str, ...]:
-    """Return the betas without those that `fallbacks` of a body belongs to."""
+    """Return the betas without the betas that the field `fallbacks` requires."""
     return tuple(beta for beta in betas if not beta.strip().startswith(_FALLBACK_PREFIX))
 
 

@@ -1,8 +1,9 @@
-"""A call with a client's own Messages body: what the gateway decides is written over it, the rest goes as it came.
+"""A call that carries a client's own Messages body.
 
-The gateway decides on the model, on streaming, on a limit within the deployment's, on thinking that the model has
-another form of, and on sampling settings that this version of the API has not. Names of what was changed or left out
-are the vendor's, since the client's are.
+The gateway overwrites the fields that it decides on and sends the rest unchanged. It decides on the model, on
+streaming, on the token limit, which may not exceed the deployment's, on a form of `thinking` that the model accepts,
+and on removing sampling settings that this version of the API lacks. Fields that were changed or left out are reported
+under the vendor's names, since the client uses the same names.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams`; "Messages", "API versions" and "Beta headers" pages, November
 2026.
@@ -31,7 +32,7 @@ from providers.dialects.anthropic.native_body import (
     remove_thinking,
     unscope_markers,
 )
-from providers.dialects.anthropic.thinking import BINDING_BETA, limit_within, put_limit, suit_thinking
+from providers.dialects.anthropic.thinking import BINDING_BETA, fit_client_thinking, limit_within, put_limit
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE, forces_call
 from providers.dialects.shared.request_body import RequestBody, build_request, check_window
 from providers.json_types import JsonValue
@@ -43,8 +44,11 @@ from providers.unified_request import NativeApi, NativeRequest, Operation, Unifi
 
 @dataclass(frozen=True, slots=True)
 class ClaudePlatform:
-    """A service that takes Messages bodies: its betas by the names that clients use (None: those of Anthropic's own
-    API, all of them), and how bodies written for Anthropic's own API are mended for it."""
+    """A service that accepts Messages bodies.
+
+    `betas` holds the platform's betas by the names that clients use. It is `None` for Anthropic's own API, which has
+    all of them. `mends` adapt a body written for Anthropic's own API to the platform.
+    """
 
     betas: Betas | None = None
     mends: tuple[Callable[[MendedBody], None], ...] = ()
@@ -56,13 +60,13 @@ CLAUDE_ON_BEDROCK = ClaudePlatform(BEDROCK_BETAS, (instructions_as_users, unscop
 
 
 def messages_request(request: UnifiedRequest) -> NativeRequest | None:
-    """Return the client's own request where it is one of the Messages API."""
+    """Return the client's own request if it is a request of the Messages API."""
     native = request.native
     return native if native is not None and native.api is NativeApi.MESSAGES else None
 
 
 def mended_for(platform: ClaudePlatform, given: Mapping[str, JsonValue]) -> MendedBody:
-    """Return a client's body as the platform takes it."""
+    """Return a client's body in the form that the platform accepts."""
     mended = mend_body(given)
     for mend in platform.mends:
         mend(mended)
@@ -70,14 +74,14 @@ def mended_for(platform: ClaudePlatform, given: Mapping[str, JsonValue]) -> Mend
 
 
 def betas_of(platform: ClaudePlatform, mended: MendedBody, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the betas to name for a client's body with its headers; those that the platform lacks, and that of
-    `fallbacks`, are noted."""
+    """Return the betas to send with a client's body. Betas that the platform lacks, and the beta of `fallbacks`, are
+    reported as dropped."""
     given = given_betas(headers)
     betas = without_fallback_betas(given)
-    lacks = betas != given
+    dropped = betas != given
     if platform.betas is not None:
-        betas, lacks = betas_on(platform.betas, given)
-    if lacks:
+        betas, dropped = betas_on(platform.betas, given)
+    if dropped:
         mended.dropped.append(BETA_HEADER)
     thinking = mended.body.get("thinking")
     binds = isinstance(thinking, dict) and "block_binding" in thinking
@@ -87,16 +91,16 @@ def betas_of(platform: ClaudePlatform, mended: MendedBody, headers: Mapping[str,
 def native_draft(
     request: UnifiedRequest, target: Target, table: Capabilities, model: ClaudeModel, mended: MendedBody
 ) -> RequestBody:
-    """Return a client's mended body with what the gateway decides, all but the version. Raises Refusal."""
+    """Return a client's mended body with all fields that the gateway decides on, except the version. Raises Refusal."""
     draft = RequestBody(request, target, table, mended.body, mended.emulated, mended.dropped, native=True)
     if names_fallback_beta(request.extra_headers):
         draft.dropped.append(BETA_HEADER)
     if WINDOW in request.params and WINDOW not in request.injected:
         check_window(draft, request.params[WINDOW])
     _put_limit(draft, model)
-    # Only thinking that was asked for is fitted to the turns.
+    # `thinking` is fitted to the turns only if the client sent it.
     turns = mended.turns if isinstance(draft.body.get("thinking"), dict) else []
-    if suit_thinking(draft, model, turns):
+    if fit_client_thinking(draft, model, turns):
         remove_thinking(mended)
     if forces_call(draft.body.get("tool_choice")) and not model.forced_choice:
         raise draft.unsupported("tool_choice", NO_FORCED_CHOICE)
@@ -107,8 +111,8 @@ def native_draft(
 
 
 def refuse_sampling(draft: RequestBody) -> None:
-    """Take the sampling settings out of a body for a model, or a version of the API, that has none. Raises Refusal for
-    one that asks for something."""
+    """Remove the sampling settings from a body, for a model or a version of the API that has none. Raises Refusal for a
+    setting whose value is not neutral."""
     for name in ("temperature", "top_p", "top_k"):
         if name in draft.body:
             FIELDS_WITHOUT_SAMPLING[name](draft, draft.body.pop(name))
@@ -120,8 +124,8 @@ def native_call(draft: RequestBody, url: str, headers: Mapping[str, str]) -> Ups
 
 
 def _put_limit(draft: RequestBody, model: ClaudeModel) -> None:
-    """Write `max_tokens`: the client's, which may have been lowered to the window since, within the deployment's. Its 0
-    only fills the cache."""
+    """Write `max_tokens`: the client's limit, which may have been lowered to the window, but at most the deployment's
+    limit. The client's 0 is sent unchanged; such a request only fills the cache."""
     given = draft.body.get("max_tokens")
     limit = draft.params.get("max_tokens", given)
     if given is None and limit is None:

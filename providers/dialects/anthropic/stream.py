@@ -1,4 +1,4 @@
-"""Anthropic's stream events as chunks of the common shape.
+"""Reader of Anthropic's stream events, which become chunks of the common shape.
 
 Sources: `anthropic` 2.12.0 type `RawMessageStreamEvent`; "Streaming messages" page, November 2026.
 """
@@ -12,21 +12,21 @@ from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDe
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
-    explanation,
+    final_text,
     finish_reason,
+    refusal_text,
     service_tier,
     stop_string,
     usage_of,
-    whole_text,
 )
 from providers.dialects.anthropic.answer_parts import (
-    call_extra,
-    cited,
-    message_members,
-    other_block,
-    signature_piece,
-    thought_piece,
-    whole_thought,
+    citation_extras,
+    other_block_extras,
+    other_call_fields,
+    other_message_fields,
+    reasoning_delta,
+    reasoning_detail,
+    signature_delta,
 )
 from providers.dialects.anthropic.errors import failure_of
 from providers.dialects.shared.custom_tools import InputReader
@@ -39,15 +39,14 @@ from providers.json_types import JsonObject, JsonValue
 
 Events = Sequence[StreamEvent]
 
-
-MAX_KEPT = 32 * 2**20
-"""Bytes of events that are kept until their block ends: citations, and blocks without a common form."""
+MAX_HELD_BYTES = 32 * 2**20
+"""The maximum size, in bytes, of events that are held until their block ends."""
 
 
 @dataclass(slots=True)
 class _OpenToolCall:
-    """A call in progress: its index among the calls (the vendor counts all blocks), and the arguments that the block
-    began with, empty once a piece has come. `text` reads those of a custom tool."""
+    """A tool call in progress. `index` counts calls, while the vendor counts blocks. `arguments` are the ones that the
+    block began with, until a delta arrives; then they are empty. `text` reads the arguments of a custom tool."""
 
     index: int
     arguments: str
@@ -56,15 +55,15 @@ class _OpenToolCall:
 
 @dataclass(slots=True)
 class _OpenText:
-    """A text in progress: where it begins in the answer's text, and its citations, which come before it."""
+    """A text block in progress: its start in the response's text, and its citations, which precede the text."""
 
     start: int
     citations: list[JsonValue]
 
 
 @dataclass(slots=True)
-class _OpenThought:
-    """Thinking in progress: its index among the blocks of thinking, and whether its signature has come."""
+class _OpenThinking:
+    """A `thinking` block in progress: its index among the `thinking` blocks, and whether its signature has arrived."""
 
     index: int
     signed: bool = False
@@ -72,41 +71,41 @@ class _OpenThought:
 
 @dataclass(slots=True)
 class _OpenOther:
-    """A block without a common form, with the pieces of its members."""
+    """A block without a common form, with the deltas of its string fields."""
 
     block: JsonObject
-    pieces: dict[str, list[str]] = field(default_factory=dict)
+    deltas: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, delta: JsonObject) -> None:
         for name, value in delta.items():
             if isinstance(value, str) and name != "type":
-                self.pieces.setdefault(name, []).append(value)
+                self.deltas.setdefault(name, []).append(value)
             elif name != "type":
                 self.block[name] = value
 
     def whole(self) -> JsonObject:
-        joined: JsonObject = {name: "".join(pieces) for name, pieces in self.pieces.items()}
-        given = joined.pop("partial_json", None)
-        if isinstance(given, str) and given:
+        joined: JsonObject = {name: "".join(deltas) for name, deltas in self.deltas.items()}
+        input_json = joined.pop("partial_json", None)
+        if isinstance(input_json, str) and input_json:
             try:
-                joined["input"] = parse_json(given.encode())
+                joined["input"] = parse_json(input_json.encode())
             except orjson.JSONDecodeError:
-                joined["input"] = given
+                joined["input"] = input_json
         return {**self.block, **joined}
 
 
-_OpenBlock = _OpenToolCall | _OpenText | _OpenThought | _OpenOther
+_OpenBlock = _OpenToolCall | _OpenText | _OpenThinking | _OpenOther
 
 
 class AnthropicReader:
-    """Reader of a stream's events; see providers.dialects.shared.decode_stream.Reader. `message_stop` completes a
-    stream."""
+    """Reader of a stream's events; see providers.dialects.shared.decode_stream.Reader. The event `message_stop`
+    completes a stream."""
 
     marks = (b'"text_delta"', b'"input_json_delta"', b'"thinking_delta"')
 
     __slots__ = (
-        *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
-        *("_newest", "_thoughts", "_usage", "complete", "kind"),
+        *("_blocks", "_call_count", "_end", "_event_size", "_has_text", "_held_bytes", "_held_texts", "_newest"),
+        *("_other_fields", "_sent", "_text_length", "_thinking_count", "_usage", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -114,18 +113,18 @@ class AnthropicReader:
         self.kind = ""
         self._sent = sent
         self._blocks: dict[int, _OpenBlock] = {}
-        self._count = self._thoughts = 0
+        self._call_count = self._thinking_count = 0
         self._newest = -1
-        # Code points of text so far; bytes of the event being read, and of those kept.
-        self._length = self._size = self._kept = 0
+        # Code points of text so far; bytes of the current event, and of all held events.
+        self._text_length = self._event_size = self._held_bytes = 0
         self._usage: JsonObject = {}
-        self._members: JsonObject = {}
+        self._other_fields: JsonObject = {}
         self._end: JsonObject = {}
-        self._said = False
-        self._held: list[str] = []
+        self._has_text = False
+        self._held_texts: list[str] = []
 
     def read(self, name: str, payload: bytes) -> Events:
-        """See Reader. Events of unknown types are skipped: the vendor adds them."""
+        """Translate one event. Unknown event types are skipped, because the vendor adds new ones."""
         try:
             event = parse_event(payload)
         except orjson.JSONDecodeError:
@@ -134,7 +133,7 @@ class AnthropicReader:
             raise malformed("holds an event that is not JSON") from None
         if type(event) is not dict:
             return NOTHING
-        self._size = len(payload)
+        self._event_size = len(payload)
         kind = event.get("type", name) or ("error" if "error" in event else "")
         if type(kind) is not str:
             return NOTHING
@@ -143,34 +142,34 @@ class AnthropicReader:
         return NOTHING if handle is None else handle(self, event)
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See providers.dialects.shared.decode_text_chunks.TextReader. Nothing else of such an event is read."""
+        """Return the event with its text replaced by a mark; see
+        providers.dialects.shared.decode_text_chunks.TextReader. No other field of such an event is read."""
         delta, index = event.get("delta"), event.get("index")
         if event.get("type") != "content_block_delta" or not isinstance(delta, dict) or self._sent.unwrap_choice:
             return None
         if delta.get("type") == "text_delta" and self._has_begun(index):
             return MarkedEvent("text", {**event, "delta": {**delta, "text": MARK}})
         block = self._blocks.get(index) if isinstance(index, int) else None
-        name = "thinking" if isinstance(block, _OpenThought) else "partial_json"
-        held: JsonObject = {**event, "delta": {**delta, name: MARK}}
-        if isinstance(block, _OpenThought) and delta.get("type") == "thinking_delta":
-            detail = thought_piece(block.index, MARK).reasoning_details[0]
-            return MarkedEvent(name, held, "reasoning", block.index, detail)
+        name = "thinking" if isinstance(block, _OpenThinking) else "partial_json"
+        marked_event: JsonObject = {**event, "delta": {**delta, name: MARK}}
+        if isinstance(block, _OpenThinking) and delta.get("type") == "thinking_delta":
+            detail = reasoning_delta(block.index, MARK).reasoning_details[0]
+            return MarkedEvent(name, marked_event, "reasoning", block.index, detail)
         if isinstance(block, _OpenToolCall) and block.text is None and delta.get("type") == "input_json_delta":
-            return MarkedEvent(name, held, "arguments", block.index)
+            return MarkedEvent(name, marked_event, "arguments", block.index)
         return None
 
     def take(self, run: TextRun) -> bool:
-        """See TextReader."""
         if run.part == "text":
-            self._said = True
-            self._length += run.characters
+            self._has_text = True
+            self._text_length += run.characters
             return True
-        kind = _OpenThought if run.part == "reasoning" else _OpenToolCall
-        found = [each for each in self._blocks.values() if type(each) is kind and each.index == run.call]
-        for block in found:
+        kind = _OpenThinking if run.part == "reasoning" else _OpenToolCall
+        blocks = [each for each in self._blocks.values() if type(each) is kind and each.index == run.call]
+        for block in blocks:
             if isinstance(block, _OpenToolCall):
                 block.arguments = ""
-        return bool(found)
+        return bool(blocks)
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")
@@ -184,53 +183,53 @@ class AnthropicReader:
             return self._text(delta.get("text"))
         block = self._blocks.get(index) if isinstance(index, int) else None
         match block, delta:
-            case _OpenToolCall(), {"partial_json": str(piece)} if piece:
-                return self._arguments(block, piece)
-            case None | _OpenText() | _OpenThought(), {"type": "input_json_delta", "partial_json": str(piece)} if piece:
+            case _OpenToolCall(), {"partial_json": str(text)} if text:
+                return self._arguments(block, text)
+            case None | _OpenText() | _OpenThinking(), {"type": "input_json_delta", "partial_json": str(text)} if text:
                 raise malformed("holds arguments of a call that has not begun, or has ended")
-            case _, {"type": "thinking_delta", "thinking": str(piece)} if piece:
-                return _thought(block, piece)
-            case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
+            case _, {"type": "thinking_delta", "thinking": str(text)} if text:
+                return _reasoning_events(block, text)
+            case _OpenThinking(), {"type": "signature_delta", "signature": str(signature)} if signature:
                 block.signed = True
-                return (Chunk(extras=signature_piece(block.index, signature)),)
+                return (Chunk(extras=signature_delta(block.index, signature)),)
             case _OpenText(), {"type": "citations_delta", "citation": citation}:
-                self._keep()
+                self._count_held()
                 block.citations.append(citation)
             case _OpenOther(), _:
-                self._keep()
+                self._count_held()
                 block.add(delta)
             case _:
                 pass
         return NOTHING
 
     def _has_begun(self, index: JsonValue) -> bool:
-        """Return whether a block has begun; one without a number passes for the one that is open."""
+        """Return whether a block has begun. An event without an index belongs to the open block."""
         return not isinstance(index, int) or index <= self._newest
 
-    def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
+    def _arguments(self, call: _OpenToolCall, json_text: str) -> Events:
         call.arguments = ""
         if call.text is None:
-            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
-        text = call.text.add(piece)
+            return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=json_text),)),)
+        text = call.text.add(json_text)
         if not call.text.begun:
-            self._keep()
+            self._count_held()
         return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
 
-    def _keep(self) -> None:
-        """Count the event being read among those kept. Raises UpstreamError above MAX_KEPT."""
-        self._kept += self._size
-        if self._kept > MAX_KEPT:
+    def _count_held(self) -> None:
+        """Add the size of the current event to the held bytes. Raises UpstreamError above MAX_HELD_BYTES."""
+        self._held_bytes += self._event_size
+        if self._held_bytes > MAX_HELD_BYTES:
             raise malformed("holds more citations and blocks of tools than are read")
 
     def _text(self, text: JsonValue) -> Events:
         if not isinstance(text, str) or not text:
             if text:
-                raise malformed("holds a text that is none")
+                raise malformed("holds a text that is not a string")
             return NOTHING
-        self._said = True
-        self._length += len(text)
+        self._has_text = True
+        self._text_length += len(text)
         if self._sent.unwrap_choice:
-            self._held.append(text)
+            self._held_texts.append(text)
             return NOTHING
         return (Chunk(text=text),)
 
@@ -244,25 +243,25 @@ class AnthropicReader:
         if kind == "tool_use":
             return self._call(block, index)
         if kind == "redacted_thinking":
-            self._thoughts += 1
-            return (Chunk(extras=Extras(reasoning_details=(whole_thought(block, self._thoughts - 1),))),)
+            self._thinking_count += 1
+            return (Chunk(extras=Extras(reasoning_details=(reasoning_detail(block, self._thinking_count - 1),))),)
         opened = self._opened(block)
         if isinstance(index, int):
             self._blocks[index] = opened
         if isinstance(opened, _OpenText):
             return self._text(block.get("text"))
-        return _begun(opened, block) if isinstance(opened, _OpenThought) else NOTHING
+        return _initial_events(opened, block) if isinstance(opened, _OpenThinking) else NOTHING
 
-    def _opened(self, block: JsonObject) -> _OpenText | _OpenThought | _OpenOther:
+    def _opened(self, block: JsonObject) -> _OpenText | _OpenThinking | _OpenOther:
         match block.get("type"):
             case "text":
                 citations = block.get("citations")
-                return _OpenText(self._length, [*citations] if isinstance(citations, list) else [])
+                return _OpenText(self._text_length, [*citations] if isinstance(citations, list) else [])
             case "thinking":
-                self._thoughts += 1
-                return _OpenThought(self._thoughts - 1)
+                self._thinking_count += 1
+                return _OpenThinking(self._thinking_count - 1)
             case _:
-                self._keep()
+                self._count_held()
                 return _OpenOther(block)
 
     def _call(self, block: JsonObject, index: JsonValue) -> Events:
@@ -272,14 +271,14 @@ class AnthropicReader:
         before = self._blocks.get(index)
         if isinstance(before, _OpenToolCall):
             raise malformed("begins a tool call within another")
-        opened = _OpenToolCall(self._count, arguments_text(block.get("input") or {}))
+        opened = _OpenToolCall(self._call_count, arguments_text(block.get("input") or {}))
         self._blocks[index] = opened
-        self._count += 1
+        self._call_count += 1
         client = self._sent.tool_names.get(name, name)
         if client in self._sent.custom_tools:
             opened.text = InputReader()
             return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, kind="custom"),)),)
-        return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=call_extra(block)),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(opened.index, call, client, extra=other_call_fields(block)),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("index")
@@ -289,55 +288,55 @@ class AnthropicReader:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=text, kind="custom"),)),) if text else NOTHING
             case _OpenToolCall(number, arguments) if arguments:
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=arguments),)),)
-            case _OpenThought(number, signed=False):
-                return (Chunk(extras=thought_piece(number, "", UNKNOWN_FORMAT)),)
+            case _OpenThinking(number, signed=False):
+                return (Chunk(extras=reasoning_delta(number, "", UNKNOWN_FORMAT)),)
             case _OpenText(start, citations) if citations:
-                extras = cited(citations, start, self._length)
+                extras = citation_extras(citations, start, self._text_length)
                 return NOTHING if extras is None else (Chunk(extras=extras),)
             case _OpenOther() as other:
-                return (Chunk(extras=other_block(other.whole())),)
+                return (Chunk(extras=other_block_extras(other.whole())),)
             case _:
                 return NOTHING
 
     def _message_start(self, event: JsonObject) -> Events:
-        """Read the message, which may hold the blocks that an earlier turn deferred."""
+        """Read the message. It may already hold blocks, which an earlier turn deferred."""
         message = event.get("message")
         if not isinstance(message, dict):
             return NOTHING
         if self._blocks:
             raise malformed("begins a second time before a block has ended")
         self._count_usage(message.get("usage"))
-        self._members |= message_members(message)
+        self._other_fields |= other_message_fields(message)
         if message.get("stop_reason") is not None:
-            # Such a message may be whole already.
+            # A message that begins with a stop reason may already be complete.
             self._end = message
         blocks = message.get("content")
-        begun: list[StreamEvent] = []
+        events: list[StreamEvent] = []
         for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
-            begun += self._block_start({"index": index, "content_block": block})
-            begun += self._block_stop({"index": index})
-        return begun
+            events += self._block_start({"index": index, "content_block": block})
+            events += self._block_stop({"index": index})
+        return events
 
     def _message_delta(self, event: JsonObject) -> Events:
-        """Keep the finish until the stream is complete: one that breaks off must not look finished."""
+        """Hold the finish reason until the stream is complete. A broken stream must not look finished."""
         self._count_usage(event.get("usage"))
-        self._members |= message_members({name: value for name, value in event.items() if name != "delta"})
+        self._other_fields |= other_message_fields({name: value for name, value in event.items() if name != "delta"})
         delta = event.get("delta")
         if isinstance(delta, dict):
-            self._members |= message_members(delta)
+            self._other_fields |= other_message_fields(delta)
         if isinstance(delta, dict) and delta.get("stop_reason") is not None:
             self._end = delta
         return NOTHING
 
     def _count_usage(self, usage: JsonValue) -> None:
-        """Update the counts, which are cumulative; an event repeats only some of them. What is no count replaces
-        none."""
+        """Update the usage. Counts are cumulative, and an event repeats only some of them. A value that is not a count
+        replaces nothing."""
         for name, value in usage.items() if isinstance(usage, dict) else ():
             if value is not None and not (name.endswith("_tokens") and count_of(value) is None):
                 self._usage[name] = value
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter. The prompt's counts come first; the last event but one has the completion's."""
+        """Return the usage so far. The prompt's counts come first, the completion's in the last event but one."""
         usage = usage_of({"output_tokens": 0, **self._usage})
         return usage if self._end else as_estimate(usage)
 
@@ -348,15 +347,15 @@ class AnthropicReader:
         ended: list[StreamEvent] = [
             chunk for index in list(self._blocks) for chunk in self._block_stop({"index": index})
         ]
-        self._members |= message_members(event)
-        if self._members:
-            ended.append(Chunk(extras=Extras(answer=self._members)))
+        self._other_fields |= other_message_fields(event)
+        if self._other_fields:
+            ended.append(Chunk(extras=Extras(answer=self._other_fields)))
         finish, native = finish_reason(reason)
-        matched, refusal = stop_string(self._end), explanation(self._end)
-        text = whole_text(self._sent, "".join(self._held), finish, matched)
+        matched, refusal = stop_string(self._end), refusal_text(self._end)
+        text = final_text(self._sent, "".join(self._held_texts), finish, matched)
         ended.append(
             Chunk(
-                text=text if text or self._said else refusal or "",
+                text=text if text or self._has_text else refusal or "",
                 finish_reason=finish,
                 native_finish_reason=native,
                 refusal=refusal,
@@ -374,18 +373,18 @@ class AnthropicReader:
         raise UpstreamError(failure_of(event))
 
 
-def _begun(opened: _OpenThought, block: JsonObject) -> Events:
-    """Return what a block of thinking begins with: nothing, or the whole of it."""
+def _initial_events(opened: _OpenThinking, block: JsonObject) -> Events:
+    """Return the events for the initial content of a `thinking` block, which is empty or the complete block."""
     thought, signature = block.get("thinking"), block.get("signature")
-    events = [*_thought(opened, thought)] if isinstance(thought, str) and thought else []
+    events = [*_reasoning_events(opened, thought)] if isinstance(thought, str) and thought else []
     if isinstance(signature, str) and signature:
         opened.signed = True
-        events.append(Chunk(extras=signature_piece(opened.index, signature)))
+        events.append(Chunk(extras=signature_delta(opened.index, signature)))
     return events
 
 
-def _thought(block: _OpenBlock | None, text: str) -> Events:
-    extras = thought_piece(block.index, text) if isinstance(block, _OpenThought) else None
+def _reasoning_events(block: _OpenBlock | None, text: str) -> Events:
+    extras = reasoning_delta(block.index, text) if isinstance(block, _OpenThinking) else None
     return (Chunk(reasoning=text, extras=extras),)
 
 

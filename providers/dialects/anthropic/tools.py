@@ -1,8 +1,8 @@
-"""Tools on Anthropic's wire: definitions, tools of the vendor's own, the choice among them, and names that its pattern
+"""Tools in Anthropic's form: definitions, the vendor's own tools, the tool choice, and names that the vendor's pattern
 allows.
 
-Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`; "Tool use" page, November 2026. Which tools the
-clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
+Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`; "Tool use" page, November 2026. The tools that
+the clouds lack: pydantic-ai 2.68.0 `providers/bedrock`, "Claude on Vertex AI" page.
 """
 
 import re
@@ -22,19 +22,19 @@ from providers.unified_request import Params
 
 NO_FORCED_CHOICE = "this model cannot be made to call a tool"
 
-_OWN_TOOL = re.compile(
+_VENDOR_TOOL = re.compile(
     r"(?:web_search|web_fetch|code_execution|bash|text_editor|memory|computer|computer_toolset|browser_toolset|advisor)"
     r"_[0-9]{8}|tool_search_tool_(?:bm25|regex)(?:_[0-9]{8})?|mcp_toolset"
 )
-_MEMBERS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples")
-"""Members of a tool's definition that the vendor takes beside the function's own."""
+_TOOL_FIELDS = ("cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples")
+"""Fields of a tool's definition that the vendor accepts besides the function's own fields."""
 
-_ANY_MEMBER = frozenset(_MEMBERS)
+_TOOL_FIELD_SET = frozenset(_TOOL_FIELDS)
 
 
 class ToolNames(FittedNames):
-    """Names of tools as the vendor's pattern allows them; `own` are the names of its own tools among them, `custom`
-    those of the client's tools that take a text."""
+    """Tool names that the vendor's pattern allows. `own` are the names of the vendor's own tools. `custom` are the
+    names of the client's tools whose input is a text."""
 
     __slots__ = ("custom", "own")
 
@@ -49,7 +49,7 @@ class ToolNames(FittedNames):
 
 
 def tool_names(params: Params) -> ToolNames:
-    """Return the names of the request's tools. Raises Refusal for a kind of tool that the vendor does not have."""
+    """Return the names of the request's tools. Raises Refusal for a type of tool that the vendor does not have."""
     params, custom = as_functions(params)
     functions: list[JsonObject] = []
     own: list[str] = []
@@ -57,7 +57,7 @@ def tool_names(params: Params) -> ToolNames:
         kind = tool.get("type")
         if kind == "function":
             functions.append(tool)
-        elif _is_own(tool):
+        elif _is_vendor_tool(tool):
             own.append(str(tool.get("name", kind)))
         else:
             raise Refusal("tools", f"The vendor has no tools of type '{str(kind)[:64]}'.")
@@ -67,8 +67,8 @@ def tool_names(params: Params) -> ToolNames:
 def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
     """Write `tools` and `tool_choice`. Raises Refusal.
 
-    A conversation that holds calls needs definitions even when the request offers no tools: then they are stubs that
-    the model may not call.
+    A conversation with tool calls needs tool definitions even if the request offers no tools. Such definitions are
+    stubs, which the model may not call.
     """
     body, (params, _) = draft.body, as_functions(draft.params)
     if not offers_tools(params):
@@ -76,8 +76,8 @@ def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
             body["tools"] = [{"name": name, "input_schema": _schema({})} for name in names.history]
             body["tool_choice"] = {"type": "none"}
         return
-    body["tools"] = [tool if _is_own(tool) else _definition(tool, names) for tool in params["tools"]]
-    draft.dropped += other_members(params["tools"], _MEMBERS)
+    body["tools"] = [tool if _is_vendor_tool(tool) else _definition(tool, names) for tool in params["tools"]]
+    draft.dropped += other_members(params["tools"], _TOOL_FIELDS)
     chosen = native_choice(params.get("tool_choice"), _CHOICES, names, lambda name: {"type": "tool", "name": name})
     if forces_call(chosen) and not model.forced_choice:
         raise draft.unsupported("tool_choice", NO_FORCED_CHOICE)
@@ -90,46 +90,46 @@ def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
 
 
 def forces_call(chosen: JsonValue) -> bool:
-    """Return whether a native choice demands a call."""
+    """Return whether a native tool choice requires a call."""
     return isinstance(chosen, dict) and chosen.get("type") in ("any", "tool")
 
 
 def refuse_tools(target: Target, tools: Iterable[JsonObject], absent: re.Pattern[str]) -> None:
-    """Raise Refusal for a tool of the vendor's own whose type is one that the platform does not offer."""
+    """Raise Refusal for a vendor's own tool whose type the platform does not offer."""
     for tool in tools:
         kind = tool.get("type")
         if isinstance(kind, str) and kind != "function" and absent.match(kind):
             raise Refusal("tools", f"{target.name} does not offer tools of type '{kind[:64]}'.")
 
 
-def _is_own(tool: JsonObject) -> bool:
+def _is_vendor_tool(tool: JsonObject) -> bool:
     kind = tool.get("type")
-    return kind != "function" and isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None
+    return kind != "function" and isinstance(kind, str) and _VENDOR_TOOL.fullmatch(kind) is not None
 
 
 def _definition(tool: JsonObject, names: ToolNames) -> JsonObject:
     function = tool.get("function")
     if not isinstance(function, dict):
-        raise TypeError("tool_names lets only functions pass")
+        raise TypeError("tool_names accepts only functions")
     name = str(function["name"])
     definition: JsonObject = {"name": names[name], "input_schema": _schema(read_parameters(function))}
     if function.get("description"):
         definition["description"] = function["description"]
     if function.get("strict"):
         definition["strict"] = True
-    if not (_ANY_MEMBER.isdisjoint(tool) and _ANY_MEMBER.isdisjoint(function)):
-        definition.update(_members(tool, function))
+    if not (_TOOL_FIELD_SET.isdisjoint(tool) and _TOOL_FIELD_SET.isdisjoint(function)):
+        definition.update(_other_fields(tool, function))
     return definition
 
 
-def _members(tool: JsonObject, function: JsonObject) -> Iterator[tuple[str, JsonValue]]:
-    for member in _MEMBERS:
-        if value := tool.get(member) or function.get(member):
-            yield member, value
+def _other_fields(tool: JsonObject, function: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+    for name in _TOOL_FIELDS:
+        if value := tool.get(name) or function.get(name):
+            yield name, value
 
 
 def _schema(parameters: JsonObject) -> JsonObject:
-    """Return the schema of a function's arguments, with the type 'object' where it is left out."""
+    """Return the schema of a function's arguments, with the type 'object' if the client left the type out."""
     if not parameters:
         return {"type": "object", "properties": {}}
     return parameters if "type" in parameters else {"type": "object", **parameters}

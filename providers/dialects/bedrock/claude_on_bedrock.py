@@ -1,4 +1,4 @@
-"""Claude on Bedrock's InvokeModel: Anthropic's own body and events, with the service's address, frames and errors.
+"""Claude on Bedrock's InvokeModel: Anthropic's body and events, with the service's address, frames and errors.
 
 The Anthropic dialect translates the messages.
 
@@ -33,7 +33,7 @@ from providers.dialects.anthropic.thinking import needed_betas
 from providers.dialects.anthropic.tools import refuse_tools
 from providers.dialects.bedrock.converse import model_path
 from providers.dialects.bedrock.invoke import invoke_action, invoke_headers
-from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_payload
+from providers.dialects.bedrock.invoke_answer import GUARDRAIL_ACTION, INTERVENED, chunk_payload
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.decode_stream import NOTHING, NativeReader, NativeStream, Reader, event_object
@@ -44,29 +44,27 @@ from providers.target import Target
 from providers.unified_request import UnifiedRequest
 
 VERSION = "bedrock-2023-05-31"
-"""The version sent where the table names none; later versions on this service are Anthropic's own dates."""
+"""The version sent if the configuration has none. Later versions on this service are Anthropic's own dates."""
 
-_FIRST = "2023-06-01"
+_FIRST_VERSION = "2023-06-01"
 _ABSENT_TOOLS = re.compile(r"web_search_|web_fetch_|code_execution_|mcp_toolset|advisor_")
-"""Tools of the vendor's own that the service does not offer."""
+"""The vendor's own tools that the service does not offer."""
 _VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
-_GUARDED = GUARDED.encode()
+_GUARDRAIL_ACTION = GUARDRAIL_ACTION.encode()
 
 
 class BedrockAnthropicDialect:
-    """See providers.dialect.Dialect."""
+    """The dialect of Claude on Bedrock's InvokeModel."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         counted = target.context_window is not None
         return capabilities(request.operation, counted, model_of(target), "bedrock")
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         headers = with_betas(needed_betas(request.params), request.extra_headers)
-        version, opening = _taken_out(target, headers)
+        version, opening = _take_version_and_betas(target, headers)
         draft, names = request_body(request, target, self.capabilities(request, target), version, opening)
-        # The path says whether the answer is a stream.
+        # The path, not the body, requests a stream.
         draft.body.pop("stream", None)
         _move_tier(draft, headers)
         refuse_tools(target, request.params.get("tools", ()), _ABSENT_TOOLS)
@@ -76,13 +74,12 @@ class BedrockAnthropicDialect:
         return replace(sent, headers=invoke_headers(sent, request.stream))
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """See NativeDialect."""
         native = messages_request(request)
         if native is None:
             return None
         mended, model = mended_for(CLAUDE_ON_BEDROCK, native.body), model_of(target)
         headers = with_betas(native_headers(betas_of(CLAUDE_ON_BEDROCK, mended, native.headers)), request.extra_headers)
-        version, opening = _taken_out(target, headers)
+        version, opening = _take_version_and_betas(target, headers)
         draft = native_draft(request, target, self.capabilities(request, target), model, mended)
         if version >= NO_SAMPLING or not model.sampling:
             refuse_sampling(draft)
@@ -97,11 +94,10 @@ class BedrockAnthropicDialect:
         return replace(sent, headers=invoke_headers(sent, request.stream))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         completion = decode_message(sent, body)
         if sent.native:
             completion = replace(completion, native=body)
-        if not _guarded(body):
+        if not _guardrail_intervened(body):
             return completion
         choices = (
             replace(choice, finish_reason="content_filter", native_finish_reason=INTERVENED)
@@ -110,76 +106,71 @@ class BedrockAnthropicDialect:
         return replace(completion, choices=tuple(choices))
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         reader = AnthropicReader(sent)
         inner = NativeReader(reader) if sent.native else reader
         return NativeStream(EventFrames(BEDROCK), GuardedReader(inner))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_answer(BEDROCK, status, headers, body)
 
 
 class GuardedReader:
-    """A reader of Claude's own events in the service's, with a guardrail's word on how the answer ended. See
+    """Reader of Claude's events inside the service's frames. If a guardrail intervened, it is the finish reason. See
     providers.dialects.shared.decode_stream.Reader."""
 
-    __slots__ = ("_guarded", "_inner")
+    __slots__ = ("_guardrail_intervened", "_inner")
 
     def __init__(self, inner: Reader) -> None:
         self._inner = inner
-        self._guarded = False
+        self._guardrail_intervened = False
 
     @property
     def complete(self) -> bool:
-        """See Reader."""
         return self._inner.complete
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if name != "chunk" or not (event := chunk_payload(payload)):
             return NOTHING
-        if not self._guarded and _GUARDED in event:
-            self._guarded = _guarded(event)
+        if not self._guardrail_intervened and _GUARDRAIL_ACTION in event:
+            self._guardrail_intervened = _guardrail_intervened(event)
         events = self._inner.read("", event)
-        return map(_intervened, events) if self._guarded else events
+        return map(_with_guardrail_finish, events) if self._guardrail_intervened else events
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
 
 def native_opening(target: Target, betas: Sequence[str]) -> JsonObject:
-    """Return what a client's own body begins with: the version that the table has, else the first, which every model
-    takes, and the betas."""
-    return _taken_out(target, native_headers(betas))[1]
+    """Return the first fields of a client's own body: the betas, and the configured version, else the first version,
+    which every model accepts."""
+    return _take_version_and_betas(target, native_headers(betas))[1]
 
 
-def _taken_out(target: Target, headers: dict[str, str]) -> tuple[str, JsonObject]:
-    """Take version and betas out of the headers, and return the version of Anthropic's own API that the call is written
-    for, and the members that name both."""
+def _take_version_and_betas(target: Target, headers: dict[str, str]) -> tuple[str, JsonObject]:
+    """Remove the version and the betas from the headers. Return the version of Anthropic's own API that the call is
+    written for, and the body fields that name both."""
     version = headers.pop(_VERSION_HEADER, "") or target.api_version or target.profile.api_version or VERSION
     betas = headers.pop(_BETA_HEADER, "")
-    version = _FIRST if version == VERSION else version
-    opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST else version}
+    version = _FIRST_VERSION if version == VERSION else version
+    opening: JsonObject = {"anthropic_version": VERSION if version == _FIRST_VERSION else version}
     if betas:
         opening["anthropic_beta"] = [beta.strip() for beta in betas.split(",") if beta.strip()]
     return version, opening
 
 
 def _move_tier(draft: RequestBody, headers: dict[str, str]) -> None:
-    """Write the service tier as a header, where the service has it."""
+    """Move the service tier from the body to a header. Tiers that the service lacks are left out."""
     if draft.body.pop("service_tier", None) == "standard_only":
         headers.setdefault("x-amzn-bedrock-service-tier", "default")
 
 
-def _guarded(event: bytes) -> bool:
-    """Return whether a guardrail has replaced the answer."""
-    return _GUARDED in event and event_object(event).get(GUARDED) == "INTERVENED"
+def _guardrail_intervened(event: bytes) -> bool:
+    """Return whether a guardrail has replaced the response."""
+    return _GUARDRAIL_ACTION in event and event_object(event).get(GUARDRAIL_ACTION) == "INTERVENED"
 
 
-def _intervened(event: StreamEvent) -> StreamEvent:
-    """Return the event, with the guardrail as its finish reason if it ends the answer."""
+def _with_guardrail_finish(event: StreamEvent) -> StreamEvent:
+    """Return the event. If it ends the response, its finish reason is the guardrail."""
     if isinstance(event, Chunk) and event.finish_reason is not None:
         return replace(event, finish_reason="content_filter", native_finish_reason=INTERVENED)
     return event

@@ -1,6 +1,6 @@
 """Amazon Bedrock's Converse and ConverseStream.
 
-They take conversations only, so a prompt becomes one message of the user. Requests are signed elsewhere.
+They accept conversations only, so a prompt becomes one user message. Requests are signed elsewhere.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
 """
@@ -15,7 +15,7 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.bedrock.converse_answer import decode_converse
 from providers.dialects.bedrock.converse_cache import limit_points
-from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, put_usual_output, writers
+from providers.dialects.bedrock.converse_fields import WRITTEN_ELSEWHERE, capabilities, put_usual_output, writers
 from providers.dialects.bedrock.converse_messages import BedrockConversation, service_call_id, without_calls
 from providers.dialects.bedrock.converse_models import ConverseModel, converse_model
 from providers.dialects.bedrock.converse_stream import ConverseReader
@@ -23,7 +23,7 @@ from providers.dialects.bedrock.converse_thinking import honoured_display, settl
 from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.decode_stream import NativeStream, WholeStream
+from providers.dialects.shared.decode_stream import NativeStream, SingleResponseStream
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.dialects.shared.tool_names import nine_character_id, offered_names
@@ -39,18 +39,16 @@ _PROTECTED = ("messages", "system")
 
 
 class BedrockDialect:
-    """See providers.dialect.Dialect."""
+    """The dialect of Bedrock's Converse."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         operation, counted = check_operation(request, target), target.context_window is not None
         return capabilities(_profile(target), _model(target), operation, counted)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         model = _model(target)
-        request, marker, own = _own_fields(request)
-        draft = RequestBody(request, target, self.capabilities(request, target), own)
+        request, marker, service_fields = _split_service_fields(request)
+        draft = RequestBody(request, target, self.capabilities(request, target), service_fields)
         put_unknown(draft)
         offered = read_tools(request.params)
         names = BedrockToolNames(offered_names(offered.params))
@@ -61,45 +59,42 @@ class BedrockDialect:
         if not put_tools(draft, names, offered, model) and conversation.calls:
             draft.emulated.append("messages")
             draft.body["messages"] = [*without_calls(conversation.turns)]
-        put_fields(draft, writers(_profile(target), model), ELSEWHERE)
+        put_fields(draft, writers(_profile(target), model), WRITTEN_ELSEWHERE)
         put_usual_output(draft, model)
         settle_thinking(draft, model, conversation)
         if limit_points(draft.body):
             draft.dropped.append("cache_control")
-        whole = request.stream and "toolConfig" in draft.body and not model.streams_tools
-        action = "converse-stream" if request.stream and not whole else "converse"
+        non_streaming = request.stream and "toolConfig" in draft.body and not model.streams_tools
+        action = "converse-stream" if request.stream and not non_streaming else "converse"
         sent = finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
-        shown = honoured_display(draft)
-        if not (offered.custom or shown or whole):
+        honoured_names = honoured_display(draft)
+        if not (offered.custom or honoured_names or non_streaming):
             return sent
-        return replace(sent, custom_tools=offered.custom, honoured=shown, whole=whole)
+        return replace(sent, custom_tools=offered.custom, honoured=honoured_names, whole=non_streaming)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_converse(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         if sent.whole:
-            return WholeStream(partial(decode_converse, sent))
+            return SingleResponseStream(partial(decode_converse, sent))
         return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_answer(BEDROCK, status, headers, body)
 
 
 def model_path(target: Target, action: str) -> str:
-    """Return the path of a call; the model's id is escaped whole, as the signature requires."""
+    """Return the path of a call. The whole model id is escaped, as the signature requires."""
     return f"/model/{quote(target.upstream_model, safe='')}/{action}"
 
 
 def _profile(target: Target) -> Profile:
-    return _profile_of(target.profile, *target.model_names)
+    return _cached_profile(target.profile, *target.model_names)
 
 
 @lru_cache(maxsize=4096)
-def _profile_of(profile: Profile, *names: str) -> Profile:
+def _cached_profile(profile: Profile, *names: str) -> Profile:
     return profile_for_model(profile, *names)
 
 
@@ -107,23 +102,23 @@ def _model(target: Target) -> ConverseModel:
     return converse_model(*target.model_names)
 
 
-_OWN_FIELDS = frozenset(
+_SERVICE_FIELDS = frozenset(
     {"guardrailConfig", "performanceConfig", "promptVariables", "inferenceConfig", "outputConfig", "requestMetadata"}
     | {"additionalModelRequestFields", "additionalModelResponseFieldPaths", "serviceTier"}
 )
-"""Members of the service's own request, which clients may send as they are."""
+"""Fields of the service's own request, which clients may send unchanged."""
 
 
-def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None, JsonObject]:
-    """Return the request without the service's own members and without a cache marker at its top level, which marks the
-    end of the conversation; that marker; and those members."""
+def _split_service_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject | None, JsonObject]:
+    """Return three parts of a request: the request without the service's own fields and without a top-level cache
+    marker; that marker, which marks the end of the conversation; and the service's own fields."""
     given = request.unknown or {}
-    own = {name: value for name, value in given.items() if name in _OWN_FIELDS}
+    service_fields = {name: value for name, value in given.items() if name in _SERVICE_FIELDS}
     marker = given.get("cache_control")
-    if not own and marker is None:
+    if not service_fields and marker is None:
         return request, None, {}
-    rest = {name: value for name, value in given.items() if name not in own and name != "cache_control"}
-    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, own
+    rest = {name: value for name, value in given.items() if name not in service_fields and name != "cache_control"}
+    return replace(request, unknown=rest), marker if isinstance(marker, dict) else None, service_fields
 
 
 def _conversation(

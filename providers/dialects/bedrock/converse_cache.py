@@ -1,8 +1,9 @@
 """Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
 
-A marker promises nothing about the answer, so one that has no place is left out: the service takes four points, none
-right behind a document or a video (but on Claude behind a PDF or a cited document), on Nova none right behind an image
-or a tool's result either, and no point of an hour behind a shorter one.
+A cache marker does not change the response, so a marker that cannot become a point is left out. The service accepts
+four points. It refuses a point right after a document or a video, except on Claude after a PDF or a cited document.
+On Nova it also refuses a point right after an image or a tool result. It refuses a one-hour point after a shorter
+one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of
@@ -13,15 +14,15 @@ aws-samples/generative-ai-use-cases ("extraneous key [cachePoint] is not permitt
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.json_types import JsonObject, JsonValue
 
-MOST_POINTS = 4
+MAX_CACHE_POINTS = 4
 
 _POINT = "cachePoint"
-_TEXTS_ALONE = frozenset({"toolResult", "image", "audio"})
-"""Blocks besides documents and videos that a point of Nova's may not stand right behind."""
+_NO_POINT_ON_NOVA = frozenset({"toolResult", "image", "audio"})
+"""Blocks, besides documents and videos, that may not be right before a cache point on Nova."""
 
 
 def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
-    """Return the point for a marker in Anthropic's form."""
+    """Return the cache point for a marker in Anthropic's form."""
     point: JsonObject = {"type": "default"}
     if model.hours and (ttl := marker.get("ttl")) in ("5m", "1h"):
         point["ttl"] = ttl
@@ -29,16 +30,16 @@ def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
 
 
 def mark_last(blocks: list[JsonObject], point: JsonObject, claude: bool = True) -> bool:
-    """Put a point behind the last block that may have one, and return whether there is any."""
-    place = len(blocks)
-    while place and _bars_point(blocks[place - 1], claude):
-        place -= 1
-    if not place or "reasoningContent" in blocks[place - 1]:
+    """Put a cache point after the last block that may have one. Return whether there is such a block."""
+    end = len(blocks)
+    while end and _bars_point(blocks[end - 1], claude):
+        end -= 1
+    if not end or "reasoningContent" in blocks[end - 1]:
         return False
-    if _POINT in blocks[place - 1]:
-        blocks[place - 1] = point
+    if _POINT in blocks[end - 1]:
+        blocks[end - 1] = point
     else:
-        blocks.insert(place, point)
+        blocks.insert(end, point)
     return True
 
 
@@ -46,35 +47,38 @@ def _bars_point(block: JsonObject, claude: bool) -> bool:
     document = block.get("document")
     if isinstance(document, dict):
         return not claude or (document.get("format") != "pdf" and "citations" not in document)
-    return "video" in block or (not claude and not _TEXTS_ALONE.isdisjoint(block))
+    return "video" in block or (not claude and not _NO_POINT_ON_NOVA.isdisjoint(block))
 
 
 def limit_points(body: JsonObject) -> bool:
-    """Take surplus points out of a body, the oldest of the messages first, and return whether any had to go.
+    """Remove surplus cache points from a body, the oldest of the messages first. Return whether any was removed or
+    shortened.
 
-    The hour of a point behind a shorter one goes too.
+    One-hour points after a shorter point are shortened.
     """
     tools, messages = body.get("toolConfig"), body.get("messages")
     turns = messages if isinstance(messages, list) else []
-    fixed = [tools.get("tools") if isinstance(tools, dict) else None, body.get("system")]
-    varying = [turn.get("content") for turn in turns if isinstance(turn, dict)]
-    steady = [point for held in fixed for point in _points(held)]
-    passing = [point for held in varying for point in _points(held)]
-    surplus = max(0, len(steady) + len(passing) - MOST_POINTS)
-    gone = {id(point) for point in [*passing, *steady][:surplus]}
-    if gone:
-        for held in (*fixed, *varying):
-            if isinstance(held, list):
-                held[:] = [each for each in held if id(each) not in gone]
-    return _order_hours([point for point in (*steady, *passing) if id(point) not in gone]) or surplus > 0
+    prefix = [tools.get("tools") if isinstance(tools, dict) else None, body.get("system")]
+    contents = [turn.get("content") for turn in turns if isinstance(turn, dict)]
+    of_prefix = [point for content in prefix for point in _points(content)]
+    of_messages = [point for content in contents for point in _points(content)]
+    surplus = max(0, len(of_prefix) + len(of_messages) - MAX_CACHE_POINTS)
+    removed = {id(point) for point in [*of_messages, *of_prefix][:surplus]}
+    if removed:
+        for content in (*prefix, *contents):
+            if isinstance(content, list):
+                content[:] = [each for each in content if id(each) not in removed]
+    return (
+        _shorten_late_hours([point for point in (*of_prefix, *of_messages) if id(point) not in removed]) or surplus > 0
+    )
 
 
-def _points(held: JsonValue) -> list[JsonObject]:
-    return [each for each in held if isinstance(each, dict) and _POINT in each] if isinstance(held, list) else []
+def _points(content: JsonValue) -> list[JsonObject]:
+    return [each for each in content if isinstance(each, dict) and _POINT in each] if isinstance(content, list) else []
 
 
-def _order_hours(points: list[JsonObject]) -> bool:
-    """Shorten the points that may not last an hour, and return whether there are any."""
+def _shorten_late_hours(points: list[JsonObject]) -> bool:
+    """Shorten the one-hour points after a shorter one. Return whether there are any."""
     short = changed = False
     for holder in points:
         point = holder[_POINT]

@@ -1,4 +1,4 @@
-"""Writers of the unified fields for Bedrock's Converse, and its capabilities; models differ by their profile.
+"""Writers of the unified fields for Bedrock's Converse, and its capabilities. Models differ by their profile.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseRequest`; "Get validated JSON results from
 models" page, November 2026.
@@ -32,9 +32,9 @@ from providers.capabilities import (
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
-    IN_TEXT,
+    BY_PROMPT,
+    PROMPT_ONLY_STYLE,
     SCHEMA_ONLY,
-    TOLD_STYLE,
     ConstraintStyle,
     Encoding,
     choice_schema,
@@ -47,9 +47,9 @@ from providers.dialects.bedrock.converse_thinking import (
     claude_effort,
     claude_thinking,
     effort_writer,
-    most_output,
+    max_output,
 )
-from providers.dialects.shared.field_writers import check_images, keep_stop
+from providers.dialects.shared.field_writers import check_images, emulate_stop_string
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -67,7 +67,8 @@ from providers.profile import Profile, Wire
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import MAX_STOPS, Operation
 
-ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+"""Fields that are written with the tools."""
 
 _INFERENCE = "inferenceConfig"
 
@@ -84,7 +85,7 @@ def _temperature(put: FieldWriter) -> FieldWriter:
     def write(draft: RequestBody, value: object) -> None:
         beside = not draft.params.keys().isdisjoint({"top_p", "thinking"})
         if not (beside and "temperature" in draft.request.injected):
-            # A default of the surface gives way: some models refuse it beside `top_p` or `thinking`.
+            # An injected default is left out: some models refuse it beside `top_p` or `thinking`.
             put(draft, value)
 
     return write
@@ -94,8 +95,8 @@ _LIMIT = bounded("max_tokens", f"{_INFERENCE}.maxTokens", 1, None)
 
 
 def _claude_limit(draft: RequestBody, value: object) -> None:
-    """Write the limit, and no more than the model can, which would be refused."""
-    most = most_output(draft)
+    """Write the limit, lowered to the model's maximum: the service refuses a higher one."""
+    most = max_output(draft)
     if most is not None and isinstance(value, int) and value > most:
         draft.emulated.append("max_tokens")
         value = most
@@ -105,17 +106,17 @@ def _claude_limit(draft: RequestBody, value: object) -> None:
 # Stops --------------------------------------------------------------------------------------------------------------
 
 
-def _stop(tells: bool) -> FieldWriter:
+def _stop(reports_stop: bool) -> FieldWriter:
     put = listed(f"{_INFERENCE}.stopSequences")
 
-    def write_and_ask(draft: RequestBody, value: object) -> None:
+    def write_and_request(draft: RequestBody, value: object) -> None:
         put(draft, value)
         if value:
-            # The service passes the matched stop string on only if the request names its path; the second is that in
-            # the model's own stream. A path that leads nowhere is no error.
+            # The service returns the matched stop string only if the request names its path. The second path is the
+            # one in the model's own stream. A path that does not exist is not an error.
             draft.put("additionalModelResponseFieldPaths", ["/stop_sequence", "/delta/stop_sequence"])
 
-    return write_and_ask if tells else put
+    return write_and_request if reports_stop else put
 
 
 # Constraints --------------------------------------------------------------------------------------------------------
@@ -139,15 +140,15 @@ _write_constraint = constraint_writer(
 )
 
 
-_tell_constraint = constraint_writer(TOLD_STYLE)
+_describe_constraint = constraint_writer(PROMPT_ONLY_STYLE)
 
 
 def _response_format(draft: RequestBody, value: object) -> None:
-    """Write the format with the client's name and description of its schema."""
+    """Write the format, with the client's name and description of its schema."""
     form = draft.params.get("response_format", {})
     named = form.get("json_schema")
     if isinstance(named, dict):
-        # The description has a place of its own.
+        # The description has a field of its own.
         value = {**form, "json_schema": {key: each for key, each in named.items() if key != "description"}}
     _write_constraint(draft, value)
     labels = named if isinstance(named, dict) and "outputConfig" in draft.body else {}
@@ -158,38 +159,40 @@ def _response_format(draft: RequestBody, value: object) -> None:
 
 # The call -----------------------------------------------------------------------------------------------------------
 
-MOST_PAIRS = 16
+MAX_METADATA_PAIRS = 16
+"""The maximum number of metadata pairs that the service accepts."""
 _LOGGABLE = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}")
-_PERSONAL = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
+_EMAIL_OR_PHONE = re.compile(r"[^@\s]+@[^@\s]+|\+?[\d\s().-]{7,}")
 
 
-def _is_word(text: JsonValue) -> bool:
+def _is_loggable(text: JsonValue) -> bool:
     return isinstance(text, str) and _LOGGABLE.fullmatch(text) is not None
 
 
 def _put_pairs(draft: RequestBody, name: str, pairs: Mapping[str, JsonValue]) -> None:
     """Add metadata that the service logs with the call. Raises Refusal for too many pairs."""
-    held = draft.body.get("requestMetadata")
-    whole: JsonObject = {**(held if isinstance(held, dict) else {}), **pairs}
-    if isinstance(held, dict) and not held.keys().isdisjoint(pairs):
-        message = f"On {draft.target.name} 'user' goes into the metadata, which may not have a member 'user' besides."
+    present = draft.body.get("requestMetadata")
+    all_pairs: JsonObject = {**(present if isinstance(present, dict) else {}), **pairs}
+    if isinstance(present, dict) and not present.keys().isdisjoint(pairs):
+        message = f"On {draft.target.name} 'user' is sent in the metadata, which may not have a key 'user' of its own."
         raise Refusal(name, message, "conflicting_parameters")
-    if len(whole) > MOST_PAIRS:
-        raise draft.invalid(name, f"may hold at most {MOST_PAIRS} pairs, 'user' included,")
-    draft.body["requestMetadata"] = whole
+    if len(all_pairs) > MAX_METADATA_PAIRS:
+        raise draft.invalid(name, f"may hold at most {MAX_METADATA_PAIRS} pairs, 'user' included,")
+    draft.body["requestMetadata"] = all_pairs
 
 
 def _metadata(draft: RequestBody, value: object) -> None:
     pairs = dict(value) if isinstance(value, dict) else {}
-    if "" in pairs or not all(_is_word(text) for pair in pairs.items() for text in pair):
+    if "" in pairs or not all(_is_loggable(text) for pair in pairs.items() for text in pair):
         raise draft.invalid("metadata", "may hold only letters, digits, blanks and : _ @ $ # = / + , . -")
     _put_pairs(draft, "metadata", pairs)
 
 
 def _user(draft: RequestBody, value: object) -> None:
-    """Write `user` into the logged metadata, as a digest where it is a mail address or a telephone number."""
+    """Write `user` into the logged metadata. It is replaced by a digest if it is an e-mail address or a phone number,
+    or does not match the service's pattern."""
     user = str(value)
-    if _PERSONAL.fullmatch(user.strip()) or not _is_word(user):
+    if _EMAIL_OR_PHONE.fullmatch(user.strip()) or not _is_loggable(user):
         user = hashlib.sha256(user.encode()).hexdigest()
     _put_pairs(draft, "user", {"user": user})
 
@@ -205,27 +208,27 @@ def _service_tier(draft: RequestBody, value: object) -> None:
 
 
 def put_usual_output(draft: RequestBody, model: ConverseModel) -> None:
-    """Write a limit where nobody gave one and the model's own default would cut an answer short."""
+    """Write a limit if none was given and the model's own default would cut a response short."""
     if "max_tokens" not in draft.params and model.usual_output is not None:
         draft.put(f"{_INFERENCE}.maxTokens", draft.target.max_output_tokens or model.usual_output)
 
 
-# The table ----------------------------------------------------------------------------------------------------------
+# The capabilities ---------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
 def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]:
-    """Return a writer for each field that a model takes. Cached by the profile, which lives as long as the process.
+    """Return a writer for each field that a model accepts. Cached by the profile, which lives as long as the process.
 
-    The profile's `rename` has the paths of a model's own settings.
+    The profile's `rename` holds the paths of a model's own settings.
     """
     wire = profile.wires[Operation.CHAT]
-    known: dict[str, FieldWriter] = {
+    all_writers: dict[str, FieldWriter] = {
         "max_tokens": _claude_limit if model.claude else _LIMIT,
         "temperature": _temperature(_number("temperature", f"{_INFERENCE}.temperature", profile)),
         "top_p": _number("top_p", f"{_INFERENCE}.topP", profile),
         "stop": _stop(STOP_STRING in wire.accepts),
-        STOP_STRING: keep_stop,
+        STOP_STRING: emulate_stop_string,
         "metadata": unless_neutral("metadata", _metadata),
         "user": _user,
         "service_tier": _service_tier,
@@ -233,29 +236,30 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
         "guided": _write_constraint,
         "response_format": _response_format,
     }
-    if not _held(profile, model):
-        known.update(guided=_tell_constraint, response_format=_tell_constraint)
+    if not _enforces_schema(profile, model):
+        all_writers.update(guided=_describe_constraint, response_format=_describe_constraint)
     for name, path in wire.rename.items():
-        known[name] = unless_neutral(name, _number(name, path, profile))
+        all_writers[name] = unless_neutral(name, _number(name, path, profile))
     accepted = set(wire.accepts)
     if model.claude or model.effort is not None:
         accepted.add("reasoning_effort")
-        known["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
+        all_writers["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
     if model.claude:
-        known["thinking"] = claude_thinking
-    return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
+        all_writers["thinking"] = claude_thinking
+    return {WINDOW: check_limited_window, **{name: put for name, put in all_writers.items() if name in accepted}}
 
 
-def _held(profile: Profile, model: ConverseModel) -> bool:
-    """Return whether a model can be held to a schema; another is told it in the prompt."""
+def _enforces_schema(profile: Profile, model: ConverseModel) -> bool:
+    """Return whether the service can enforce a schema on the model's output. For other models the schema is described
+    in the prompt."""
     return profile.structured != "none" if model.structured is None else model.structured
 
 
-_CELLS: Mapping[str, Cell] = {
+_FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "best_of": UNSCORED,
     "stop.blank": SCANNED,
-    "response_format.json_object": IN_TEXT,
+    "response_format.json_object": BY_PROMPT,
     "response_format.grammar": SCHEMA_ONLY.cell,
     "guided_regex": SCHEMA_ONLY.cell,
     "guided_grammar": SCHEMA_ONLY.cell,
@@ -265,9 +269,9 @@ _CELLS: Mapping[str, Cell] = {
 
 @lru_cache(maxsize=1024)
 def capabilities(profile: Profile, model: ConverseModel, operation: Operation, counted: bool) -> Capabilities:
-    """Return the capabilities for clients of an operation; `counted` says that the context window is known."""
+    """Return the capabilities for a client's operation. `counted` is true if the context window is known."""
     wire = profile.wires[Operation.CHAT]
-    cells = compiled(writers(profile, model).keys() | (ELSEWHERE & wire.accepts), _CELLS)
+    cells = compiled(writers(profile, model).keys() | (WRITTEN_ELSEWHERE & wire.accepts), _FIXED_CELLS)
     cells.update(_model_cells(profile, model, wire))
     cells.update(window_cells(wire, counted))
     cells.update(ECHO_CELLS[operation])
@@ -276,7 +280,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
         blank_stops=False,
-        strict_tools="bedrock" if _held(profile, model) else NO_PROMISE,
+        strict_tools="bedrock" if _enforces_schema(profile, model) else NO_PROMISE,
         counts=counted_first(cells),
         watched=frozenset({"n", "best_of", "echo", "stop", "parallel_tool_calls"}),
     )
@@ -288,10 +292,10 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
     yield "stop", NATIVE if stops else SCANNED
     yield "stop.many", NATIVE if stops and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, APPENDED if STOP_STRING in wire.accepts else SCANNED
-    held = _held(profile, model)
-    yield "guided_json", NATIVE if held else IN_TEXT
-    yield "response_format.json_schema", NATIVE if held else IN_TEXT
-    yield "guided_choice", BY_ENUM if held else IN_TEXT
+    enforced = _enforces_schema(profile, model)
+    yield "guided_json", NATIVE if enforced else BY_PROMPT
+    yield "response_format.json_schema", NATIVE if enforced else BY_PROMPT
+    yield "guided_choice", BY_ENUM if enforced else BY_PROMPT
     if not model.reasons:
         yield "reasoning_effort", refused(NO_REASONING)
     if "parallel_tool_calls" not in wire.accepts and "tools" in wire.accepts:
@@ -300,11 +304,11 @@ def _model_cells(profile: Profile, model: ConverseModel, wire: Wire) -> Iterator
 
 
 _NO_TOOLS = refused("this model calls no tools")
-_NO_TOOL_CELLS = [(name, _NO_TOOLS) for name, feature in FEATURES.items() if feature.field in ELSEWHERE]
+_NO_TOOL_CELLS = [(name, _NO_TOOLS) for name, feature in FEATURES.items() if feature.field in WRITTEN_ELSEWHERE]
 
 
-def _tool_choice_cells(known: Collection[str]) -> Iterator[tuple[str, Cell]]:
-    only = refused(f"this model takes only {', '.join(sorted(known))}")
-    by_offer = emulated("no other tool is offered") if "required" in known else only
-    yield "tool_choice.required", NATIVE if "required" in known else only
-    yield "tool_choice.named", NATIVE if "named" in known else by_offer
+def _tool_choice_cells(supported: Collection[str]) -> Iterator[tuple[str, Cell]]:
+    unsupported = refused(f"this model takes only {', '.join(sorted(supported))}")
+    by_offer = emulated("no other tool is offered") if "required" in supported else unsupported
+    yield "tool_choice.required", NATIVE if "required" in supported else unsupported
+    yield "tool_choice.named", NATIVE if "named" in supported else by_offer

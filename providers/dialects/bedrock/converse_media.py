@@ -1,6 +1,6 @@
-"""Images, documents, sounds and videos of a conversation as blocks of Bedrock's Converse.
+"""Images, documents, audio and videos of a conversation as blocks of Bedrock's Converse.
 
-The service fetches no web addresses: media are sent as data, or named by their place in S3.
+The service fetches no web addresses: media are sent as data, or named by their location in S3.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ImageBlock`, `DocumentBlock`, `AudioBlock` and
 `VideoBlock`; "Citations aren't supported for documents in S3": pydantic-ai 2.68.0 live probes, November 2026.
@@ -14,14 +14,14 @@ from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.shared.tool_names import DistinctNames
 from providers.json_types import JsonObject
 
-_IMAGES: Mapping[str, str] = {
+_IMAGE_FORMATS: Mapping[str, str] = {
     "image/png": "png",
     "image/jpeg": "jpeg",
     "image/jpg": "jpeg",
     "image/gif": "gif",
     "image/webp": "webp",
 }
-_DOCUMENTS: Mapping[str, str] = {
+_DOCUMENT_FORMATS: Mapping[str, str] = {
     "application/pdf": "pdf",
     "application/msword": "doc",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
@@ -32,7 +32,7 @@ _DOCUMENTS: Mapping[str, str] = {
     "text/markdown": "md",
     "text/plain": "txt",
 }
-_VIDEOS: Mapping[str, str] = {
+_VIDEO_FORMATS: Mapping[str, str] = {
     "video/x-matroska": "mkv",
     "video/quicktime": "mov",
     "video/mp4": "mp4",
@@ -42,17 +42,17 @@ _VIDEOS: Mapping[str, str] = {
     "video/x-ms-wmv": "wmv",
     "video/3gpp": "three_gp",
 }
-_SOUNDS = frozenset({"mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "mka", "x-aac", "m4a"})
-_SOUNDS |= {"mpeg", "mpga", "pcm", "webm"}
-_ENDINGS: Mapping[str, str] = {"jpg": "jpeg", "htm": "html", "3gp": "three_gp", "mpg": "mpeg"}
+_AUDIO_FORMATS = frozenset({"mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "mka", "x-aac", "m4a"})
+_AUDIO_FORMATS |= {"mpeg", "mpga", "pcm", "webm"}
+_FORMAT_OF_ENDING: Mapping[str, str] = {"jpg": "jpeg", "htm": "html", "3gp": "three_gp", "mpg": "mpeg"}
 _TEXTUAL = re.compile(r"text/.+|application/([\w.-]+\+)?(json|xml|yaml|x-yaml|javascript|x-ndjson)")
 _S3 = re.compile(r"s3://[a-z0-9][.a-z0-9-]{1,61}[a-z0-9](/.*)?")
-_LONGEST_URI = 1024
+_MAX_URI_LENGTH = 1024
 _FOREIGN_IN_TITLE = re.compile(r"[^a-zA-Z0-9()\[\]-]+")
 
 
 class ConverseMedia:
-    """Makes the blocks of one request's media. The service demands a name of each document, and no name twice."""
+    """The media blocks of one request. The service requires a name for each document, and the names must be unique."""
 
     __slots__ = ("_model", "_titles")
 
@@ -73,60 +73,67 @@ class ConverseMedia:
                 return self._video(turn, part)
 
     def _image(self, turn: Turn, part: Image) -> JsonObject:
-        form, source = _placed(turn, part.media, _IMAGES, "an image")
+        form, source = _format_and_source(turn, part.media, _IMAGE_FORMATS, "an image")
         return {"image": {"format": form, "source": source}}
 
     def _video(self, turn: Turn, part: Video) -> JsonObject:
         if not self._model.video:
             raise turn.refusal("has a video, which this model does not take")
-        form, source = _placed(turn, part.media, _VIDEOS, "a video")
+        form, source = _format_and_source(turn, part.media, _VIDEO_FORMATS, "a video")
         return {"video": {"format": form, "source": source}}
 
     def _audio(self, turn: Turn, part: Audio) -> JsonObject:
-        if part.format not in _SOUNDS or not part.data:
-            raise turn.refusal(f"has a sound that is no base64 data of {', '.join(sorted(_SOUNDS))}")
+        if part.format not in _AUDIO_FORMATS or not part.data:
+            raise turn.refusal(f"has audio that is not base64 data of {', '.join(sorted(_AUDIO_FORMATS))}")
         return {"audio": {"format": part.format, "source": {"bytes": part.data}}}
 
     def _document(self, turn: Turn, part: Document) -> JsonObject:
         media = part.media
-        if isinstance(media, InlineData) and media.media_type not in _DOCUMENTS and _TEXTUAL.match(media.media_type):
-            # The service takes a source of `text` beside citations only, on one model in two.
+        if (
+            isinstance(media, InlineData)
+            and media.media_type not in _DOCUMENT_FORMATS
+            and _TEXTUAL.match(media.media_type)
+        ):
+            # The service accepts a source of `text` only with citations, and only on half of the models.
             form: str = "txt"
             source: JsonObject = {"bytes": media.data}
         else:
-            form, source = _placed(turn, media, _DOCUMENTS, "a document")
+            form, source = _format_and_source(turn, media, _DOCUMENT_FORMATS, "a document")
         block: JsonObject = {"format": form, "name": self._title(part.name or "document"), "source": source}
         if part.context:
             block["context"] = part.context
         if part.citations:
             if not self._model.citations or "s3Location" in source:
-                raise turn.refusal("asks for citations of a document, which only Claude gives, and not of one in S3")
+                raise turn.refusal(
+                    "requests citations of a document, which only Claude supports, and not for documents in S3"
+                )
             block["citations"] = {"enabled": True}
         return {"document": block}
 
     def _title(self, filename: str) -> str:
-        """Return a document name that the service takes: few kinds of characters, no ending, none twice."""
+        """Return a document name that the service accepts: unique, without a file extension, and only with allowed
+        characters."""
         base = filename.rpartition(".")[0] or filename
         return self._titles.add(_FOREIGN_IN_TITLE.sub(" ", base).strip()[:190].strip() or "document")
 
 
-def _placed(turn: Turn, media: Media, formats: Mapping[str, str], what: str) -> tuple[str, JsonObject]:
+def _format_and_source(turn: Turn, media: Media, formats: Mapping[str, str], medium: str) -> tuple[str, JsonObject]:
     """Return the format and the source of a medium. Raises Refusal."""
     if isinstance(media, InlineData):
         form = formats.get(media.media_type)
         if form is None:
-            raise turn.refusal(f"has {what} of the type '{media.media_type[:80]}', and not of {', '.join(formats)}")
+            raise turn.refusal(f"has {medium} of the type '{media.media_type[:80]}', and not of {', '.join(formats)}")
         return form, {"bytes": media.data}
     if isinstance(media, UploadedFile) and not media.id.startswith("s3://"):
-        raise turn.refusal(f"has {what} by the id of an upload, and the service keeps none")
-    place = media.id if isinstance(media, UploadedFile) else media.url
-    if not place.startswith("s3://"):
-        raise turn.refusal(f"has {what} by its address, and the service fetches only from S3; send its data")
-    if len(place) > _LONGEST_URI or not _S3.fullmatch(place):
-        raise turn.refusal(f"has {what} whose address in S3 is malformed", "invalid_value")
-    ending = place.rpartition(".")[2].lower()
-    form = _ENDINGS.get(ending, ending)
+        raise turn.refusal(f"has {medium} by the id of an upload, and the service stores no uploads")
+    uri = media.id if isinstance(media, UploadedFile) else media.url
+    if not uri.startswith("s3://"):
+        raise turn.refusal(f"has {medium} by its address, and the service fetches only from S3; send its data")
+    if len(uri) > _MAX_URI_LENGTH or not _S3.fullmatch(uri):
+        raise turn.refusal(f"has {medium} whose address in S3 is malformed", "invalid_value")
+    ending = uri.rpartition(".")[2].lower()
+    form = _FORMAT_OF_ENDING.get(ending, ending)
     known = sorted(set(formats.values()))
     if form not in known:
-        raise turn.refusal(f"has {what} in S3 whose name does not end in one of {', '.join(known)}")
-    return form, {"s3Location": {"uri": place}}
+        raise turn.refusal(f"has {medium} in S3 whose name does not end in one of {', '.join(known)}")
+    return form, {"s3Location": {"uri": uri}}

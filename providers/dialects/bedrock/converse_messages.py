@@ -1,8 +1,8 @@
-"""Conversations on Bedrock's Converse: system text, turns that alternate, media, thinking, tool calls and results.
+"""Conversations in Converse's form: system text, turns that alternate, media, reasoning, tool calls and results.
 
-The service refuses blank texts, turns without content, documents without a text beside them ("A text block must be
-included when using documents"), and, by model, what stands beside or inside a tool's result; it joins turns of the same
-role itself, so that only a turn of the model's keeps two of the user's apart.
+The service refuses blank texts, turns without content, and documents without a text beside them ("A text block must be
+included when using documents"). Depending on the model, it also refuses some blocks beside or inside a tool result. The
+service joins turns of the same role, so two user turns stay apart only with a model's turn between them.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `Message` and `ContentBlock`; "Carry out a conversation
 with the Converse API operations" page; pydantic-ai 2.68.0 `models/bedrock` with its live probes; errors quoted in
@@ -33,7 +33,7 @@ from providers.conversation import (
 )
 from providers.dialects.bedrock.converse_cache import cache_point, mark_last
 from providers.dialects.bedrock.converse_media import ConverseMedia
-from providers.dialects.bedrock.converse_models import ANY, ConverseModel
+from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, ConverseModel
 from providers.dialects.shared.prompt import EMPTY_RESULT, failed_text
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.dialects.shared.tool_names import FittedNames, fit_call_id
@@ -45,26 +45,26 @@ Blocks = list[JsonObject]
 _CALL_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 SEPARATOR: JsonObject = {"text": "."}
-"""The text of a turn that only keeps two others apart, or begins the conversation; models refuse blank ones."""
+"""The text of a turn that only separates two others or begins the conversation. Models refuse blank texts."""
 
 
 def service_call_id(given: str) -> str:
-    """Return the id of a call as the service takes it."""
+    """Return the id of a call in the form that the service accepts."""
     return fit_call_id(given, _CALL_ID)
 
 
 class BedrockConversation:
-    """Translates OpenAI-shaped messages to Converse's turns for a model.
+    """The translation of OpenAI-shaped messages into Converse's turns for a model.
 
-    `folded` says that a turn was added, or an instruction moved: one after the first turn to the system text, or the
-    system text to the first turn. `calls` says that there are tool calls, `unthought` that those which the last results
-    answer came without the thinking before them. `dropped` names what was left out of messages.
+    `folded` is true if a turn was added or an instruction was moved: a later one to the system text, or the system text
+    to the first turn. `calls` is true if there are tool calls. `lacks_reasoning` is true if the last tool results
+    answer calls that came without the reasoning before them. `dropped` names the fields of messages that were left out.
     """
 
     __slots__ = (
         "_call_id",
         "_has_results",
-        "_late",
+        "_late_media",
         "_media",
         "_model",
         "_names",
@@ -72,16 +72,16 @@ class BedrockConversation:
         "calls",
         "dropped",
         "folded",
+        "lacks_reasoning",
         "system",
         "turns",
-        "unthought",
     )
 
     def __init__(
         self,
         names: FittedNames,
         param: str,
-        model: ConverseModel = ANY,
+        model: ConverseModel = UNKNOWN_MODEL,
         call_id: Callable[[str], str] = service_call_id,
     ) -> None:
         self._call_id = call_id
@@ -89,50 +89,50 @@ class BedrockConversation:
         self._param = param
         self._model = model
         self._media = ConverseMedia(model)
-        self._late: Blocks = []
+        self._late_media: Blocks = []
         self._has_results = False
         self.system: Blocks = []
         self.turns: list[JsonObject] = []
         self.folded = False
         self.calls = False
         self.dropped: list[str] = []
-        self.unthought = False
+        self.lacks_reasoning = False
 
     def read(self, messages: Iterable[JsonValue]) -> None:
-        """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
+        """Translate OpenAI-shaped messages. Raises Refusal that names the message it cannot translate."""
         in_loop = False
         for turn in read_conversation(messages, self._param):
             self.dropped += turn.unsent
             if turn.role == "system":
-                self._instruction(turn)
+                self._add_instruction(turn)
             elif turn.role == "assistant":
-                blocks = self._assistant(turn)
+                blocks = self._add_assistant(turn)
                 if not in_loop and blocks:
-                    self.unthought = "reasoningContent" not in blocks[0]
+                    self.lacks_reasoning = "reasoningContent" not in blocks[0]
                     in_loop = any("toolUse" in block for block in blocks)
             elif turn.role == "tool":
-                self._results(turn)
+                self._add_results(turn)
             else:
-                self._user(turn)
-                # A text beside results goes on with the turn of the model that they belong to.
+                self._add_user(turn)
+                # A user text right after tool results does not end the tool loop.
                 in_loop = in_loop and self._has_results
-        self._flush()
-        self.unthought = self.unthought and in_loop
+        self._append_late_media()
+        self.lacks_reasoning = self.lacks_reasoning and in_loop
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
         if self.system and not self._model.system:
             self._instruct_as_user()
-        self._tidy_ends()
+        self._meet_turn_rules()
 
     def mark_end(self, marker: JsonObject) -> None:
-        """Put a cache marker behind the last block that can have one."""
+        """Put a cache point for the marker after the last block that can have one."""
         blocks = self.turns[-1]["content"]
-        held = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-        self._mark(held, marker)
-        self.turns[-1]["content"] = [*held]
+        content = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        self._mark(content, marker)
+        self.turns[-1]["content"] = [*content]
 
     def _instruct_as_user(self) -> None:
-        """Move the system text to the front of the first turn, for models that take none."""
+        """Move the system text to the front of the first turn, for models that accept no system text."""
         if self.turns[0]["role"] != "user":
             self.turns.insert(0, {"role": "user", "content": []})
         first = self.turns[0]["content"]
@@ -140,15 +140,15 @@ class BedrockConversation:
         self.system = []
         self.folded = True
 
-    def _tidy_ends(self) -> None:
-        """Let the user begin where the model demands it, end the model's last text without white space, and put a text
-        beside documents that stand without any."""
+    def _meet_turn_rules(self) -> None:
+        """Add a text beside documents that have none, let the user begin if the model requires it, and remove white
+        space at the end of the model's last text."""
         for turn in self.turns:
             blocks = turn["content"]
             if isinstance(blocks, list) and _lacks_text(blocks):
                 blocks.insert(0, SEPARATOR)
                 self.folded = True
-        if self.turns[0]["role"] != "user" and not self._model.leads:
+        if self.turns[0]["role"] != "user" and not self._model.may_start:
             self.turns.insert(0, {"role": "user", "content": [SEPARATOR]})
             self.folded = True
         last = self.turns[-1]
@@ -158,7 +158,7 @@ class BedrockConversation:
             if self._model.claude and isinstance(text, str):
                 content[-1] = {"text": text.rstrip()}
 
-    def _instruction(self, turn: Turn) -> None:
+    def _add_instruction(self, turn: Turn) -> None:
         blocks: Blocks = []
         for part in turn.parts:
             if not isinstance(part, Text) and not (isinstance(part, OtherPart) and part.kind == "guarded_text"):
@@ -168,30 +168,31 @@ class BedrockConversation:
             self.folded = self.folded or bool(self.turns)
             self.system += blocks
 
-    def _user(self, turn: Turn) -> None:
-        self._flush()
+    def _add_user(self, turn: Turn) -> None:
+        self._append_late_media()
         blocks: Blocks = []
         for part in turn.parts:
             self._add(blocks, turn, part)
-        self._turn("user", blocks)
+        self._append("user", blocks)
 
-    def _assistant(self, turn: Turn) -> Blocks:
-        self._flush()
+    def _add_assistant(self, turn: Turn) -> Blocks:
+        self._append_late_media()
         blocks: Blocks = []
         for part in turn.parts:
             self._add(blocks, turn, part)
         if all("reasoningContent" in block for block in blocks):
             blocks = []
-        self._turn("assistant", blocks)
+        self._append("assistant", blocks)
         return blocks
 
-    def _results(self, turn: Turn) -> None:
-        """Add results, which come first in a turn; media that the model takes in no result follow them all."""
+    def _add_results(self, turn: Turn) -> None:
+        """Add tool results, which come first in a turn. Media that the model does not accept in a result follow all
+        results."""
         for part in turn.parts:
             if isinstance(part, ToolResult):
-                self._result(turn, part)
+                self._add_result(turn, part)
 
-    def _result(self, turn: Turn, result: ToolResult) -> None:
+    def _add_result(self, turn: Turn, result: ToolResult) -> None:
         content: Blocks = []
         marker = result.cache
         for part in result.parts:
@@ -207,9 +208,9 @@ class BedrockConversation:
             if kind in ("text", "searchResult") or self._model.holds(kind, str(form)):
                 content.append(block)
             else:
-                number = len(self._late) // 2 + 1
+                number = len(self._late_media) // 2 + 1
                 content.append({"text": f"[{kind} {number} follows]"})
-                self._late += [{"text": f"[{kind} {number}]"}, block]
+                self._late_media += [{"text": f"[{kind} {number}]"}, block]
         self.calls = True
         if not content and not (result.failed and not self._model.result_status):
             # Several models refuse a result without content, or with a blank text.
@@ -219,7 +220,7 @@ class BedrockConversation:
             self._put_failure(answer, content)
         blocks: Blocks = [{"toolResult": answer}]
         self._mark(blocks, marker)
-        self._turn("user", blocks)
+        self._append("user", blocks)
 
     def _put_failure(self, answer: JsonObject, content: Blocks) -> None:
         if self._model.result_status:
@@ -227,13 +228,13 @@ class BedrockConversation:
         else:
             answer["content"] = [{"text": "The call failed:" if content else failed_text("")}, *content]
 
-    def _flush(self) -> None:
-        """Add the media of the results before."""
-        late, self._late = self._late, []
-        self._turn("user", late)
+    def _append_late_media(self) -> None:
+        """Append the media of the preceding results."""
+        late, self._late_media = self._late_media, []
+        self._append("user", late)
 
-    def _turn(self, role: str, blocks: Blocks) -> None:
-        """Add to the last turn of the same role, or begin one: the roles must alternate."""
+    def _append(self, role: str, blocks: Blocks) -> None:
+        """Append to the last turn if it has the same role, or begin a new turn: the roles must alternate."""
         if not blocks:
             return
         last = self.turns[-1] if self.turns else None
@@ -250,32 +251,32 @@ class BedrockConversation:
         self.turns.append({"role": role, "content": [*blocks]})
         self._has_results = results
 
-    def _keeps_apart(self, blocks: Blocks, held: JsonValue) -> bool:
-        """Return whether the model takes no turn with all these blocks, one of which is a result."""
-        taken = self._model.beside_results
-        if taken is None:
+    def _keeps_apart(self, blocks: Blocks, content: JsonValue) -> bool:
+        """Return whether the model refuses a turn with all these blocks, one of which is a tool result."""
+        accepted = self._model.beside_results
+        if accepted is None:
             return False
-        known = taken | {"toolResult", "cachePoint"}
-        earlier = held if isinstance(held, list) and not self._has_results else []
-        return any(isinstance(block, dict) and known.isdisjoint(block) for block in (*blocks, *earlier))
+        accepted_kinds = accepted | {"toolResult", "cachePoint"}
+        earlier = content if isinstance(content, list) and not self._has_results else []
+        return any(isinstance(block, dict) and accepted_kinds.isdisjoint(block) for block in (*blocks, *earlier))
 
-    def _add(self, blocks: Blocks, turn: Turn, part: Part, where: str = "messages") -> None:
+    def _add(self, blocks: Blocks, turn: Turn, part: Part, part_of_request: str = "messages") -> None:
         block = self._block(turn, part)
         if block is not None:
             blocks.append(block)
-        self._mark(blocks, part_cache(part), where)
+        self._mark(blocks, part_cache(part), part_of_request)
 
-    def _mark(self, blocks: Blocks, marker: JsonObject | None, where: str = "messages") -> None:
-        """Put a cache point behind the blocks, or note that there is none."""
+    def _mark(self, blocks: Blocks, marker: JsonObject | None, part_of_request: str = "messages") -> None:
+        """Put a cache point after the blocks, or note that the marker was dropped."""
         if marker is None:
             return
-        if where not in self._model.cached or not mark_last(
+        if part_of_request not in self._model.cached or not mark_last(
             blocks, cache_point(self._model, marker), self._model.claude
         ):
             self.dropped.append("cache_control")
 
     def _block(self, turn: Turn, part: Part) -> JsonObject | None:
-        """Return the native block of a part, None for one that is left out, such as a blank text."""
+        """Return the native block of a part, or `None` for a part that is left out, such as a blank text."""
         match part:
             case Text(text):
                 return {"text": text} if text.strip() else None
@@ -286,7 +287,7 @@ class BedrockConversation:
             case Thinking() | RedactedThinking():
                 return self._thought(part)
             case OtherPart(kind, value):
-                return _other(turn, kind, value)
+                return _other_block(turn, kind, value)
             case _:
                 raise turn.no_part("tool_result")
 
@@ -296,16 +297,17 @@ class BedrockConversation:
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
     def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
-        """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted.
+        """Return reasoning that the model accepts back: Claude's with its signature, other models' only if it is
+        redacted.
 
-        Other thinking is left out and named.
+        Other reasoning is left out and named as dropped.
         """
-        own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
-        if part.format == own:
+        own_format = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
+        if part.format == own_format:
             if isinstance(part, Thinking) and self._model.claude and part.signature:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
             if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
-                return {"reasoningContent": {"redactedContent": _blob(part.data)}}
+                return {"reasoningContent": {"redactedContent": _as_base64(part.data)}}
         if isinstance(part, RedactedThinking) or part.text or part.signature:
             self.dropped.append("thinking")
         return None
@@ -317,15 +319,15 @@ def _lacks_text(blocks: list[JsonValue]) -> bool:
 
 
 def part_cache(part: Part) -> JsonObject | None:
-    """Return the cache marker of a part, None for kinds that have none."""
+    """Return the cache marker of a part, or `None` for kinds of parts without markers."""
     if isinstance(part, OtherPart):
         marker = part.value.get("cache_control")
         return marker if isinstance(marker, dict) else None
     return None if isinstance(part, Thinking | RedactedThinking) else part.cache
 
 
-def _blob(data: str) -> str:
-    """Return redacted thinking as the base64 that the service demands; another API's may be none."""
+def _as_base64(data: str) -> str:
+    """Return redacted reasoning as base64, which the service requires. Reasoning from another API may not be base64."""
     try:
         a2b_base64(data, strict_mode=True)
     except (Error, ValueError):
@@ -333,7 +335,7 @@ def _blob(data: str) -> str:
     return data
 
 
-def _other(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
+def _other_block(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
     """Return the block of a part that other vendors lack: a search result in Anthropic's form, or a guarded text."""
     match kind, value:
         case "search_result", {"source": str(source), "title": str(title), "content": list(texts)}:
@@ -341,8 +343,8 @@ def _other(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
                 {"text": str(text["text"])} for text in texts if isinstance(text, dict) and "text" in text
             ]
             block: JsonObject = {"source": source, "title": title, "content": content}
-            if isinstance(wanted := value.get("citations"), dict):
-                block["citations"] = {"enabled": wanted.get("enabled") is True}
+            if isinstance(citations := value.get("citations"), dict):
+                block["citations"] = {"enabled": citations.get("enabled") is True}
             return {"searchResult": block}
         case "guarded_text", {"text": str(text)}:
             return {"guardContent": {"text": {"text": text}}}
@@ -351,7 +353,7 @@ def _other(turn: Turn, kind: str, value: JsonObject) -> JsonObject:
 
 
 def without_calls(turns: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the turns with calls and results as texts: the service refuses tool blocks where no tool is offered."""
+    """Return the turns with tool calls and results as texts. The service refuses tool blocks if no tool is offered."""
     plain: list[JsonObject] = []
     for turn in turns:
         blocks = turn["content"]

@@ -1,11 +1,11 @@
-"""Facts about the models on Bedrock's Converse that decide how a request to one is written, by the model's name.
+"""Facts about the models on Bedrock's Converse, by model name, that decide how a request is written.
 
-The service checks most of these only when a model is called, and each maker's models have their own rules.
+The service checks most of these rules only when a model is called, and each maker's models have their own rules.
 
 Sources: pydantic-ai 2.68.0 `providers/bedrock` with its live probes, litellm 1.109.1 model map and Converse
 transformation, recorded answers of @ai-sdk/amazon-bedrock 4.0.186 (Nova 2 refuses `maxTokens` beside its highest
 effort), "Inference request parameters" pages for the makers' default lengths, "Supported models and model features"
-page for system text and streamed tools, langchain-aws 1.9.1 for those of Mistral, November 2026.
+page for system text and streamed tools, langchain-aws 1.9.1 for the streamed tools of Mistral, November 2026.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Literal
 
 from providers.json_types import JsonValue
 
-Marked = Literal["tools", "system", "messages"]
+CachedPart = Literal["tools", "system", "messages"]
 """The parts of a request that can have a cache point."""
 
 _OWN = "additionalModelRequestFields"
@@ -24,43 +24,44 @@ _OWN = "additionalModelRequestFields"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffortWords:
-    """How a model is told how much to reason: the member at `path` and its value for each of the client's words.
+    """How a model's reasoning effort is set: the field at `path`, and its value for each of the client's words.
 
-    A word of which the value says another is named as emulated. With `alone` at its highest value the model takes no
-    limit and no sampling.
+    A word whose value means another effort is named as emulated. `exclusive` is the value beside which the model
+    accepts neither a token limit nor sampling settings.
     """
 
     path: str
     words: Mapping[str, JsonValue]
-    alone: JsonValue = None
+    exclusive: JsonValue = None
 
     def exact(self, word: str) -> bool:
-        """Return whether the value for a word says the same."""
+        """Return whether the value for a word means the same effort."""
         value = self.words[word]
-        said = value.get("maxReasoningEffort", "none") if isinstance(value, dict) else value
-        return said == word
+        effort = value.get("maxReasoningEffort", "none") if isinstance(value, dict) else value
+        return effort == word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConverseModel:
-    """What the models of one family take.
+    """The rules for the requests to the models of one family.
 
-    `beside_results` are the kinds of blocks that may share a turn with a tool's result, `in_results` the media that a
-    result may hold, with a format where only some are taken (`document:txt`); None for any. `result_status` says that a
-    result may say whether it failed, `leads` that the first turn may be the model's. `cached` are the parts of a
-    request that take cache points, `hours` says that such a point may last one. `video` and `citations` say that videos
-    and the wish for citations are taken. `redacted` says that the model reads its redacted reasoning back.
-    `usual_output` is the limit to send where nobody gave one: without it the model's own default is a few hundred
-    tokens. `structured` is None where the profile decides. `reasons` is False for Claude models that never think.
-    `system` says that the model takes a system text, `streams_tools` that a call with tools may be streamed.
+    `beside_results` are the kinds of blocks that may share a turn with a tool result. `in_results` are the media that a
+    result may hold, with a format if only some formats are accepted (`document:txt`). Both are `None` without limits.
+    `result_status` is true if a result may have a status. `may_start` is true if the first turn may be the model's.
+    `cached` are the parts of a request that accept cache points, and `hours` is true if a point may last one hour.
+    `video` and `citations` are true if videos and requests for citations are accepted. `redacted` is true if the model
+    accepts its redacted reasoning back. `usual_output` is the token limit to send if none was given, for models whose
+    own default is a few hundred tokens. `structured` says whether the service enforces schemas; `None` leaves that to
+    the profile. `reasons` is false for Claude models that never reason. `system` is true if the model accepts a system
+    text. `streams_tools` is true if a call with tools may be streamed.
     """
 
     name: re.Pattern[str]
     beside_results: frozenset[str] | None = None
     in_results: frozenset[str] | None = None
     result_status: bool = True
-    leads: bool = False
-    cached: frozenset[Marked] = frozenset()
+    may_start: bool = False
+    cached: frozenset[CachedPart] = frozenset()
     hours: bool = False
     video: bool = False
     citations: bool = False
@@ -74,7 +75,7 @@ class ConverseModel:
     streams_tools: bool = True
 
     def holds(self, kind: str, form: str | None = None) -> bool:
-        """Return whether a result of a tool may hold a medium."""
+        """Return whether a tool result may hold a medium."""
         return self.in_results is None or kind in self.in_results or f"{kind}:{form}" in self.in_results
 
 
@@ -97,7 +98,7 @@ _NOVA = EffortWords(
         xhigh=_nova("high"),
         max=_nova("high"),
     ),
-    alone=_nova("high"),
+    exclusive=_nova("high"),
 )
 _ON_OR_OFF = EffortWords(
     f"{_OWN}.reasoning_effort",
@@ -124,15 +125,15 @@ _GLM_5_3 = EffortWords(
     _words(none="low", minimal="low", low="low", medium="high", high="high", xhigh="max", max="max"),
 )
 
-_ALONE, _NO_MEDIA = frozenset[str](), frozenset[str]()
-_EVERY: frozenset[Marked] = frozenset({"tools", "system", "messages"})
+_NOTHING_BESIDE, _NO_MEDIA = frozenset[str](), frozenset[str]()
+_EVERY_PART: frozenset[CachedPart] = frozenset({"tools", "system", "messages"})
 
 _CLAUDE = ConverseModel(
     re.compile("claude"),
     beside_results=frozenset({"text", "image"}),
     in_results=frozenset({"image", "document"}),
-    leads=True,
-    cached=_EVERY,
+    may_start=True,
+    cached=_EVERY_PART,
     hours=True,
     citations=True,
     redacted=True,
@@ -157,21 +158,21 @@ _FAMILIES: tuple[ConverseModel, ...] = (
     ),
     ConverseModel(
         re.compile(r"llama-?4"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         in_results=frozenset({"image", "document"}),
         usual_output=8192,
         streams_tools=False,
     ),
     ConverseModel(
         re.compile("llama"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         in_results=frozenset({"image", "document"}),
         usual_output=2048,
         streams_tools=False,
     ),
     ConverseModel(
         re.compile(r"mistral-7b|mixtral"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         in_results=frozenset({"document"}),
         usual_output=4096,
         structured=False,
@@ -180,29 +181,29 @@ _FAMILIES: tuple[ConverseModel, ...] = (
     ),
     ConverseModel(
         re.compile(r"magistral-small|ministral-3|mistral-large-3|voxtral"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         in_results=frozenset({"document"}),
         structured=True,
     ),
     ConverseModel(
         re.compile(r"mistral|pixtral|devstral"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         in_results=frozenset({"document"}),
         structured=False,
         streams_tools=False,
     ),
     ConverseModel(
         re.compile(r"writer\.|palmyra"),
-        beside_results=_ALONE,
+        beside_results=_NOTHING_BESIDE,
         result_status=False,
         structured=False,
         streams_tools=False,
     ),
-    ConverseModel(re.compile("qwen3"), in_results=_NO_MEDIA, leads=True, effort=_QWEN, structured=True),
-    ConverseModel(re.compile("qwen"), in_results=_NO_MEDIA, leads=True, structured=False),
-    ConverseModel(re.compile(r"kimi"), in_results=_NO_MEDIA, leads=True, structured=True),
-    ConverseModel(re.compile(r"glm-5[.-]3"), leads=True, effort=_GLM_5_3, structured=True),
-    ConverseModel(re.compile("glm"), leads=True, effort=_ON_OR_OFF, structured=True),
+    ConverseModel(re.compile("qwen3"), in_results=_NO_MEDIA, may_start=True, effort=_QWEN, structured=True),
+    ConverseModel(re.compile("qwen"), in_results=_NO_MEDIA, may_start=True, structured=False),
+    ConverseModel(re.compile(r"kimi"), in_results=_NO_MEDIA, may_start=True, structured=True),
+    ConverseModel(re.compile(r"glm-5[.-]3"), may_start=True, effort=_GLM_5_3, structured=True),
+    ConverseModel(re.compile("glm"), may_start=True, effort=_ON_OR_OFF, structured=True),
     ConverseModel(re.compile(r"deepseek\.v3|deepseek-v3"), effort=_ON_OR_OFF),
     ConverseModel(re.compile("gpt-oss"), effort=_GPT_OSS),
     ConverseModel(re.compile(r"openai\.gpt-[5-9]"), redacted=True, effort=_GPT),
@@ -211,14 +212,14 @@ _FAMILIES: tuple[ConverseModel, ...] = (
     ConverseModel(re.compile(r"command-(text|light)"), system=False),
 )
 
-ANY = ConverseModel(re.compile(""))
-"""A model of no known family: nothing is changed beforehand, and the service answers for what it does not take."""
+UNKNOWN_MODEL = ConverseModel(re.compile(""))
+"""A model of an unknown family. Its requests are not adapted, and the service itself refuses unsupported parts."""
 
 
 @lru_cache(maxsize=4096)
 def converse_model(*names: str) -> ConverseModel:
-    """Return the facts about a model by any of its names, the service's or the table's."""
+    """Return the facts about a model by any of its names: the service's name or the configured one."""
     for family in _FAMILIES:
         if any(family.name.search(name.lower()) for name in names):
             return family
-    return ANY
+    return UNKNOWN_MODEL

@@ -1,6 +1,6 @@
-"""ConverseStream's events to chunks of the common shape.
+"""Reader of ConverseStream's events, which become chunks of the common shape.
 
-`messageStop` says why the model stopped; a stream is complete with `metadata`, which comes after it.
+`messageStop` gives the stop reason. `metadata` comes after it and completes the stream.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `ConverseStreamOutput`.
 """
@@ -12,15 +12,15 @@ import orjson
 
 from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
-from providers.dialects.anthropic.answer import whole_text
+from providers.dialects.anthropic.answer import final_text
 from providers.dialects.bedrock.converse_answer import SERVER_TOOL, finish_reason, stop_string, tier_of, usage_of
 from providers.dialects.bedrock.converse_blocks import (
-    AnswerExtras,
+    ResponseExtras,
     joined_base64,
-    own_members,
+    other_response_fields,
+    reasoning_detail,
+    reasoning_format,
     redacted_detail,
-    thinking_format,
-    thought_detail,
 )
 from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.decode_stream import NOTHING, event_object
@@ -32,8 +32,11 @@ Events = Iterable[StreamEvent]
 
 @dataclass(slots=True)
 class _OpenCall:
-    """An incomplete call: its index among the calls (the vendor counts all blocks), and whether arguments came. The
-    arguments of a custom tool are read by `text`."""
+    """A tool call in progress.
+
+    `index` counts the calls, while the vendor counts all blocks. `begun` is true if arguments have arrived. `text`
+    reads the arguments of a custom tool.
+    """
 
     index: int
     begun: bool = False
@@ -42,84 +45,99 @@ class _OpenCall:
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """What a block holds until it ends: where its text began, its citations, and a block that is no text or call."""
+    """The parts of a block that are held until the block ends.
+
+    `start` is the offset of its text in the response's text. `kind`, `begun`, `deltas` and `content` describe a block
+    that is neither text nor a tool call.
+    """
 
     start: int
     citations: list[JsonValue] = field(default_factory=list)
     kind: str = ""
     begun: JsonObject = field(default_factory=dict)
-    pieces: list[str] = field(default_factory=list)
+    deltas: list[str] = field(default_factory=list)
     content: list[JsonValue] = field(default_factory=list)
 
 
 class ConverseReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """Reader of a stream's events; see providers.dialects.shared.decode_stream.Reader."""
 
-    __slots__ = ("_blocks", "_calls", "_count", "_end", "_format", "_held", "_said", "_sent", "_usage", "complete")
+    __slots__ = (
+        "_blocks",
+        "_call_count",
+        "_calls",
+        "_end",
+        "_format",
+        "_held_texts",
+        "_sent",
+        "_text_length",
+        "_usage",
+        "complete",
+    )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
-        self._format = thinking_format(sent)
+        self._format = reasoning_format(sent)
         self._calls: dict[int, _OpenCall] = {}
         self._blocks: dict[int, _OpenBlock] = {}
-        self._count = 0
-        self._said = 0
+        self._call_count = 0
+        self._text_length = 0
         self._end: JsonObject = {}
-        self._held: list[str] = []
+        self._held_texts: list[str] = []
         self._usage: Usage | None = None
 
     def read(self, name: str, payload: bytes) -> Events:
-        """See Reader. Unknown events are ignored."""
+        """Translate one event. Unknown events are ignored."""
         handle = _EVENTS.get(name)
         return NOTHING if handle is None else handle(self, event_object(payload))
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")
-        # Before the patterns, which cost more: nearly every token comes this way.
+        # Nearly every token takes this branch, so it comes before the patterns, which cost more.
         if type(delta) is dict and type(text := delta.get("text")) is str:
             return self._text(event.get("contentBlockIndex"), text) if text else NOTHING
         match delta:
-            case {"toolUse": {"input": str(piece)}}:
-                return self._arguments(event.get("contentBlockIndex"), piece) if piece else NOTHING
+            case {"toolUse": {"input": str(delta_text)}}:
+                return self._arguments(event.get("contentBlockIndex"), delta_text) if delta_text else NOTHING
             case {"reasoningContent": dict(thinking)}:
-                return self._thinking(_index(event), thinking)
-            case {"text": piece} if piece:
-                raise malformed("holds a text that is none")
+                return self._reasoning(_index(event), thinking)
+            case {"text": text} if text:
+                raise malformed("holds a text that is not a string")
             case dict(other) if other:
                 return self._hold(_index(event), other)
             case _:
                 return NOTHING
 
-    def _hold(self, index: int, piece: JsonObject) -> Events:
-        """Hold a piece of a block that is known only when it ends; one of an unknown kind is passed on."""
-        match piece:
+    def _hold(self, index: int, delta: JsonObject) -> Events:
+        """Hold a delta of a block that is only known when it ends. A delta of an unknown kind is returned unchanged."""
+        match delta:
             case {"citation": dict(citation)}:
                 self._block(index).citations.append(citation)
             case {"toolResult": list(content)}:
                 self._block(index).content += content
             case {"image": {"source": {"bytes": str(data)}}}:
-                self._block(index).pieces.append(data)
+                self._block(index).deltas.append(data)
             case _:
-                return _passed_on({name: value for name, value in piece.items() if name not in _TYPED})
+                return _unknown_delta({name: value for name, value in delta.items() if name not in _TYPED})
         return NOTHING
 
     def _text(self, index: JsonValue, text: str) -> Events:
         if isinstance(index, int) and index not in self._blocks:
-            self._blocks[index] = _OpenBlock(self._said)
-        self._said += len(text)
+            self._blocks[index] = _OpenBlock(self._text_length)
+        self._text_length += len(text)
         if self._sent.unwrap_choice:
-            self._held.append(text)
+            self._held_texts.append(text)
             return NOTHING
         return (Chunk(text=text),)
 
-    def _thinking(self, index: int, piece: JsonObject) -> Events:
-        match piece:
+    def _reasoning(self, index: int, delta: JsonObject) -> Events:
+        match delta:
             case {"text": str(thought)} if thought:
-                detail = thought_detail(self._format, index, thought, None)
+                detail = reasoning_detail(self._format, index, thought, None)
                 return (Chunk(reasoning=thought, extras=Extras((detail,))),)
             case {"signature": str(signature)} if signature:
-                return (Chunk(extras=Extras((thought_detail(self._format, index, None, signature),))),)
+                return (Chunk(extras=Extras((reasoning_detail(self._format, index, None, signature),))),)
             case {"redactedContent": str(data)} if data:
                 return (Chunk(extras=Extras((redacted_detail(self._format, index, data),))),)
             case _:
@@ -128,22 +146,22 @@ class ConverseReader:
     def _block(self, index: int) -> _OpenBlock:
         block = self._blocks.get(index)
         if block is None:
-            block = self._blocks[index] = _OpenBlock(self._said)
+            block = self._blocks[index] = _OpenBlock(self._text_length)
         return block
 
-    def _arguments(self, index: JsonValue, piece: str) -> Events:
+    def _arguments(self, index: JsonValue, delta: str) -> Events:
         call = self._calls.get(index) if isinstance(index, int) else None
         if call is None:
             block = self._blocks.get(index) if isinstance(index, int) else None
             if block is None or not block.kind:
                 raise malformed("holds arguments of a call that has not begun, or has ended")
-            block.pieces.append(piece)
+            block.deltas.append(delta)
             return NOTHING
         call.begun = True
         if call.text is not None:
-            text = call.text.add(piece)
+            text = call.text.add(delta)
             return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
-        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=delta),)),)
 
     def _block_start(self, event: JsonObject) -> Events:
         start = event.get("start")
@@ -151,9 +169,9 @@ class ConverseReader:
             case {"toolUse": dict(call)} if call.get("type") != SERVER_TOOL:
                 return self._begin_call(event.get("contentBlockIndex"), call)
             case dict() if start:
-                kind, begun = next(iter(start.items()))
+                kind, block_start = next(iter(start.items()))
                 block = self._block(_index(event))
-                block.kind, block.begun = kind, begun if isinstance(begun, dict) else {}
+                block.kind, block.begun = kind, block_start if isinstance(block_start, dict) else {}
                 return NOTHING
             case _:
                 return NOTHING
@@ -164,13 +182,13 @@ class ConverseReader:
             raise malformed("begins a tool call without index, id or name")
         if index in self._calls:
             raise malformed("begins a tool call within another")
-        own = self._sent.tool_names.get(name, name)
-        opened = self._calls[index] = _OpenCall(self._count)
-        self._count += 1
-        if own in self._sent.custom_tools:
+        client_name = self._sent.tool_names.get(name, name)
+        opened = self._calls[index] = _OpenCall(self._call_count)
+        self._call_count += 1
+        if client_name in self._sent.custom_tools:
             opened.text = InputReader()
-            return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own, kind="custom"),)),)
-        return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, own),)),)
+            return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, client_name, kind="custom"),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(opened.index, identity, client_name),)),)
 
     def _block_stop(self, event: JsonObject) -> Events:
         index = event.get("contentBlockIndex")
@@ -182,26 +200,26 @@ class ConverseReader:
         return NOTHING if block is None else self._end_block(block)
 
     def _end_block(self, block: _OpenBlock) -> Events:
-        """Show what a block held: it is known only when it ends."""
-        extras = AnswerExtras()
-        extras.cite(block.citations, block.start, self._said)
+        """Return the chunks of a held block, which is only known when it ends."""
+        extras = ResponseExtras()
+        extras.add_citations(block.citations, block.start, self._text_length)
         match block.kind:
             case "image":
-                source: JsonObject = {"source": {"bytes": joined_base64(block.pieces)}} if block.pieces else {}
-                extras.show({**block.begun, **source})
+                source: JsonObject = {"source": {"bytes": joined_base64(block.deltas)}} if block.deltas else {}
+                extras.add_image({**block.begun, **source})
             case "toolUse":
-                extras.pass_on("toolUse", {**block.begun, "input": _parsed("".join(block.pieces))})
+                extras.add_block("toolUse", {**block.begun, "input": _parsed("".join(block.deltas))})
             case "toolResult":
-                extras.pass_on("toolResult", {**block.begun, "content": _joined(block.content)})
+                extras.add_block("toolResult", {**block.begun, "content": _joined(block.content)})
             case "":
                 pass
             case kind:
-                extras.pass_on(kind, block.begun)
-        shown = extras.whole()
-        return NOTHING if shown is None else (Chunk(extras=shown),)
+                extras.add_block(kind, block.begun)
+        extras_or_none = extras.whole()
+        return NOTHING if extras_or_none is None else (Chunk(extras=extras_or_none),)
 
     def _message_stop(self, event: JsonObject) -> Events:
-        """Hold the finish back until the stream is complete: a stream that breaks must not look finished."""
+        """Hold the finish until the stream is complete, so that a stream that breaks off does not look finished."""
         self._end = event
         return NOTHING
 
@@ -214,15 +232,15 @@ class ConverseReader:
         ended = [chunk for index in unended for chunk in self._block_stop({"contentBlockIndex": index})]
         finish, native = finish_reason(reason)
         matched = stop_string(self._sent, self._end, reason)
-        own = own_members(self._end, event)
+        other = other_response_fields(self._end, event)
         ended.append(
             Chunk(
-                text=whole_text(self._sent, "".join(self._held), finish, matched),
+                text=final_text(self._sent, "".join(self._held_texts), finish, matched),
                 finish_reason=finish,
                 native_finish_reason=native,
                 matched_stop=matched,
                 service_tier=tier_of(event),
-                extras=Extras(answer=own) if own else None,
+                extras=Extras(answer=other) if other else None,
             )
         )
         if usage is not None:
@@ -231,12 +249,11 @@ class ConverseReader:
         return ended
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return self._usage
 
 
 _TYPED = frozenset({"text", "toolUse", "toolResult", "reasoningContent", "citation"})
-"""Kinds of pieces that have a form; one of them in another form is passed over."""
+"""Kinds of deltas that have a known form. A delta of one of these kinds in another form is skipped."""
 
 
 def _index(event: JsonObject) -> int:
@@ -244,16 +261,17 @@ def _index(event: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _passed_on(piece: JsonObject) -> Events:
-    extras = AnswerExtras()
-    for kind, value in piece.items():
-        extras.pass_on(kind, value)
+def _unknown_delta(delta: JsonObject) -> Events:
+    extras = ResponseExtras()
+    for kind, value in delta.items():
+        extras.add_block(kind, value)
     shown = extras.whole()
     return NOTHING if shown is None else (Chunk(extras=shown),)
 
 
 def _end_call(call: _OpenCall) -> Events:
-    """End a call; one without arguments gets an empty object, and one of a custom tool its text."""
+    """End a tool call. A call without arguments gets an empty object; a call of a custom tool gets the rest of its
+    text."""
     if call.text is not None:
         text = call.text.rest()
         return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=text, kind="custom"),)),) if text else NOTHING
@@ -268,18 +286,18 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _joined(content: list[JsonValue]) -> list[JsonValue]:
-    """Return a result's pieces with texts that follow each other joined."""
-    whole: list[JsonValue] = []
+    """Return a result's content with adjacent texts joined."""
+    joined: list[JsonValue] = []
     texts: list[str] = []
-    for piece in content:
-        if isinstance(piece, dict) and isinstance(text := piece.get("text"), str):
+    for entry in content:
+        if isinstance(entry, dict) and isinstance(text := entry.get("text"), str):
             texts.append(text)
             continue
         if texts:
-            whole.append({"text": "".join(texts)})
+            joined.append({"text": "".join(texts)})
             texts = []
-        whole.append(piece)
-    return [*whole, {"text": "".join(texts)}] if texts else whole
+        joined.append(entry)
+    return [*joined, {"text": "".join(texts)}] if texts else joined
 
 
 _EVENTS: Mapping[str, Callable[[ConverseReader, JsonObject], Events]] = {

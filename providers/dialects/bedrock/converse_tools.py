@@ -1,9 +1,9 @@
-"""Tools of a request to Bedrock's Converse: definitions, the service's own tools, the tool choice, and names that its
-pattern allows.
+"""Tools of a request to Bedrock's Converse: definitions, the service's own tools, the tool choice, and names that the
+service's pattern allows.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ToolConfiguration`, `SystemTool` and `ToolChoice`.
-Live answers quoted in public issue threads show that a model's own `tool_choice` must have a `type` where the service's
-is not sent, and must have none where it is.
+Live answers quoted in public issue threads show that a model's own `tool_choice` must have a `type` if the service's is
+not sent, and must have none if it is.
 """
 
 import re
@@ -23,11 +23,11 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
-_OWN_CHOICE = "additionalModelRequestFields.tool_choice"
+_MODEL_TOOL_CHOICE = "additionalModelRequestFields.tool_choice"
 
 
 class BedrockToolNames(FittedNames):
-    """Names of one request's functions that Converse's pattern allows."""
+    """The names of one request's functions, in the form that Converse's pattern allows."""
 
     __slots__ = ()
 
@@ -37,8 +37,11 @@ class BedrockToolNames(FittedNames):
 
 
 class OfferedTools(NamedTuple):
-    """The tools of a request: its parameters with the functions alone, custom tools among them, the names of those, and
-    the definitions of the service's own tools."""
+    """The tools of a request.
+
+    `params` are the request's parameters with functions alone, which include converted custom tools. `custom` are the
+    names of the custom tools. `own` are the definitions of the service's own tools.
+    """
 
     params: Params
     custom: frozenset[str]
@@ -46,22 +49,23 @@ class OfferedTools(NamedTuple):
 
 
 def read_tools(params: Params) -> OfferedTools:
-    """Return the tools of a request. Raises Refusal for a kind of tool that the service does not have."""
+    """Return the tools of a request. Raises Refusal for a type of tool that the service does not have."""
     params, custom = as_functions(params)
     tools = params.get("tools") or []
-    own = [definition for tool in tools if (definition := _own_tool(tool)) is not None]
-    if own:
+    service_tools = [definition for tool in tools if (definition := _service_tool(tool)) is not None]
+    if service_tools:
         params = params.copy()
-        params["tools"] = [tool for tool in tools if _own_tool(tool) is None]
+        params["tools"] = [tool for tool in tools if _service_tool(tool) is None]
     for tool in params.get("tools") or ():
         if (kind := tool.get("type")) != "function":
             raise Refusal("tools", f"Bedrock's Converse has no tools of the type '{str(kind)[:64]}'.")
     offered_names(params)
-    return OfferedTools(params, custom, own)
+    return OfferedTools(params, custom, service_tools)
 
 
-def _own_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the definition of a tool that the service runs itself, such as `nova_grounding`; None for another tool."""
+def _service_tool(tool: JsonObject) -> JsonObject | None:
+    """Return the definition of a tool that the service runs itself, such as `nova_grounding`; `None` for other
+    tools."""
     match tool:
         case {"systemTool": {"name": str(name)}} | {"type": "systemTool" | "system_tool", "name": str(name)}:
             return {"systemTool": {"name": name}}
@@ -72,18 +76,18 @@ def _own_tool(tool: JsonObject) -> JsonObject | None:
 def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools, model: ConverseModel) -> bool:
     """Add the tools that the model may call, and return whether there are any. Raises Refusal.
 
-    The service has no choice `none`, so no tool is offered then.
+    The service has no choice `none`, so no tool is offered for that choice.
     """
     params = offered.params
     if not offered.own and not offers_tools(params):
         return False
     tools, choice = params.get("tools") or [], params.get("tool_choice")
     if choice not in (None, "auto"):
-        _need(draft, feature_of("tool_choice", choice))
+        _check_support(draft, feature_of("tool_choice", choice))
     one_call = params.get("parallel_tool_calls") is False
     if one_call and not (cell := draft.table["parallel_tool_calls"]).native:
         raise draft.unsupported("parallel_tool_calls", cell.how)
-    _need(draft, "tools")
+    _check_support(draft, "tools")
     if offered.custom:
         draft.emulated.append("tools")
     if choice == "none":
@@ -93,26 +97,28 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
     if choice == "required":
         native_choice = {"any": {}}
     elif isinstance(choice, dict):
-        tools, native_choice = _named(draft, choice, tools, names)
+        tools, native_choice = _named_choice(draft, choice, tools, names)
     draft.dropped += other_members(tools, ("cache_control",))
     draft.put("toolConfig.tools", [*_definitions(draft, tools, names, model), *offered.own])
     if native_choice is not None:
         draft.put("toolConfig.toolChoice", native_choice)
     if one_call:
-        # The model's own member, with a type only where the service's choice is absent.
-        draft.put(_OWN_CHOICE, {**({} if native_choice else {"type": "auto"}), "disable_parallel_tool_use": True})
+        # The model's own field. It has a type only if the service's choice is absent.
+        draft.put(
+            _MODEL_TOOL_CHOICE, {**({} if native_choice else {"type": "auto"}), "disable_parallel_tool_use": True}
+        )
     return True
 
 
-def _need(draft: RequestBody, feature: str) -> None:
+def _check_support(draft: RequestBody, feature: str) -> None:
     if (cell := draft.table[feature]).refused or cell == BY_FORMAT:
         raise draft.unsupported(feature.partition(".")[0], cell.how)
 
 
-def _named(
+def _named_choice(
     draft: RequestBody, choice: JsonObject, tools: list[JsonObject], names: BedrockToolNames
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return the tools to offer, and the native choice that makes the model call the one that is named."""
+    """Return the tools to offer, and the native choice that makes the model call the named tool."""
     name = chosen_name(choice, names)
     if draft.table["tool_choice.named"].native:
         return tools, {"tool": {"name": names[name]}}
@@ -128,7 +134,7 @@ def _function(tool: JsonObject) -> JsonObject:
 def _definitions(
     draft: RequestBody, tools: Iterable[JsonObject], names: BedrockToolNames, model: ConverseModel
 ) -> list[JsonObject]:
-    """Return the definitions of functions, each with a cache point behind it where the client marked it."""
+    """Return the definitions of functions, each followed by a cache point if the client marked it."""
     definitions: list[JsonObject] = []
     for tool in tools:
         function = _function(tool)

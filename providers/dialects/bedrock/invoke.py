@@ -1,8 +1,8 @@
 """Bedrock's InvokeModel for models that continue a raw prompt, each with its maker's own body.
 
-Conversations go to Converse, which applies the model's template.
+Conversations are sent to Converse, which applies the model's template.
 
-Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
+Sources: as `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, operations `InvokeModel` and
 `InvokeModelWithResponseStream`.
 """
 
@@ -40,19 +40,17 @@ _PROTECTED = ("num_generations", "stream")
 
 
 class BedrockInvokeDialect:
-    """See providers.dialect.Dialect."""
+    """The dialect of Bedrock's InvokeModel with raw prompts."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, _capabilities(_family(target)))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         table, family = self.capabilities(request, target), _family(target)
         draft = RequestBody(request, target, table, {})
         put_unknown(draft)
         if isinstance(request.prompt, ChatPrompt):
-            raise TypeError("a conversation is no prompt")
+            raise TypeError("a conversation is not a raw prompt")
         prompt = native_prompt(target, table, request.prompt)
         if not prompt:
             raise Refusal("prompt", f"{target.name} does not take an empty prompt.", "invalid_value")
@@ -64,38 +62,36 @@ class BedrockInvokeDialect:
         return replace(sent, headers=invoke_headers(sent, streamed))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         family = _family(sent.target)
         return (decode_stream if family.streams_only else decode_whole)(family, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return InvokeStream(_family(sent.target))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_answer(BEDROCK, status, headers, body)
 
 
-_WHOLE = {"accept": "application/json"}
-_STREAMED = {"x-amzn-bedrock-accept": "application/json"}
+_NON_STREAMING_HEADERS = {"accept": "application/json"}
+_STREAMING_HEADERS = {"x-amzn-bedrock-accept": "application/json"}
 
 
 def invoke_action(streamed: bool) -> str:
-    """Return the last part of the path."""
+    """Return the last segment of the path."""
     return "invoke-with-response-stream" if streamed else "invoke"
 
 
 def invoke_headers(sent: UpstreamRequest, streamed: bool) -> Mapping[str, str]:
-    """Return the call's own headers, with the type of the model's answer, which in a stream is that of the frames."""
-    own = {name.lower(): value for name, value in sent.headers.items()}
-    return {**(_STREAMED if streamed else _WHOLE), **own}
+    """Return the call's own headers and the requested type of the model's response. A stream has another header for it,
+    because there `accept` means the type of the frames."""
+    headers = {name.lower(): value for name, value in sent.headers.items()}
+    return {**(_STREAMING_HEADERS if streamed else _NON_STREAMING_HEADERS), **headers}
 
 
 def _family(target: Target) -> InvokeFamily:
     family = _family_of(*target.model_names)
     if family is None:
-        because = "its name is of no model that takes raw prompts; the profile 'bedrock' asks the others by chat"
+        because = "it is not a known model that accepts raw prompts; the profile 'bedrock' calls other models by chat"
         raise Refusal("prompt", f"'prompt' is not supported by {target.name}: {because}.")
     return family
 
@@ -107,15 +103,15 @@ def _family_of(*names: str) -> InvokeFamily | None:
 
 @cache
 def _writers(family: InvokeFamily) -> Mapping[str, FieldWriter]:
-    """Return a writer for each field that the maker's models take."""
-    known: dict[str, FieldWriter] = {WINDOW: check_limited_window}
+    """Return a writer for each field that the maker's models accept."""
+    all_writers: dict[str, FieldWriter] = {WINDOW: check_limited_window}
     for name, setting in family.settings.items():
         put = bounded(name, setting.path, setting.low, setting.high)
-        known[name] = unless_neutral(name, put) if name == "top_k" else put
-    return known if family.stops is None else {**known, "stop": listed(family.stops)}
+        all_writers[name] = unless_neutral(name, put) if name == "top_k" else put
+    return all_writers if family.stops is None else {**all_writers, "stop": listed(family.stops)}
 
 
-_ONE_PROMPT: Mapping[str, Cell] = {
+_FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
     "messages": refused("it takes raw prompts only; the profile 'bedrock' takes conversations"),
     "best_of": UNSCORED,
@@ -127,8 +123,12 @@ _ONE_PROMPT: Mapping[str, Cell] = {
 
 @cache
 def _capabilities(family: InvokeFamily) -> Capabilities:
-    own = NATIVE if family.stops else SCANNED
-    stops = {"stop": own, "stop.blank": own, "stop.many": own if family.most_stops >= MAX_STOPS else SCANNED}
-    cells = compiled(_writers(family), {**_ONE_PROMPT, **stops})
+    stop_cell = NATIVE if family.stops else SCANNED
+    stops = {
+        "stop": stop_cell,
+        "stop.blank": stop_cell,
+        "stop.many": stop_cell if family.most_stops >= MAX_STOPS else SCANNED,
+    }
+    cells = compiled(_writers(family), {**_FIXED_CELLS, **stops})
     watched = frozenset({"n", "best_of", "echo", "stop"})
     return Capabilities(cells, most_stops=family.most_stops, watched=watched)

@@ -1,8 +1,8 @@
-"""Answers of the text models on Bedrock's InvokeModel, whole and streamed, to the common completion shape.
+"""Decoders of the text models' responses on Bedrock's InvokeModel, streaming and not, into the common completion shape.
 
-A stream is complete when a chunk has a stop reason and either the service's own counts followed it or the body ended.
+A stream is complete if a chunk had a stop reason, and then either the service's own counts arrived or the body ended.
 
-Sources: as `bedrock_families`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`; "Supported
+Sources: as `invoke_models`; botocore 1.44.5 service model `bedrock-runtime`, shape `ResponseStream`; "Supported
 foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 """
 
@@ -32,11 +32,11 @@ from providers.emulation.collect_stream import Gatherer
 from providers.json_types import JsonObject
 
 METRICS = "amazon-bedrock-invocationMetrics"
-GUARDED = "amazon-bedrock-guardrailAction"
-"""The member that is `INTERVENED` where a guardrail has replaced the answer."""
+GUARDRAIL_ACTION = "amazon-bedrock-guardrailAction"
+"""The field whose value is `INTERVENED` if a guardrail has replaced the response."""
 
 INTERVENED = "guardrail_intervened"
-_SERVICE = "amazon-bedrock-"
+_SERVICE_PREFIX = "amazon-bedrock-"
 
 _REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -51,27 +51,27 @@ _REASONS: Mapping[str, FinishReason] = {
 _PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
 
 
-_AnswerPart = tuple[str | None, str | None, int | None, int | None]
-"""Text, reason and the counts of prompt and completion of an answer or a chunk, None where they are missing."""
+_ResponsePart = tuple[str | None, str | None, int | None, int | None]
+"""The text, the stop reason, and the prompt and completion tokens of a response or a chunk; `None` for missing ones."""
 
 
-def _read(family: InvokeFamily, body: JsonObject) -> _AnswerPart:
+def _read(family: InvokeFamily, body: JsonObject) -> _ResponsePart:
     holder = body
-    listed = body.get(family.choices) if family.choices else None
-    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
-        holder = listed[0]
+    choices = body.get(family.choices) if family.choices else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        holder = choices[0]
     text, reason = holder.get(family.text), holder.get(family.reason)
-    if GUARDED in body and body[GUARDED] == "INTERVENED":
+    if GUARDRAIL_ACTION in body and body[GUARDRAIL_ACTION] == "INTERVENED":
         reason = INTERVENED
     return (
         text if isinstance(text, str) else None,
         reason if isinstance(reason, str) else None,
         count_of(body.get(family.prompt_tokens)),
-        _generated(family, holder, body),
+        _completion_tokens_of(family, holder, body),
     )
 
 
-def _generated(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> int | None:
+def _completion_tokens_of(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> int | None:
     for name in family.completion_tokens:
         if (count := count_of(holder.get(name, body.get(name)))) is not None:
             return count
@@ -79,32 +79,32 @@ def _generated(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> in
 
 
 def _finish(reason: str) -> tuple[str, str | None]:
-    """Return the common finish reason, and the maker's own where it says more.
+    """Return the common finish reason, and the maker's own reason if it is more precise.
 
-    An unknown reason is passed on. Raises UpstreamError for one that means failure.
+    An unknown reason is returned unchanged. Raises UpstreamError for a reason that means failure.
     """
     name = reason.lower()
     return _REASONS.get(name) or vendor_finish_reason(reason), None if name in _PLAIN else reason
 
 
 def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = json_object(body)
     text, reason, prompt, completion = _read(family, answer)
     if text is None or reason is None:
-        raise malformed("has no text or does not say why it ended")
+        raise malformed("has no text or no stop reason")
     finish, native = _finish(reason)
     usage = reported_usage(prompt, completion)
-    return Completion((Choice(0, text, finish, native),), usage, extra=_services_own(answer) or None)
+    return Completion((Choice(0, text, finish, native),), usage, extra=_service_fields_of(answer) or None)
 
 
-def _services_own(body: JsonObject) -> JsonObject:
-    """Return what the service adds to an answer of the model's, such as a guardrail's trace, under its names."""
-    return {name: value for name, value in body.items() if name.startswith(_SERVICE) and value not in (None, {})}
+def _service_fields_of(body: JsonObject) -> JsonObject:
+    """Return the fields that the service adds to a model's response, such as a guardrail's trace."""
+    return {name: value for name, value in body.items() if name.startswith(_SERVICE_PREFIX) and value not in (None, {})}
 
 
 def decode_stream(family: InvokeFamily, body: bytes) -> Completion:
-    """Decode a whole 2xx body that is a stream. Raises UpstreamError."""
+    """Decode a complete 2xx body that is a stream. Raises UpstreamError."""
     stream, gatherer = InvokeStream(family), Gatherer(1)
     for event in (*stream.feed(body), *stream.finish()):
         gatherer.add(event)
@@ -117,31 +117,30 @@ def chunk_payload(payload: bytes) -> bytes:
     try:
         return a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else b""
     except ValueError:
-        raise malformed("holds a piece that is not base64") from None
+        raise malformed("holds a chunk that is not base64") from None
 
 
 class InvokeReader:
-    """Reader of the events of one of the makers' models; see providers.dialects.shared.decode_stream.Reader."""
+    """Reader of the stream events of one maker's models; see providers.dialects.shared.decode_stream.Reader."""
 
-    __slots__ = ("_completion", "_family", "_own", "_prompt", "_reason", "complete")
+    __slots__ = ("_completion_tokens", "_family", "_prompt_tokens", "_reason", "_service_fields", "complete")
 
     def __init__(self, family: InvokeFamily) -> None:
         self.complete = False
         self._family = family
-        self._own: JsonObject = {}
-        self._prompt: int | None = None
-        self._completion: int | None = None
+        self._service_fields: JsonObject = {}
+        self._prompt_tokens: int | None = None
+        self._completion_tokens: int | None = None
         self._reason: str | None = None
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
-        if name != "chunk" or not (piece := chunk_payload(payload)):
+        if name != "chunk" or not (chunk := chunk_payload(payload)):
             return NOTHING
-        return self._chunk(event_object(piece))
+        return self._chunk(event_object(chunk))
 
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the end of an answer without the service's own counts. Raises UpstreamError(TRUNCATED) for one that
-        has not said why it ended."""
+        """Yield the end of a response that lacks the service's own counts. Raises UpstreamError(TRUNCATED) if no stop
+        reason has arrived."""
         if self._reason is None:
             raise cut()
         yield from self._end(self._reason)
@@ -151,52 +150,52 @@ class InvokeReader:
         if reason and self._reason != INTERVENED:
             self._reason = reason
         if prompt is not None or completion is not None:
-            self._counted(prompt, completion)
+            self._store_counts(prompt, completion)
         chunks = (Chunk(text=text),) if text else NOTHING
-        return self._more(event, chunks) if _SERVICE in "".join(event) else chunks
+        return self._read_service_fields(event, chunks) if _SERVICE_PREFIX in "".join(event) else chunks
 
-    def _more(self, event: JsonObject, chunks: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
-        """Read what the service adds to the model's own members, as it does in a stream's last events."""
-        self._own.update(_services_own(event))
+    def _read_service_fields(self, event: JsonObject, chunks: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
+        """Read the fields that the service adds to the model's own in the last events of a stream."""
+        self._service_fields.update(_service_fields_of(event))
         metrics = event.get(METRICS)
         if isinstance(metrics, dict) and metrics:
-            self._counted(count_of(metrics.get("inputTokenCount")), count_of(metrics.get("outputTokenCount")))
+            self._store_counts(count_of(metrics.get("inputTokenCount")), count_of(metrics.get("outputTokenCount")))
             if self._reason is not None:
                 return chain(chunks, self._end(self._reason))
         return chunks
 
-    def _counted(self, prompt: int | None, completion: int | None) -> None:
-        """Keep the counts, which are cumulative; those of the prompt come once."""
-        self._prompt = self._prompt if prompt is None else prompt
-        self._completion = self._completion if completion is None else completion
+    def _store_counts(self, prompt: int | None, completion: int | None) -> None:
+        """Store the counts. Completion counts are cumulative; prompt counts arrive once."""
+        self._prompt_tokens = self._prompt_tokens if prompt is None else prompt
+        self._completion_tokens = self._completion_tokens if completion is None else completion
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
-        return partial_usage(self._prompt, self._completion)
+        return partial_usage(self._prompt_tokens, self._completion_tokens)
 
     def _end(self, reason: str) -> Iterator[StreamEvent]:
-        """Yield the finish, which is held back until now: a stream that breaks must not look finished."""
+        """Yield the finish, which is held back until the end, so that a stream that breaks off does not look
+        finished."""
         finish, native = _finish(reason)
         self.complete = True
-        extras = Extras(answer=self._own) if self._own else None
+        extras = Extras(answer=self._service_fields) if self._service_fields else None
         yield Chunk(finish_reason=finish, native_finish_reason=native, extras=extras)
-        usage = reported_usage(self._prompt, self._completion)
+        usage = reported_usage(self._prompt_tokens, self._completion_tokens)
         if usage is not None:
             yield usage
 
 
 class InvokeStream(NativeStream):
-    """See providers.dialect.StreamDecoder."""
+    """The stream decoder for models on InvokeModel; see providers.dialect.StreamDecoder."""
 
-    __slots__ = ("_events_in_frames", "_invoked")
+    __slots__ = ("_event_frames", "_invoke_reader")
 
     def __init__(self, family: InvokeFamily) -> None:
-        self._events_in_frames, self._invoked = EventFrames(BEDROCK), InvokeReader(family)
-        super().__init__(self._events_in_frames, self._invoked)
+        self._event_frames, self._invoke_reader = EventFrames(BEDROCK), InvokeReader(family)
+        super().__init__(self._event_frames, self._invoke_reader)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder. The end of the body ends an answer that has said why it stopped."""
+        """Yield the last events. The end of the body completes a response whose stop reason has arrived."""
         if not self.complete:
-            if self._events_in_frames.unfinished:
+            if self._event_frames.unfinished:
                 raise cut()
-            yield from self._invoked.finish()
+            yield from self._invoke_reader.finish()

@@ -1,4 +1,4 @@
-"""The models on Bedrock's InvokeModel that take a raw prompt: the names of the members in each maker's bodies.
+"""The models on Bedrock's InvokeModel that accept a raw prompt, and the field names of each maker's bodies.
 
 Sources: "Inference request parameters and response fields for foundation models" pages (Amazon Titan Text, Meta Llama,
 Mistral AI text completion, Cohere Command, DeepSeek), November 2026. The service model declares these bodies as bytes.
@@ -13,7 +13,7 @@ from providers.json_types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The path of a unified field, and the inclusive bounds of its value."""
+    """The path of a unified field in the body, and the inclusive bounds of its value."""
 
     path: str
     low: float | None = None
@@ -24,12 +24,14 @@ class Setting:
 class InvokeFamily:
     """The body of one maker's models.
 
-    `name` matches the model's id. `prompt` is the member of the prompt, `settings` are the other fields and `body` the
-    constant members of every call. `stops` is the member of the stop strings, of which it takes `most_stops`; without
-    it the gateway finds them in the text. `choices` is the answer's list whose first object is the choice; in a stream,
-    or without a list, the answer itself may be the choice. `text`, `reason`, `prompt_tokens` and `completion_tokens`
-    are members of the answer, the last one by the first of its names that is there. A maker without counts always
-    streams, because the service adds its own counts to a stream's end.
+    `name` matches the model's id. `prompt` is the field of the prompt, `settings` maps the other unified fields, and
+    `body` holds the constant fields of every call. `stops` is the field of the stop strings, which accepts `most_stops`
+    of them; without such a field the gateway finds the stop strings in the text.
+
+    The other fields describe the response. `choices` is the list whose first object is the choice; in a stream, or
+    without a list, the response itself may be the choice. `text`, `reason`, `prompt_tokens` and `completion_tokens` are
+    field names; `completion_tokens` has several names, of which the first present one counts. Calls to a maker without
+    token counts always stream, because the service adds its own counts to the end of a stream.
     """
 
     name: re.Pattern[str]
@@ -46,14 +48,14 @@ class InvokeFamily:
 
     @property
     def streams_only(self) -> bool:
-        """Return whether whole answers too are read from a stream."""
+        """Whether non-streaming responses are also read from a stream."""
         return not self.prompt_tokens
 
 
-_P = Setting("top_p", 0, 1)
+_TOP_P = Setting("top_p", 0, 1)
 
 FAMILIES: tuple[InvokeFamily, ...] = (
-    # Stop strings are limited to a few patterns, so the gateway finds them all in the text.
+    # The model accepts only a few patterns as stop strings, so the gateway finds all stop strings in the text.
     InvokeFamily(
         re.compile(r"amazon\.titan-(text|tg1)"),
         "inputText",
@@ -71,7 +73,7 @@ FAMILIES: tuple[InvokeFamily, ...] = (
     InvokeFamily(
         re.compile(r"meta\.llama"),
         "prompt",
-        {"max_tokens": Setting("max_gen_len", 1), "temperature": Setting("temperature", 0, 1), "top_p": _P},
+        {"max_tokens": Setting("max_gen_len", 1), "temperature": Setting("temperature", 0, 1), "top_p": _TOP_P},
         text="generation",
         reason="stop_reason",
         prompt_tokens="prompt_token_count",
@@ -83,7 +85,7 @@ FAMILIES: tuple[InvokeFamily, ...] = (
         {
             "max_tokens": Setting("max_tokens", 1),
             "temperature": Setting("temperature", 0, 1),
-            "top_p": _P,
+            "top_p": _TOP_P,
             "top_k": Setting("top_k", 1, 200),
         },
         text="text",
@@ -92,11 +94,11 @@ FAMILIES: tuple[InvokeFamily, ...] = (
         stops="stop",
         most_stops=10,
     ),
-    # Stop strings are limited to 10 characters, so the gateway finds them all in the text.
+    # The model limits stop strings to 10 characters, so the gateway finds all stop strings in the text.
     InvokeFamily(
         re.compile(r"deepseek\.r1"),
         "prompt",
-        {"max_tokens": Setting("max_tokens", 1), "temperature": Setting("temperature", 0, 1), "top_p": _P},
+        {"max_tokens": Setting("max_tokens", 1), "temperature": Setting("temperature", 0, 1), "top_p": _TOP_P},
         text="text",
         reason="stop_reason",
         choices="choices",
@@ -121,5 +123,5 @@ FAMILIES: tuple[InvokeFamily, ...] = (
 
 
 def family_of(*names: str) -> InvokeFamily | None:
-    """Return the family of a model with these names, None for a model that does not take raw prompts."""
+    """Return the family of a model with these names, or `None` if the model does not accept raw prompts."""
     return next((family for family in FAMILIES if any(family.name.search(name) for name in names)), None)

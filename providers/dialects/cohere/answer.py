@@ -1,4 +1,5 @@
-"""Whole answers of Cohere's v2 chat to the common completion shape, and what streams share with them.
+"""Decoder of non-streaming responses of Cohere's v2 chat into the common completion shape, with functions shared with
+streams.
 
 Sources: `cohere` 7.3.1 types `V2ChatResponse`, `Usage`, `LogprobItem`, `ChatFinishReason`.
 """
@@ -21,8 +22,8 @@ from providers.completion import (
 )
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
-from providers.dialects.cohere.citations import cited
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.cohere.citations import split_citations
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
@@ -36,49 +37,49 @@ _PLAIN: Mapping[str, FinishReason] = {
     "MAX_TOKENS": "length",
     "TOOL_CALL": "tool_calls",
 }
-_SHOWN: Mapping[str, FinishReason] = {"ERROR_TOXIC": "content_filter", "ERROR_LIMIT": "length"}
-_BROKEN: Mapping[str, FailureKind] = {"ERROR": FailureKind.SERVER, "TIMEOUT": FailureKind.TIMEOUT}
+_PRECISE: Mapping[str, FinishReason] = {"ERROR_TOXIC": "content_filter", "ERROR_LIMIT": "length"}
+_FAILURES: Mapping[str, FailureKind] = {"ERROR": FailureKind.SERVER, "TIMEOUT": FailureKind.TIMEOUT}
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = json_object(body)
     message, usage = answer.get("message"), usage_of(answer.get("usage"))
     finish, native = finish_reason(answer.get("finish_reason"), answer.get("error"))
     if not isinstance(message, dict):
         raise malformed("has no message")
     content, plan = message.get("content"), message.get("tool_plan")
-    read = _Content()
+    content_items = _Content()
     parts: list[JsonValue] = content if isinstance(content, list) else [{"type": "text", "text": content}]
     for index, part in enumerate(parts):
-        read.add(index, part)
+        content_items.add(index, part)
     if isinstance(plan, str) and plan:
-        read.thoughts.append(plan)
-        read.details.append(plan_detail(plan))
-    text = "".join(read.texts)
+        content_items.reasoning_texts.append(plan)
+        content_items.details.append(plan_detail(plan))
+    text = "".join(content_items.texts)
     choice = Choice(
         index=0,
         text=unwrap_answer(text) if sent.unwrap_choice and finish == "stop" else text,
         finish_reason=finish,
         native_finish_reason=native,
         logprobs=logprobs_of(answer.get("logprobs")),
-        reasoning="".join(read.thoughts) or None,
+        reasoning="".join(content_items.reasoning_texts) or None,
         tool_calls=_calls(sent, message.get("tool_calls"), answer.get("id")),
         matched_stop=matched_stop(only_stop(sent), answer.get("finish_reason")),
-        extras=_extras(message, read),
+        extras=_extras(message, content_items),
     )
-    return Completion((choice,), usage, extra=own_members(answer) or None)
+    return Completion((choice,), usage, extra=other_response_fields(answer) or None)
 
 
 class _Content:
-    """Reads the items of a whole answer's content."""
+    """The content items of a non-streaming message, sorted by kind."""
 
-    __slots__ = ("_said", "details", "others", "starts", "texts", "thoughts")
+    __slots__ = ("_text_length", "details", "others", "reasoning_texts", "starts", "texts")
 
     def __init__(self) -> None:
-        self._said = 0
+        self._text_length = 0
         self.texts: list[str] = []
-        self.thoughts: list[str] = []
+        self.reasoning_texts: list[str] = []
         self.details: list[JsonObject] = []
         self.others: list[JsonValue] = []
         self.starts: dict[int, int] = {}
@@ -86,50 +87,57 @@ class _Content:
     def add(self, index: int, part: JsonValue) -> None:
         match part:
             case {"type": "text", "text": str(text)}:
-                self.starts[index] = self._said
+                self.starts[index] = self._text_length
                 self.texts.append(text)
-                self._said += len(text)
+                self._text_length += len(text)
             case {"type": "thinking", "thinking": str(thought)}:
-                self.thoughts.append(thought)
-                self.details.append(thought_detail(index, thought))
+                self.reasoning_texts.append(thought)
+                self.details.append(reasoning_detail(index, thought))
             case {"type": str(kind)} if kind not in ("text", "thinking"):
                 self.others.append(part)
 
 
-def thought_detail(index: int, thought: str) -> JsonObject:
-    """Return thinking, or a piece of it, in OpenRouter's form."""
+def reasoning_detail(index: int, thought: str) -> JsonObject:
+    """Return reasoning, or a delta of it, in OpenRouter's form."""
     return {"type": "reasoning.text", "format": UNKNOWN_FORMAT, "index": index, "text": thought}
 
 
 def plan_detail(plan: str) -> JsonObject:
-    """Return the plan before the calls, or a piece of it, in OpenRouter's form."""
+    """Return the plan before the tool calls, or a delta of it, in OpenRouter's form."""
     return {"type": "reasoning.summary", "format": UNKNOWN_FORMAT, "index": 0, "summary": plan}
 
 
-_OF_MESSAGE = frozenset({"role", "content", "tool_calls", "tool_plan", "citations"})
-_OF_ANSWER = frozenset({"id", "type", "message", "finish_reason", "usage", "logprobs", "error", "delta", "index"})
+_KNOWN_MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "tool_plan", "citations"})
+_KNOWN_RESPONSE_FIELDS = frozenset(
+    {"id", "type", "message", "finish_reason", "usage", "logprobs", "error", "delta", "index"}
+)
 
 
-def _extras(message: JsonObject, read: _Content) -> Extras | None:
-    """Return what the answer holds besides text and calls; what has no common form keeps the vendor's names."""
-    annotations, passed = cited(_listed(message.get("citations")), read.starts)
-    members: JsonObject = {"citations": passed} if passed else {}
-    if read.others:
-        members["content_blocks"] = read.others
-    own = {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
-    if not (read.details or annotations or members or own):
+def _extras(message: JsonObject, content: _Content) -> Extras | None:
+    """Return the parts of a message besides text and tool calls. Parts without a common form keep the vendor's
+    names."""
+    annotations, unlinked = split_citations(_listed(message.get("citations")), content.starts)
+    message_fields: JsonObject = {"citations": unlinked} if unlinked else {}
+    if content.others:
+        message_fields["content_blocks"] = content.others
+    choice_fields = {
+        name: value for name, value in message.items() if name not in _KNOWN_MESSAGE_FIELDS and value is not None
+    }
+    if not (content.details or annotations or message_fields or choice_fields):
         return None
-    return Extras(tuple(read.details), tuple(annotations), message=members or None, choice=own or None)
+    return Extras(
+        tuple(content.details), tuple(annotations), message=message_fields or None, choice=choice_fields or None
+    )
 
 
-def own_members(answer: JsonObject) -> JsonObject:
-    """Return the members of an answer that have no common form, under the vendor's names."""
-    members: JsonObject = {
-        name: value for name, value in answer.items() if name not in _OF_ANSWER and value is not None
+def other_response_fields(answer: JsonObject) -> JsonObject:
+    """Return the fields of a response that have no common form, under the vendor's names."""
+    fields: JsonObject = {
+        name: value for name, value in answer.items() if name not in _KNOWN_RESPONSE_FIELDS and value is not None
     }
     usage = answer.get("usage")
     billed = usage.get("billed_units") if isinstance(usage, dict) else None
-    return {**members, "billed_units": billed} if billed else members
+    return {**fields, "billed_units": billed} if billed else fields
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:
@@ -138,13 +146,13 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
     calls = raw if isinstance(raw, list) else []
-    made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
-    return tuple([whole_call(call, sent.custom_tools) for call in made])
+    calls_made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
+    return tuple([complete_call(call, sent.custom_tools) for call in calls_made])
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
-    """Return a call, or the begin of one, under the client's name for its function; `fallback_id` is its id if it has
-    none.
+    """Return a tool call, or the beginning of one, with the client's name of its function. `fallback_id` is its id if
+    the vendor gave none.
 
     Raises UpstreamError.
     """
@@ -153,18 +161,18 @@ def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCal
     if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
         raise malformed("has a tool call without a function's name")
     identity, arguments = call.get("id"), arguments_text(function.get("arguments"))
-    own = identity if isinstance(identity, str) and identity else fallback_id
-    return ToolCall(own, sent.tool_names.get(name, name), arguments)
+    identity_or_fallback = identity if isinstance(identity, str) and identity else fallback_id
+    return ToolCall(identity_or_fallback, sent.tool_names.get(name, name), arguments)
 
 
 def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:
     """Return the finish reason as `read_finish_reason` does."""
     if not isinstance(reason, str):
         raise malformed("has no finish reason")
-    if reason in _BROKEN:
+    if reason in _FAILURES:
         message = vet(error) if isinstance(error, str) else ""
-        raise UpstreamError(Failure(_BROKEN[reason], message or "The upstream broke the answer off with an error."))
-    return read_finish_reason(reason, _PLAIN, _SHOWN)
+        raise UpstreamError(Failure(_FAILURES[reason], message or "The upstream ended its response with an error."))
+    return read_finish_reason(reason, _PLAIN, _PRECISE)
 
 
 def only_stop(sent: UpstreamRequest) -> str | None:
@@ -176,12 +184,13 @@ def only_stop(sent: UpstreamRequest) -> str | None:
 
 
 def matched_stop(stop: str | None, reason: JsonValue) -> str | None:
-    """Return the stop string that ended the text if only one was sent: the vendor does not say which one matched."""
+    """Return the stop string that ended the text. It is only known if one was sent, because the vendor does not report
+    which one matched."""
     return stop if reason == "STOP_SEQUENCE" else None
 
 
 def usage_of(raw: JsonValue) -> Usage | None:
-    """Return the counts, which are floats on the wire; None without counts.
+    """Return the token counts, which are floats on the wire; `None` if there are no counts.
 
     The billed counts leave out the vendor's own preamble, so they are not used.
     """
@@ -198,10 +207,10 @@ def _count(holder: JsonObject, name: str) -> int | None:
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
-    """Return the log probabilities; the one text of an entry with several tokens goes to its first token."""
+    """Return the log probabilities. If an entry has several tokens, its text is assigned to the first one."""
     entries = raw if isinstance(raw, list) else []
-    found = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
-    return ContentLogprobs(found) if found else None
+    tokens = tuple([token for entry in entries if isinstance(entry, dict) for token in _tokens(entry)])
+    return ContentLogprobs(tokens) if tokens else None
 
 
 def _tokens(entry: JsonObject) -> list[TokenLogprob]:

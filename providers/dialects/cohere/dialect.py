@@ -1,4 +1,4 @@
-"""Cohere's v2 chat API. It continues no raw text, so a prompt becomes one message of the user.
+"""Cohere's v2 chat API. It cannot continue a raw prompt, so a prompt becomes one user message.
 
 Sources: `cohere` 7.3.1 `ClientV2.chat`; "Chat" page, November 2026.
 """
@@ -9,7 +9,7 @@ from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.cohere.answer import decode_answer
-from providers.dialects.cohere.fields import ELSEWHERE, FIELDS, capabilities
+from providers.dialects.cohere.fields import FIELDS, WRITTEN_ELSEWHERE, capabilities
 from providers.dialects.cohere.messages import CohereConversation, called_names
 from providers.dialects.cohere.stream import CohereReader
 from providers.dialects.cohere.tools import CohereToolNames, offered_functions, put_tools
@@ -28,17 +28,15 @@ _PROTECTED = ("model", "messages", "stream")
 
 
 class CohereDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The dialect of Cohere's v2 chat."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return capabilities(check_operation(request, target), target.profile.verifies)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
-        request, own = _own_fields(request)
+        request, vendor_fields = _split_vendor_fields(request)
         table = self.capabilities(request, target)
-        draft = RequestBody(request, target, table, {"model": target.upstream_model, **own})
+        draft = RequestBody(request, target, table, {"model": target.upstream_model, **vendor_fields})
         put_unknown(draft)
         params, custom = as_functions(request.params)
         if custom:
@@ -48,32 +46,32 @@ class CohereDialect(OpenAIErrors):
         names = CohereToolNames([*functions, *history])
         _put_messages(draft, names)
         put_tools(draft, params, functions, names)
-        put_fields(draft, FIELDS, ELSEWHERE)
+        put_fields(draft, FIELDS, WRITTEN_ELSEWHERE)
         # Always sent, as the vendor's own client does.
         draft.body["stream"] = request.stream
         sent = finish_request(draft, Operation.CHAT, PATH, _PROTECTED, names.changed())
         return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return TextStream(SSEParser(), CohereReader(sent))
 
 
-_OWN_FIELDS = frozenset({"documents", "citation_options", "safety_mode", "priority", "raw_prompting"})
-"""Members of the vendor's own request, which clients may send as they are."""
+_VENDOR_FIELDS = frozenset({"documents", "citation_options", "safety_mode", "priority", "raw_prompting"})
+"""Fields of the vendor's own request, which clients may send unchanged."""
 
 
-def _own_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
-    """Return the request without the vendor's own members, and those."""
+def _split_vendor_fields(request: UnifiedRequest) -> tuple[UnifiedRequest, JsonObject]:
+    """Return the request without the vendor's own fields, and those fields."""
     given = request.unknown or {}
-    own = {name: value for name, value in given.items() if name in _OWN_FIELDS}
-    if not own:
+    vendor_fields = {name: value for name, value in given.items() if name in _VENDOR_FIELDS}
+    if not vendor_fields:
         return request, {}
-    return replace(request, unknown={name: value for name, value in given.items() if name not in own}), own
+    return replace(
+        request, unknown={name: value for name, value in given.items() if name not in vendor_fields}
+    ), vendor_fields
 
 
 def _put_messages(draft: RequestBody, names: CohereToolNames) -> None:

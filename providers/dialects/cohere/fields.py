@@ -39,7 +39,7 @@ from providers.dialects.shared.request_body import (
     listed,
     own_constraint_cells,
     plain,
-    tell_beside_tools,
+    put_constraint_in_prompt,
     unless_neutral,
 )
 from providers.json_types import JsonObject
@@ -47,9 +47,9 @@ from providers.models.facts import model_facts
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import LogprobsWanted, Operation
 
-MOST_STOPS = 5
+MAX_STOPS = 5
 
-LEAST_P, MOST_P = 0.01, 0.99
+MIN_P, MAX_P = 0.01, 0.99
 """The vendor's bounds of `p`. Its default is 0.75, so a `top_p` of 1 is sent as the upper bound."""
 
 
@@ -73,7 +73,7 @@ _write_constraint = constraint_writer(_STYLE)
 
 def _constraint(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"}:
-        tell_beside_tools(draft, value, "it holds no answer to a format while it has tools")
+        put_constraint_in_prompt(draft, value, "it cannot enforce a response format beside tools")
     else:
         _write_constraint(draft, value)
 
@@ -83,12 +83,12 @@ def _constraint(draft: RequestBody, value: object) -> None:
 
 def _top_p(draft: RequestBody, value: object) -> None:
     if isinstance(value, int | float):
-        draft.put("p", min(max(value, LEAST_P), MOST_P))
+        draft.put("p", min(max(value, MIN_P), MAX_P))
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
     if isinstance(value, LogprobsWanted) and value.top:
-        raise draft.invalid("logprobs", "lists at most 0 tokens beside the sampled one")
+        raise draft.invalid("logprobs", "may list at most 0 alternatives to the sampled token")
     draft.body["logprobs"] = True
 
 
@@ -100,14 +100,14 @@ _BUDGETS: Mapping[str, int] = {
     "xhigh": 31_000,
     "max": 31_000,
 }
-"""Tokens of thinking for each word of `reasoning_effort`; the vendor's models think 31,000 tokens at most."""
+"""Reasoning tokens for each word of `reasoning_effort`. The vendor's models reason for at most 31,000 tokens."""
 
-_ROOM = 1000
-"""Tokens that a budget must leave of the answer's limit."""
+_TEXT_TOKENS = 1000
+"""Tokens of the response's limit that a reasoning budget must leave for the text."""
 
 
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
-    """Write the budget for a word, or for a number of tokens. The client's own `thinking` comes before it."""
+    """Write the budget for a word or a number of tokens. The client's own `thinking` takes precedence."""
     if "thinking" in draft.params:
         return
     if value is False or value == "none":
@@ -123,27 +123,27 @@ def _reasoning_effort(draft: RequestBody, value: object) -> None:
 
 
 def _put_budget(draft: RequestBody, budget: int) -> None:
-    """Write a budget that leaves room for the text; where none is left the model does not think."""
+    """Write a budget that leaves tokens for the text. If that is impossible, reasoning is switched off."""
     target = draft.target
-    longest = model_facts(target.profile.model_host, *target.model_names).most_output
-    limits = [limit for limit in (draft.params.get("max_tokens"), longest) if limit is not None]
-    most = min([budget, *[limit - _ROOM for limit in limits]])
-    if most < 1:
+    max_output = model_facts(target.profile.model_host, *target.model_names).most_output
+    limits = [limit for limit in (draft.params.get("max_tokens"), max_output) if limit is not None]
+    fitting_budget = min([budget, *[limit - _TEXT_TOKENS for limit in limits]])
+    if fitting_budget < 1:
         draft.put("thinking.type", "disabled")
         draft.dropped.append("reasoning_effort")
         return
     draft.put("thinking.type", "enabled")
-    draft.put("thinking.token_budget", most)
+    draft.put("thinking.token_budget", fitting_budget)
 
 
-_OF_THINKING = frozenset({"type", "budget_tokens", "token_budget"})
+_THINKING_KEYS = frozenset({"type", "budget_tokens", "token_budget"})
 
 
 def _thinking(draft: RequestBody, value: object) -> None:
     wanted = value if isinstance(value, dict) else {}
     budget = wanted.get("budget_tokens", wanted.get("token_budget"))
-    if wanted.get("type") not in ("enabled", "disabled") or not wanted.keys() <= _OF_THINKING:
-        raise draft.invalid("thinking", "must have the type 'enabled' or 'disabled', and beside it a budget only")
+    if wanted.get("type") not in ("enabled", "disabled") or not wanted.keys() <= _THINKING_KEYS:
+        raise draft.invalid("thinking", "must have the type 'enabled' or 'disabled', and no other key except a budget")
     draft.put("thinking.type", wanted["type"])
     if budget is not None:
         draft.put("thinking.token_budget", budget)
@@ -166,11 +166,12 @@ FIELDS: Mapping[str, FieldWriter] = {
     "images": unless_neutral("images", check_images),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides tools; other fields are refused unless neutral."""
+"""Writers of the fields besides tools. Other fields are refused unless neutral."""
 
-ELSEWHERE = frozenset({"tools", "tool_choice"})
+WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice"})
+"""Fields that are written with the tools."""
 
-_CELLS: Mapping[str, Cell] = {
+_FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "n": FAN_OUT,
     "best_of": RANKED,
@@ -189,12 +190,12 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_too
 
 @cache
 def capabilities(operation: Operation, verifies: bool) -> Capabilities:
-    """Return the capabilities for clients of an operation; `verifies` as in the profile."""
-    cells = compiled(FIELDS.keys() | {"tools"}, _CELLS)
+    """Return the capabilities for a client's operation. `verifies` has the same meaning as in the profile."""
+    cells = compiled(FIELDS.keys() | {"tools"}, _FIXED_CELLS)
     cells.update(ECHO_CELLS[operation])
     return Capabilities(
         cells,
-        most_stops=MOST_STOPS,
+        most_stops=MAX_STOPS,
         verifies=verifies,
         strict_tools="cohere",
         watched=_WATCHED | CHECKED_FIELDS[verifies],

@@ -1,8 +1,8 @@
-"""Tools of a request to Cohere's v2 chat: definitions, the tool choice, and names that the vendor takes.
+"""Tools of a request to Cohere's v2 chat: definitions, the tool choice, and names that the vendor accepts.
 
 Sources: `cohere` 7.3.1 types `ToolV2`, `V2ChatRequestToolChoice`; "Structured outputs" and "Tool use" pages, November
-2026. Names are kept to what the vendor documented for its first API (letters, digits, underscores), since the second
-says nothing about them.
+2026. The documentation of the second API has no rule for names, so names follow the rule of the first API: letters,
+digits and underscores.
 """
 
 import re
@@ -19,7 +19,7 @@ from providers.unified_request import Params
 
 
 class CohereToolNames(FittedNames):
-    """Names of one request's functions that Cohere takes."""
+    """The names of one request's functions, in a form that Cohere accepts."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class CohereToolNames(FittedNames):
 
 
 def offered_functions(params: Params) -> Mapping[str, JsonObject]:
-    """Return the request's functions by name. Raises Refusal for another kind of tool and for a name given twice."""
+    """Return the request's functions by name. Raises Refusal for another type of tool and for a name given twice."""
     for tool in params.get("tools", ()):
         if (kind := tool.get("type")) != "function":
             raise Refusal("tools", f"The vendor has no tools of the type '{str(kind)[:64]}'.")
@@ -55,7 +55,7 @@ def put_tools(draft: RequestBody, params: Params, functions: Mapping[str, JsonOb
 def _choice(
     draft: RequestBody, choice: str | JsonObject | None, functions: Mapping[str, JsonObject]
 ) -> tuple[Mapping[str, JsonObject], str | None]:
-    """Return the functions to offer and the native choice, None for the vendor's default."""
+    """Return the functions to offer, and the native choice, which is `None` for the vendor's default."""
     if choice is None or isinstance(choice, str):
         return functions, {"required": "REQUIRED", "none": "NONE"}.get(choice or "auto")
     name = chosen_name(choice, functions)
@@ -66,9 +66,9 @@ def _choice(
 def _definition(function: JsonObject, names: CohereToolNames) -> JsonObject:
     name = str(function["name"])
     parameters = read_parameters(function)
-    whole: JsonObject = {"type": "object", **parameters}
-    whole.setdefault("properties", {})
-    definition: JsonObject = {"name": names[name], "parameters": whole}
+    schema: JsonObject = {"type": "object", **parameters}
+    schema.setdefault("properties", {})
+    definition: JsonObject = {"name": names[name], "parameters": schema}
     if function.get("description"):
         definition["description"] = function["description"]
     return {"type": "function", "function": definition}

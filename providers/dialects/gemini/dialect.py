@@ -1,6 +1,6 @@
 """Gemini's `generateContent`, on the Gemini API and on Vertex AI.
 
-It continues no raw text, so a prompt becomes one turn of the user.
+It cannot continue a raw prompt, so a prompt becomes one user turn.
 
 Sources: `google-genai` 3.4.0 and its calls to a mock transport; API reference, November 2026.
 """
@@ -13,8 +13,8 @@ from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.gemini.answer import decode_answer
-from providers.dialects.gemini.fields import CONFIG, ELSEWHERE, capabilities, fields_of, profile_for, profile_of
-from providers.dialects.gemini.messages import GeminiConversation, GeminiWire
+from providers.dialects.gemini.fields import CONFIG, WRITTEN_ELSEWHERE, capabilities, fields_of, profile_for, profile_of
+from providers.dialects.gemini.messages import GeminiConversation, GeminiFeatures
 from providers.dialects.gemini.model_path import is_modern, model_path, service_of
 from providers.dialects.gemini.stream import GeminiStream
 from providers.dialects.gemini.thinking import rule_of
@@ -29,24 +29,23 @@ from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
 _PROTECTED = ("model", "contents", f"{CONFIG}.candidateCount", f"{CONFIG}.candidate_count", "generation_config")
-"""`generation_config` is another spelling of a member that every call has, and the vendor refuses both at once."""
+"""Fields that clients may not overwrite. `generation_config` is another spelling of a field that every call has, and
+the vendor refuses both spellings in one request."""
 
 _RESOLUTIONS = ("MEDIA_RESOLUTION_HIGH", "MEDIA_RESOLUTION_LOW")
 
 
 class GeminiDialect:
-    """See providers.dialect.Dialect."""
+    """The dialect of Gemini's `generateContent`."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return capabilities(
             profile_for(target.profile, *target.model_names),
             check_operation(request, target),
-            rule_of(target).thinks,
+            rule_of(target).reasons,
         )
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         params, custom_tools = as_functions(request.params)
         if custom_tools:
             request = replace(request, params=params)
@@ -57,7 +56,7 @@ class GeminiDialect:
         names = GeminiToolNames(named_functions(request.params))
         _put_prompt(draft, names)
         put_tools(draft, names, service_of(target))
-        put_fields(draft, fields_of(profile_of(draft), rule_of(target).thinks), ELSEWHERE)
+        put_fields(draft, fields_of(profile_of(draft), rule_of(target).reasons), WRITTEN_ELSEWHERE)
         sent = finish_request(draft, Operation.CHAT, "", _PROTECTED, names.changed())
         return replace(
             sent,
@@ -67,15 +66,12 @@ class GeminiDialect:
         )
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return GeminiStream(sent)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify_answer(status, headers, body)
 
 
@@ -83,7 +79,7 @@ def _put_prompt(draft: RequestBody, names: GeminiToolNames) -> None:
     messages, field = build_messages(draft)
     service = service_of(draft.target)
     files = f"{draft.target.base_url}/files/" if service == "studio" else None
-    conversation = GeminiConversation(names, field, GeminiWire(is_modern(draft.target), service, files))
+    conversation = GeminiConversation(names, field, GeminiFeatures(is_modern(draft.target), service, files))
     conversation.read(messages)
     draft.dropped.extend(conversation.dropped)
     if conversation.folded:
@@ -91,7 +87,7 @@ def _put_prompt(draft: RequestBody, names: GeminiToolNames) -> None:
     if conversation.system:
         draft.body["systemInstruction"] = {"parts": conversation.system}
     draft.body["contents"] = conversation.contents
-    # One setting applies to all images, so it is the highest resolution that any of them needs.
+    # One setting applies to all images, so the highest resolution that any image needs is sent.
     resolution = next((one for one in _RESOLUTIONS if one in conversation.resolutions), None)
     if resolution is not None:
         draft.put(f"{CONFIG}.mediaResolution", resolution)
@@ -103,7 +99,8 @@ def _url(target: Target, path: str, stream: bool) -> str:
 
 
 def _headers(request: UnifiedRequest) -> Mapping[str, str]:
-    """Return the client's headers, with the seconds that a whole answer may take; streams have no such limit."""
+    """Return the client's headers, with the seconds that a non-streaming response may take. Streams have no such
+    limit."""
     headers = dict(request.extra_headers or {})
     if request.timeout is not None and not request.stream:
         headers = {"x-server-timeout": str(math.ceil(request.timeout)), **headers}

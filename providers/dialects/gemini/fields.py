@@ -1,4 +1,4 @@
-"""Writers of the unified fields for Gemini, and its capabilities; the profile says which model lacks a field.
+"""Writers of the unified fields for Gemini, and its capabilities. The profile decides which model lacks a field.
 
 Sources: `google-genai` 3.4.0 type `GenerationConfig`; "Thinking", "Structured output", "OpenAI compatibility" pages,
 November 2026.
@@ -25,7 +25,7 @@ from providers.capabilities import (
 from providers.constraints.constraint_styles import ConstraintStyle, Encoding, refused_encoding
 from providers.constraints.schema_rules import GEMINI
 from providers.dialects.gemini.model_path import is_modern
-from providers.dialects.gemini.thinking import NO_THINKING, SILENT_REASON, THINKING
+from providers.dialects.gemini.thinking import NO_REASONING, REASONING_WRITERS, REFUSING_WRITERS
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images, check_logprobs
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -37,7 +37,7 @@ from providers.dialects.shared.request_body import (
     constraint_writer,
     listed,
     own_constraint_cells,
-    tell_beside_tools,
+    put_constraint_in_prompt,
     unknown_cell,
     unless_neutral,
 )
@@ -49,13 +49,13 @@ from providers.unified_request import Operation
 CONFIG = "generationConfig"
 _JSON, _ENUM = "application/json", "text/x.enum"
 
-_SEEDS = 2**31
-"""The vendor's seeds are signed integers of 32 bits."""
+_SEED_LIMIT = 2**31
+"""The vendor's seeds are signed 32-bit integers."""
 
 
 def _seed(draft: RequestBody, value: object) -> None:
     if isinstance(value, int):
-        draft.put(f"{CONFIG}.seed", value if -_SEEDS <= value < _SEEDS else value % _SEEDS)
+        draft.put(f"{CONFIG}.seed", value if -_SEED_LIMIT <= value < _SEED_LIMIT else value % _SEED_LIMIT)
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
@@ -78,7 +78,7 @@ _STYLE = ConstraintStyle(
         lambda guided: {CONFIG: {"responseMimeType": _JSON, "responseJsonSchema": guided.schema}},
     ),
     _SCHEMA_OR_CHOICE,
-    # The answer is the bare string.
+    # The response is the bare string.
     Encoding(
         NATIVE,
         lambda guided: {
@@ -100,7 +100,7 @@ def _response_format(draft: RequestBody, value: object) -> None:
 
 def _constraint(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"} and not is_modern(draft.target):
-        tell_beside_tools(draft, value, "models before Gemini 3 cannot be held to a form beside 'tools'")
+        put_constraint_in_prompt(draft, value, "models before Gemini 3 cannot enforce a response format beside 'tools'")
     else:
         _write_constraint(draft, value)
 
@@ -119,25 +119,25 @@ def _service_tier(draft: RequestBody, value: object) -> None:
 
 
 _LABEL_KEY, _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}"), re.compile(r"[a-z0-9_-]{0,63}")
-_MOST_LABELS = 64
+_MAX_LABELS = 64
 
 
 def _labels(draft: RequestBody, value: object) -> None:
-    """Write the metadata that can be labels of Vertex AI, and note others as left out."""
+    """Write the metadata pairs that can be labels of Vertex AI, and name the others as dropped."""
     given = value if isinstance(value, dict) else {}
     fitting = {
         key: text
         for key, text in given.items()
         if isinstance(text, str) and _LABEL_KEY.fullmatch(key) and _LABEL.fullmatch(text)
     }
-    labels = dict(list(fitting.items())[:_MOST_LABELS])
+    labels = dict(list(fitting.items())[:_MAX_LABELS])
     if labels:
         draft.put("labels", labels)
     if len(labels) < len(given):
         draft.dropped.append("metadata")
 
 
-_NUMBERS: Mapping[str, str] = {
+_NUMBER_NAMES: Mapping[str, str] = {
     "max_tokens": "maxOutputTokens",
     "temperature": "temperature",
     "top_p": "topP",
@@ -155,8 +155,8 @@ _FIELDS: Mapping[str, FieldWriter] = {
     "metadata": _labels,
     "images": unless_neutral("images", check_images),
 }
-ELSEWHERE = frozenset({"tools", "tool_choice"})
-"""Fields that `gemini_tools` writes."""
+WRITTEN_ELSEWHERE = frozenset({"tools", "tool_choice"})
+"""Fields that `providers.dialects.gemini.tools` writes."""
 
 
 def profile_of(draft: RequestBody) -> Profile:
@@ -171,25 +171,28 @@ def profile_for(profile: Profile, *names: str) -> Profile:
 
 
 @lru_cache(maxsize=1024)
-def fields_of(profile: Profile, thinks: bool = True) -> Mapping[str, FieldWriter]:
-    """Return the writers of a profile's fields besides tools; other fields are refused unless neutral.
+def fields_of(profile: Profile, reasons: bool = True) -> Mapping[str, FieldWriter]:
+    """Return the writers of a profile's fields besides tools. Other fields are refused unless neutral.
 
-    A model that does not think has writers of the settings of thinking too, which refuse with that reason.
+    For a model that does not reason, the writers of the reasoning settings refuse them with that reason.
     """
-    puts = {**_FIELDS, **{name: _number(profile, name) for name in _NUMBERS}}
+    puts = {**_FIELDS, **{name: _number(profile, name) for name in _NUMBER_NAMES}}
     accepted = profile.wires[Operation.CHAT].accepts
     writers = {WINDOW: check_limited_window, **{name: put for name, put in puts.items() if name in accepted}}
-    return {**writers, **(THINKING if thinks and accepted.issuperset(THINKING) else NO_THINKING)}
+    return {
+        **writers,
+        **(REASONING_WRITERS if reasons and accepted.issuperset(REASONING_WRITERS) else REFUSING_WRITERS),
+    }
 
 
 def _number(profile: Profile, name: str) -> FieldWriter:
     low, high = profile.bounds.get(name, (None, None))
-    return unless_neutral(name, bounded(name, f"{CONFIG}.{_NUMBERS[name]}", low, high))
+    return unless_neutral(name, bounded(name, f"{CONFIG}.{_NUMBER_NAMES[name]}", low, high))
 
 
-# The table ----------------------------------------------------------------------------------------------------------
+# The capabilities ---------------------------------------------------------------------------------------------------
 
-_CELLS: Mapping[str, Cell] = {
+_FIXED_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
     "n": FAN_OUT,
     "stop.blank": NATIVE,
@@ -207,15 +210,16 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_too
 
 
 @lru_cache(maxsize=1024)
-def capabilities(profile: Profile, operation: Operation, thinks: bool = True) -> Capabilities:
-    """Return the capabilities for clients of an operation, given the profile for the model and whether it thinks."""
-    fields = fields_of(profile, thinks)
-    cells = compiled(fields.keys() | {"tools"}, _CELLS)
+def capabilities(profile: Profile, operation: Operation, reasons: bool = True) -> Capabilities:
+    """Return the capabilities for a client's operation. `profile` is the profile for the model; `reasons` is true if
+    the model can reason."""
+    fields = fields_of(profile, reasons)
+    cells = compiled(fields.keys() | {"tools"}, _FIXED_CELLS)
     cells.update(ECHO_CELLS[operation])
     cells["best_of"] = RANKED if "logprobs" in fields else UNSCORED
     cells["unknown"] = unknown_cell(profile)
-    if fields["thinking"] is NO_THINKING["thinking"]:
-        cells.update(dict.fromkeys(NO_THINKING, refused(SILENT_REASON)))
+    if fields["thinking"] is REFUSING_WRITERS["thinking"]:
+        cells.update(dict.fromkeys(REFUSING_WRITERS, refused(NO_REASONING)))
     watched = _WATCHED | CHECKED_FIELDS[profile.verifies]
     return Capabilities(
         cells, most_stops=profile.stop_most, verifies=profile.verifies, strict_tools="gemini", watched=watched

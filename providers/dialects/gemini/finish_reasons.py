@@ -1,4 +1,4 @@
-"""Why Gemini ended an answer, in the common words, and which reasons are failures.
+"""Gemini's finish reasons in the common words, and the reasons that mean failure.
 
 Sources: `google-genai` 3.4.0 types `FinishReason`, `BlockedReason`, November 2026.
 """
@@ -11,7 +11,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.vendor_text.vet_message import vet
 
 _PLAIN: Mapping[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
-_SHOWN: Mapping[str, FinishReason] = {
+_PRECISE: Mapping[str, FinishReason] = {
     "CONTINUATION": "length",
     **dict.fromkeys(
         (
@@ -33,8 +33,8 @@ _SHOWN: Mapping[str, FinishReason] = {
         "content_filter",
     ),
 }
-_BROKEN: Mapping[str, FailureKind] = {
-    # The model wrote an invalid answer; a retry may give a valid one.
+_FAILURES: Mapping[str, FailureKind] = {
+    # The model wrote an invalid response; a retry may give a valid one.
     "MALFORMED_FUNCTION_CALL": FailureKind.NONCONFORMING,
     "MALFORMED_RESPONSE": FailureKind.NONCONFORMING,
     "UNEXPECTED_TOOL_CALL": FailureKind.NONCONFORMING,
@@ -44,19 +44,19 @@ _BROKEN: Mapping[str, FailureKind] = {
 }
 
 BLOCKED = "PROMPT_BLOCKED_"
-"""Prefix of the reason why a prompt was blocked; those reasons are of another enum than finish reasons."""
+"""The prefix of a block reason. The reasons why a prompt was blocked are another enum than finish reasons."""
 
 
 def check_finish(finish: str, message: str | None) -> None:
     """Raise UpstreamError for a finish reason that means failure."""
-    if finish in _BROKEN:
+    if finish in _FAILURES:
         detail = f": {vet(message)}" if message else "."
-        raise UpstreamError(Failure(_BROKEN[finish], f"The upstream broke its answer off with {finish}{detail}"))
+        raise UpstreamError(Failure(_FAILURES[finish], f"The upstream broke its answer off with {finish}{detail}"))
 
 
 def finish_reason(reason: str, called: bool) -> tuple[str, str | None]:
     """Return the finish reason as `read_finish_reason` does."""
     if reason.startswith(BLOCKED):
         return "content_filter", reason.removeprefix(BLOCKED)
-    finish, native = read_finish_reason(reason, _PLAIN, _SHOWN)
+    finish, native = read_finish_reason(reason, _PLAIN, _PRECISE)
     return "tool_calls" if called and finish == "stop" and native is None else finish, native

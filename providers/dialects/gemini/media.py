@@ -1,7 +1,7 @@
-"""Images, documents, sounds and videos on Gemini's wire, as the data or the address that the client gave.
+"""Images, documents, audio and videos in Gemini's form, as the data or the address that the client gave.
 
-Nothing is fetched. The vendor demands a type with an address: the client's word, else that of the ending, else the
-usual one of its kind.
+Nothing is fetched. The vendor requires a media type beside an address: the client's type, else the type for the file
+extension, else the usual type of the kind.
 
 Sources: `google-genai` 3.4.0 types `Blob`, `FileData`, `FunctionResponsePart`; "File input methods" page of the Gemini
 API, "Image understanding", "Document understanding" and "Audio understanding" of Vertex AI; pydantic-ai 2.68.0 on media
@@ -15,12 +15,12 @@ from providers.conversation import Address, Audio, Document, Image, InlineData, 
 from providers.json_types import JsonObject, JsonValue
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
-"""The vendor's types of images."""
+"""The image types that the vendor accepts."""
 
-IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
-"""Types that Gemini 3 takes within a function's result."""
+RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+"""The media types that Gemini 3 accepts within a function's result."""
 
-_ENDINGS: Mapping[str, str] = {
+_TYPE_OF_EXTENSION: Mapping[str, str] = {
     "png": "image/png",
     "jpg": "image/jpeg",
     "jpeg": "image/jpeg",
@@ -49,16 +49,16 @@ _ENDINGS: Mapping[str, str] = {
     "wmv": "video/wmv",
     "3gp": "video/3gpp",
 }
-_SOUNDS: Mapping[str, str] = {
+_AUDIO_TYPES: Mapping[str, str] = {
     **{form: f"audio/{form}" for form in ("wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a", "mp4", "mpeg", "opus")},
     "webm": "audio/webm",
     "pcm": "audio/pcm",
     "pcm16": "audio/pcm",
 }
-_USUAL: Mapping[type, str] = {Image: "image/jpeg", Document: "application/pdf", Video: "video/mp4"}
+_USUAL_TYPE: Mapping[type, str] = {Image: "image/jpeg", Document: "application/pdf", Video: "video/mp4"}
 _FILE = re.compile(r"files/[A-Za-z0-9_-]{1,64}")
 _YOUTUBE = re.compile(r"https://(?:www\.|m\.)?(?:youtube\.com|youtu\.be)/", re.IGNORECASE)
-_OWN_PARTS: Mapping[str, str] = {
+_GOOGLE_PARTS: Mapping[str, str] = {
     "inlineData": "inlineData",
     "inline_data": "inlineData",
     "fileData": "fileData",
@@ -72,24 +72,24 @@ _OWN_PARTS: Mapping[str, str] = {
     "toolResponse": "toolResponse",
     "tool_response": "toolResponse",
 }
-"""The vendor's own parts that a client may send back or send by itself, by either spelling."""
+"""The vendor's own parts that a client may send, under either spelling."""
 
 
-_BESIDE = ("videoMetadata", "thoughtSignature")
+_FIELDS_BESIDE = ("videoMetadata", "thoughtSignature")
 
 
 GOOGLE_PARTS = "google_parts"
-"""The member of a message that lists parts as the vendor wrote them."""
+"""The field of a message that lists parts unchanged."""
 
 _SENT_BACK = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 
 
 class Unsendable(ValueError):
-    """Media that the vendor does not take; the message continues "messages[n]"."""
+    """Media that the vendor does not accept. The message continues "messages[n]"."""
 
 
 def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:
-    """Return the native part; `files` is the address of the service's uploaded files. Raises Unsendable."""
+    """Return the native part. `files` is the address of the service's uploaded files. Raises Unsendable."""
     media = part.media
     if isinstance(media, InlineData):
         if isinstance(part, Image) and media.media_type not in IMAGES:
@@ -98,49 +98,53 @@ def media_part(part: Image | Document | Video, files: str | None) -> JsonObject:
         return {"inlineData": {"mimeType": media.media_type, "data": media.data}}
     uri = _address_of(media, files)
     named = media.media_type if isinstance(media, Address) else None
-    found = named or _by_ending(uri) or (_by_ending(part.name or "") if isinstance(part, Document) else None)
-    if found is None and not (isinstance(media, UploadedFile) and files is not None and uri.startswith(files)):
-        found = _USUAL[type(part)]
-    # The service knows the types of the files that were uploaded to it.
-    return {"fileData": {"fileUri": uri} if found is None else {"mimeType": found, "fileUri": uri}}
+    media_type = (
+        named
+        or _type_by_extension(uri)
+        or (_type_by_extension(part.name or "") if isinstance(part, Document) else None)
+    )
+    if media_type is None and not (isinstance(media, UploadedFile) and files is not None and uri.startswith(files)):
+        media_type = _USUAL_TYPE[type(part)]
+    # For files that were uploaded to the service, the service itself knows the type.
+    return {"fileData": {"fileUri": uri} if media_type is None else {"mimeType": media_type, "fileUri": uri}}
 
 
-def sound_part(part: Audio) -> JsonObject:
-    """Return the native part of a sound. Raises Unsendable."""
-    media_type = _SOUNDS.get(part.format.lower())
+def audio_part(part: Audio) -> JsonObject:
+    """Return the native part of audio. Raises Unsendable."""
+    media_type = _AUDIO_TYPES.get(part.format.lower())
     if media_type is None:
-        listed = ", ".join(sorted(_SOUNDS))
-        raise Unsendable(f"has a sound whose format is none of {listed}")
+        formats = ", ".join(sorted(_AUDIO_TYPES))
+        raise Unsendable(f"has audio whose format is not one of {formats}")
     return {"inlineData": {"mimeType": media_type, "data": part.data}}
 
 
-def own_part(part: OtherPart) -> JsonObject | None:
-    """Return a part that is the vendor's own already; None for another."""
-    name = _OWN_PARTS.get(part.kind)
-    held = None if name is None else part.value.get(name, part.value.get(part.kind))
-    if name is None or not isinstance(held, dict):
+def google_part(part: OtherPart) -> JsonObject | None:
+    """Return a part that is in the vendor's own form already; `None` for other parts."""
+    name = _GOOGLE_PARTS.get(part.kind)
+    content = None if name is None else part.value.get(name, part.value.get(part.kind))
+    if name is None or not isinstance(content, dict):
         return None
-    beside: JsonObject = {key: value for key, value in part.value.items() if key in _BESIDE}
-    return {name: held, **beside}
+    further: JsonObject = {key: value for key, value in part.value.items() if key in _FIELDS_BESIDE}
+    return {name: content, **further}
 
 
 def parts_to_send_back(message: JsonValue) -> list[JsonObject]:
-    """Return the parts of the vendor's own tools that a message of its model lists, without the places that they have
-    in the list of a stream."""
-    listed = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
-    if not isinstance(listed, list):
+    """Return the parts of the vendor's own tools that an assistant message lists, without the list indices that
+    streaming adds."""
+    parts = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
+    if not isinstance(parts, list):
         return []
     return [
         {name: value for name, value in part.items() if name != "index"}
-        for part in listed
+        for part in parts
         if isinstance(part, dict) and any(isinstance(part.get(kind), dict) for kind in _SENT_BACK)
     ]
 
 
 def fits_result(native: JsonObject) -> bool:
     """Return whether a result of Gemini 3 may hold the media."""
-    held = native.get("inlineData", native.get("fileData"))
-    return isinstance(held, dict) and held.get("mimeType") in IN_RESULTS
+    media = native.get("inlineData", native.get("fileData"))
+    return isinstance(media, dict) and media.get("mimeType") in RESULT_TYPES
 
 
 def _address_of(media: Media, files: str | None) -> str:
@@ -153,11 +157,11 @@ def _address_of(media: Media, files: str | None) -> str:
         return given
     if files is not None and _FILE.fullmatch(given):
         return files + given.removeprefix("files/")
-    raise Unsendable(f"has the file id '{given[:64]}', which is none of the vendor's")
+    raise Unsendable(f"has the file id '{given[:64]}', which is not an id of the vendor")
 
 
-def _by_ending(address: str) -> str | None:
+def _type_by_extension(address: str) -> str | None:
     if _YOUTUBE.match(address):
         return "video/mp4"
     path = address.partition("?")[0].partition("#")[0]
-    return _ENDINGS.get(path.rpartition(".")[2].lower())
+    return _TYPE_OF_EXTENSION.get(path.rpartition(".")[2].lower())

@@ -11,16 +11,16 @@ from providers.dialects.shared.thought_signatures import Service
 from providers.target import Target
 from providers.unified_request import Operation
 
-_OF_ITS_OWN = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
+_PATH_WITH_COLLECTION = re.compile(r"(?:tunedModels|endpoints)/[^/]+")
 
 
 def model_path(path: str, model: str) -> str:
-    """Return the path of a model, given the path of the vendor's own models.
+    """Return the path of a model. `path` is the path of the vendor's own models.
 
     Names of tuned models and of endpoints begin with their own collection.
     """
     model = model.removeprefix("models/")
-    if _OF_ITS_OWN.fullmatch(model):
+    if _PATH_WITH_COLLECTION.fullmatch(model):
         return "/" + quote(model, safe="/@:")
     return path.replace("{model}", quote(model, safe="@:"))
 
@@ -28,12 +28,12 @@ def model_path(path: str, model: str) -> str:
 def is_modern(target: Target) -> bool:
     """Return whether the model is of generation 3 or later.
 
-    Those take a thinking level instead of a budget, need ids and signatures of their calls back, and can answer in JSON
-    beside tools.
+    Such models accept a thinking level instead of a budget, require ids and signatures of their calls to be sent back,
+    and can respond in JSON beside tools.
     """
     return thought_signatures.is_modern(*target.model_names)
 
 
 def service_of(target: Target) -> Service:
-    """Return which of Google's services a target is: its paths tell."""
+    """Return the Google service of a target, which its paths show."""
     return "vertex" if "/publishers/" in target.profile.wires[Operation.CHAT].path else "studio"

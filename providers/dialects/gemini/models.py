@@ -1,4 +1,4 @@
-"""What Gemini's models take to set their thinking, as data, and the setting for each word of effort.
+"""The reasoning settings that Gemini's models accept, and the setting for each word of effort.
 
 Sources: pydantic-ai 2.68.0 `profiles/google`, whose authors tried each model, and litellm 1.109.1's model map; budgets
 by word from the "OpenAI compatibility" page, which the vendor's own endpoint follows; "Thinking" page, November 2026.
@@ -15,24 +15,24 @@ _ORDER = (MINIMAL, LOW, MEDIUM, HIGH)
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingRule:
-    """How one family of models is told how much to think: by a level, by a budget of tokens, or not at all.
+class ReasoningRule:
+    """The reasoning setting of one family of models: a level, a budget of tokens, or no setting.
 
-    `least` and `most` bound the budget, `stops` says that a budget of 0 turns thinking off.
+    `least` and `most` bound the budget. `can_switch_off` is true if a budget of 0 switches reasoning off.
     """
 
     levels: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
-    stops: bool = False
+    can_switch_off: bool = False
 
     @property
-    def thinks(self) -> bool:
-        """Whether the models think at all."""
+    def reasons(self) -> bool:
+        """Whether the models reason at all."""
         return bool(self.levels) or self.most > 0
 
     def level(self, word: str) -> tuple[str, bool]:
-        """Return the level for a word of effort, and whether it is what the word says.
+        """Return the level for a word of effort, and whether the level means the same as the word.
 
         A level that the models lack becomes the next higher one, or the highest.
         """
@@ -42,8 +42,8 @@ class ThinkingRule:
         return found, found == word.upper()
 
     def budget(self, tokens: int) -> int:
-        """Return the nearest budget that the models take; -1 leaves it to them."""
-        if tokens == -1 or (tokens == 0 and self.stops):
+        """Return the nearest budget that the models accept; -1 leaves it to the model."""
+        if tokens == -1 or (tokens == 0 and self.can_switch_off):
             return tokens
         return min(max(tokens, self.least), self.most)
 
@@ -57,7 +57,7 @@ _LEVELS: Mapping[str, str] = {
     "xhigh": HIGH,
     "max": HIGH,
 }
-"""Levels by word. No model is documented to take the API's XHIGH."""
+"""Levels by word. No model is documented to accept the API's XHIGH."""
 
 BUDGETS: Mapping[str, int] = {
     "none": 0,
@@ -68,35 +68,35 @@ BUDGETS: Mapping[str, int] = {
     "xhigh": 24576,
     "max": 32768,
 }
-"""Thinking tokens by word, before a model's own bounds."""
+"""Reasoning tokens by word, before a model's own bounds."""
 
-WORDS = tuple(_LEVELS)
-"""Every word of effort, the least first."""
+EFFORT_WORDS = tuple(_LEVELS)
+"""Every word of effort, the lowest first."""
 
-_NONE = ThinkingRule()
-_BY_BUDGET = ThinkingRule(least=1, most=24576, stops=True)
-_ALL = ThinkingRule((MINIMAL, LOW, MEDIUM, HIGH))
-_NO_MINIMAL = ThinkingRule((LOW, MEDIUM, HIGH))
-_RULES: tuple[tuple[re.Pattern[str], ThinkingRule], ...] = tuple(
+_NO_REASONING = ReasoningRule()
+_BY_BUDGET = ReasoningRule(least=1, most=24576, can_switch_off=True)
+_ALL = ReasoningRule((MINIMAL, LOW, MEDIUM, HIGH))
+_NO_MINIMAL = ReasoningRule((LOW, MEDIUM, HIGH))
+_RULES: tuple[tuple[re.Pattern[str], ReasoningRule], ...] = tuple(
     (re.compile(rf"(?:^|[/_-])(?:{names})"), rule)
     for names, rule in (
-        (r"gemini-(?:1|2\.0)|gemini-2\.5-flash-image|gemma|learnlm|imagen", _NONE),
-        (r"gemini-2\.5-pro", ThinkingRule(least=128, most=32768)),
-        (r"gemini-2\.5-flash-lite", ThinkingRule(least=512, most=24576, stops=True)),
+        (r"gemini-(?:1|2\.0)|gemini-2\.5-flash-image|gemma|learnlm|imagen", _NO_REASONING),
+        (r"gemini-2\.5-pro", ReasoningRule(least=128, most=32768)),
+        (r"gemini-2\.5-flash-lite", ReasoningRule(least=512, most=24576, can_switch_off=True)),
         (r"gemini-2", _BY_BUDGET),
-        (r"gemini-3-pro", ThinkingRule((LOW, HIGH))),
-        (r"gemini-3\.1-flash-(?:lite-)?image", ThinkingRule((MINIMAL, HIGH))),
+        (r"gemini-3-pro", ReasoningRule((LOW, HIGH))),
+        (r"gemini-3\.1-flash-(?:lite-)?image", ReasoningRule((MINIMAL, HIGH))),
         (r"gemini-3(?:\.[0-6])?-flash", _ALL),
     )
 )
-"""Rules by names of models, the first that fits."""
+"""Rules by model name. The first match counts."""
 
-STOPS_ON_VERTEX = re.compile(r"(?:^|[/_-])gemini-3\.1-pro")
-"""Models that take a budget of 0 on Vertex AI, though they have levels."""
+ZERO_BUDGET_ON_VERTEX = re.compile(r"(?:^|[/_-])gemini-3\.1-pro")
+"""Models that accept a budget of 0 on Vertex AI, although they have levels."""
 
 
 @lru_cache(maxsize=4096)
-def thinking_rule(*names: str) -> ThinkingRule:
+def reasoning_rule(*names: str) -> ReasoningRule:
     """Return the rule for a model with these names.
 
     Other names (`gemini-flash-latest`, tuned models, newer ones) count as the newest models, which lack MINIMAL.

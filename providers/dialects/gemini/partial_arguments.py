@@ -1,6 +1,6 @@
-"""Arguments of a function call that come in pieces, each with its JSON path.
+"""Arguments of a function call that arrive in several parts, each with its JSON path.
 
-The gateway does not request them; on Vertex AI a client may, by `inference_extra_params`.
+The gateway does not request partial arguments. On Vertex AI a client may, with `inference_extra_params`.
 
 Source: `google-genai` 3.4.0 types `FunctionCall.partial_args`, `PartialArg`, November 2026.
 """
@@ -15,69 +15,72 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,4})\]|\['([^']*)'\]|\[\"([^\"]*)\"\]"
 _VALUES = ("numberValue", "boolValue", "stringValue")
 
 MAX_DEPTH = 64
-"""Levels of nested arguments; a client's request may have as many."""
+"""The maximum depth of nested arguments, which is the limit of a client's request too."""
 
 Step = str | int
 
 
-class Pieces:
+class ArgumentAssembler:
     """Assembles the arguments of one call.
 
-    `_texts` holds the strings that came in several pieces, by the identity of their container and their key or index;
-    they are joined once, at the end.
+    `_texts` holds the strings that arrive in several deltas, by the identity of their container and their key or index.
+    The deltas are joined once, at the end.
     """
 
-    __slots__ = ("_given", "_texts")
+    __slots__ = ("_arguments", "_texts")
 
     def __init__(self) -> None:
-        self._given: JsonObject = {}
-        self._texts: dict[tuple[int, Step], _Text] = {}
+        self._arguments: JsonObject = {}
+        self._texts: dict[tuple[int, Step], _StringDeltas] = {}
 
-    def update(self, members: JsonObject) -> None:
-        """Set complete members."""
-        for name, value in members.items():
-            self._set(self._given, name, value)
+    def update(self, fields: JsonObject) -> None:
+        """Set complete fields."""
+        for name, value in fields.items():
+            self._set(self._arguments, name, value)
 
-    def put(self, pieces: JsonValue) -> None:
-        """Set the values of pieces. Raises UpstreamError for a path that cannot be followed."""
-        for piece in pieces if isinstance(pieces, list) else ():
-            path = piece.get("jsonPath") if isinstance(piece, dict) else None
-            if not isinstance(piece, dict) or not isinstance(path, str):
-                raise malformed("has a piece of arguments without its place")
-            self._put(_steps(path), next((piece[name] for name in _VALUES if name in piece), None))
+    def add_partial(self, partials: JsonValue) -> None:
+        """Set the values of partial arguments. Raises UpstreamError for a path that cannot be followed."""
+        for partial in partials if isinstance(partials, list) else ():
+            path = partial.get("jsonPath") if isinstance(partial, dict) else None
+            if not isinstance(partial, dict) or not isinstance(path, str):
+                raise malformed("has partial arguments without a path")
+            self._set_at_path(_steps(path), next((partial[name] for name in _VALUES if name in partial), None))
 
-    def whole(self) -> JsonObject:
+    def complete(self) -> JsonObject:
         """Return the arguments."""
         for text in self._texts.values():
-            _set(text.holder, text.step, "".join(text.pieces))
+            _set(text.container, text.step, "".join(text.deltas))
         self._texts.clear()
-        return self._given
+        return self._arguments
 
-    def _put(self, steps: list[Step], value: JsonValue) -> None:
-        holder: JsonValue = self._given
-        for step, after in zip(steps, [*steps[1:], None], strict=True):
-            made: JsonValue = value if after is None else [] if isinstance(after, int) else {}
-            old = _at(holder, step)
-            if after is not None and isinstance(old, dict | list):
-                holder = old
-            elif after is None and isinstance(old, str) and isinstance(value, str):
-                # A further piece of a string.
-                self._texts.setdefault((id(holder), step), _Text(holder, step, [old])).pieces.append(value)
+    def _set_at_path(self, steps: list[Step], value: JsonValue) -> None:
+        container: JsonValue = self._arguments
+        for step, next_step in zip(steps, [*steps[1:], None], strict=True):
+            child: JsonValue = value if next_step is None else [] if isinstance(next_step, int) else {}
+            old = _at(container, step)
+            if next_step is not None and isinstance(old, dict | list):
+                container = old
+            elif next_step is None and isinstance(old, str) and isinstance(value, str):
+                # A further delta of a string.
+                self._texts.setdefault((id(container), step), _StringDeltas(container, step, [old])).deltas.append(
+                    value
+                )
             else:
-                self._set(holder, step, made)
-                holder = made
+                self._set(container, step, child)
+                container = child
 
-    def _set(self, holder: JsonValue, step: Step, value: JsonValue) -> None:
-        self._texts.pop((id(holder), step), None)
-        _set(holder, step, value)
+    def _set(self, container: JsonValue, step: Step, value: JsonValue) -> None:
+        self._texts.pop((id(container), step), None)
+        _set(container, step, value)
 
 
-class _Text(NamedTuple):
-    """A string in pieces and its place; the reference to the container keeps its identity from being reused."""
+class _StringDeltas(NamedTuple):
+    """The deltas of a string, with its container and its key or index. The reference to the container keeps its
+    identity from being reused."""
 
-    holder: JsonValue
+    container: JsonValue
     step: Step
-    pieces: list[str]
+    deltas: list[str]
 
 
 def _steps(path: str) -> list[Step]:
@@ -90,23 +93,23 @@ def _steps(path: str) -> list[Step]:
         steps.append(int(found[2]) if found[2] else found[1] or found[3] or found[4] or "")
         end = found.end()
     if not path.startswith("$") or end < len(path) or not steps or not isinstance(steps[0], str):
-        raise malformed("has a piece of arguments at a place that cannot be read")
+        raise malformed("has partial arguments with an unreadable path")
     return steps
 
 
-def _at(holder: JsonValue, step: Step) -> JsonValue:
-    if isinstance(holder, dict) and isinstance(step, str):
-        return holder.get(step)
-    if isinstance(holder, list) and isinstance(step, int):
-        return holder[step] if step < len(holder) else None
-    raise malformed("has pieces of arguments that contradict each other")
+def _at(container: JsonValue, step: Step) -> JsonValue:
+    if isinstance(container, dict) and isinstance(step, str):
+        return container.get(step)
+    if isinstance(container, list) and isinstance(step, int):
+        return container[step] if step < len(container) else None
+    raise malformed("has partial arguments that contradict each other")
 
 
-def _set(holder: JsonValue, step: Step, value: JsonValue) -> None:
-    if isinstance(holder, list):
-        place = cast(int, step)
-        if place > len(holder):
-            raise malformed("has a piece of arguments that skips a place")
-        holder[place : place + 1] = [value]
+def _set(container: JsonValue, step: Step, value: JsonValue) -> None:
+    if isinstance(container, list):
+        index = cast(int, step)
+        if index > len(container):
+            raise malformed("has partial arguments that skip a list index")
+        container[index : index + 1] = [value]
     else:
-        cast(JsonObject, holder)[cast(str, step)] = value
+        cast(JsonObject, container)[cast(str, step)] = value

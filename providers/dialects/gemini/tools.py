@@ -1,13 +1,13 @@
 """Tools of a request to Gemini: function declarations, the tool choice, names that its pattern allows, Google's tools.
 
-For a tool that Google runs itself, such as Google Search, a client writes `{"type": "google_search"}`, with the tool's
-settings beside `type` or below its name, in the vendor's spelling or with underscores. Beside functions these need
-Gemini 3; the Gemini API then demands a switch that Vertex AI does not know.
+For a tool that Google runs itself, such as Google Search, a client writes `{"type": "google_search"}`. The tool's
+settings stand beside `type` or below the tool's name, in the vendor's spelling or with underscores. Beside functions
+such tools require Gemini 3. The Gemini API then requires a switch that Vertex AI does not know.
 
 Sources: `google-genai` 3.4.0 types `Tool`, `FunctionDeclaration`, `FunctionCallingConfig`; "Function calling" and "Tool
 combination" pages; the error "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with
 Function calling" as issue threads of cloudwego/eino-ext and ag2ai/ag2 quote it, November 2026. Names may have 128
-characters on newer models; the 64 of the older ones hold everywhere.
+characters on newer models, but the 64 of the older models are allowed on all.
 """
 
 import re
@@ -24,7 +24,7 @@ from providers.unified_request import Params
 
 
 class GeminiToolNames(FittedNames):
-    """Names of one request's functions that Gemini's pattern allows."""
+    """The names of one request's functions, in the form that Gemini's pattern allows."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class GeminiToolNames(FittedNames):
     lead = "_"
 
 
-_OWN_TOOLS = (
+_GOOGLE_TOOLS = (
     "googleSearch",
     "googleSearchRetrieval",
     "googleMaps",
@@ -55,39 +55,39 @@ def _with_underscores(name: str) -> str:
 
 
 SERVER_TOOLS: Mapping[str, str] = {
-    **{name: name for name in _OWN_TOOLS},
-    **{_with_underscores(name): name for name in _OWN_TOOLS},
+    **{name: name for name in _GOOGLE_TOOLS},
+    **{_with_underscores(name): name for name in _GOOGLE_TOOLS},
 }
-"""The vendor's names by either spelling."""
+"""The vendor's tool names, by either spelling."""
 
-_OURS = frozenset({"type", "cache_control"})
+_UNIFIED_KEYS = frozenset({"type", "cache_control"})
 
 
 def server_tool(tool: JsonObject) -> JsonObject | None:
-    """Return an entry of `tools` as the vendor takes it; None for one that is not the vendor's own."""
+    """Return an entry of `tools` in the vendor's form; `None` if the tool is not the vendor's own."""
     kind = tool.get("type")
     if kind is None and len(tool) == 1:
         (kind,) = tool
     name = SERVER_TOOLS.get(kind) if isinstance(kind, str) else None
     if name is None:
         return None
-    held: JsonValue = tool.get(name, tool.get(_with_underscores(name)))
-    if held is None:
-        held = {key: value for key, value in tool.items() if key not in _OURS}
-    return {name: held}
+    settings: JsonValue = tool.get(name, tool.get(_with_underscores(name)))
+    if settings is None:
+        settings = {key: value for key, value in tool.items() if key not in _UNIFIED_KEYS}
+    return {name: settings}
 
 
 def split_tools(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the vendor's own tools in its form, and the other entries as they are."""
-    own: list[JsonObject] = []
+    """Return the vendor's own tools in its form, and the other entries unchanged."""
+    google_tools: list[JsonObject] = []
     others: list[JsonObject] = []
     for tool in tools:
         native = server_tool(tool)
         if native is None:
             others.append(tool)
         else:
-            own.append(native)
-    return own, others
+            google_tools.append(native)
+    return google_tools, others
 
 
 def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> None:
@@ -95,41 +95,41 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
     params, body = draft.params, draft.body
     if not offers_tools(params):
         return
-    own, functions = split_tools(params["tools"])
-    if own and functions and not is_modern(draft.target):
+    google_tools, functions = split_tools(params["tools"])
+    if google_tools and functions and not is_modern(draft.target):
         message = "models before Gemini 3 cannot use Google's own tools beside functions"
         raise draft.unsupported("tools", message)
     if any("cache_control" in tool for tool in params["tools"]):
         draft.dropped.append("cache_control")
     if not functions:
-        _put_own_tools(draft, own)
+        _put_google_tools(draft, google_tools)
         return
     draft.dropped += other_members(functions)
     declarations: list[JsonValue] = [_declaration(tool["function"], names) for tool in functions]
-    body["tools"] = [*own, {"functionDeclarations": declarations}]
+    body["tools"] = [*google_tools, {"functionDeclarations": declarations}]
     choice = params.get("tool_choice")
     config = native_choice(choice, _MODES, names, lambda name: {"mode": "ANY", "allowedFunctionNames": [name]})
     if config is None and any(_strict(tool["function"]) for tool in functions):
-        # The model may still answer in text, but its calls must match their declarations.
+        # The model may still respond with text, but its calls must match their declarations.
         config = {"mode": "VALIDATED"}
     tool_config: JsonObject = {} if config is None else {"functionCallingConfig": config}
-    if own and service == "studio":
+    if google_tools and service == "studio":
         tool_config["includeServerSideToolInvocations"] = True
     if tool_config:
         body["toolConfig"] = tool_config
 
 
-def _put_own_tools(draft: RequestBody, own: list[JsonObject]) -> None:
-    """Add tools that Google runs, without functions beside them. Raises Refusal where the choice demands one."""
+def _put_google_tools(draft: RequestBody, google_tools: list[JsonObject]) -> None:
+    """Add tools that Google runs, without functions beside them. Raises Refusal if the tool choice requires one."""
     choice = draft.params.get("tool_choice")
     if choice in (None, "auto"):
-        draft.body["tools"] = [*own]
+        draft.body["tools"] = [*google_tools]
     elif choice != "none":
-        raise draft.unsupported("tool_choice", "only functions can be demanded, not Google's own tools")
+        raise draft.unsupported("tool_choice", "only functions can be required, not Google's own tools")
 
 
 def named_functions(params: Params) -> list[str]:
-    """Return the names of the request's functions, beside which there may be Google's own tools. Raises Refusal."""
+    """Return the names of the request's functions. Google's own tools may stand beside them. Raises Refusal."""
     _, functions = split_tools(params.get("tools", ()))
     return offered_names({"tools": functions})
 
@@ -140,7 +140,7 @@ def _strict(function: JsonValue) -> bool:
 
 def _declaration(function: JsonValue, names: GeminiToolNames) -> JsonObject:
     if not isinstance(function, dict):
-        raise TypeError("offered_names lets only functions pass")
+        raise TypeError("offered_names accepts only functions")
     name = str(function["name"])
     declaration: JsonObject = {"name": names[name]}
     if function.get("description"):

@@ -1,4 +1,4 @@
-"""Token counts and log probabilities of Gemini's answers in the common shape.
+"""Token counts and log probabilities of Gemini's responses in the common shape.
 
 Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `ModalityTokenCount`, `LogprobsResult`,
 November 2026.
@@ -18,39 +18,41 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def usage_of(raw: JsonObject, searches: int = 0) -> Usage | None:
-    """Return the counts in OpenAI's meaning, where an answer's tokens include the thoughts; None without counts.
-    `searches` is the number of queries of the vendor's search, which it does not count itself.
+    """Return the token counts with OpenAI's meaning: completion tokens include reasoning tokens. `None` if there are no
+    counts. `searches` is the number of queries of the vendor's search, which the vendor does not count itself.
 
-    Older models count the thoughts as part of the candidates, which the total shows. Tokens of images, sounds, videos
-    and documents are told apart where there are some.
+    Older models count reasoning tokens as part of the candidates, which the total shows. Tokens of images, audio,
+    videos and documents are reported separately if there are any.
     """
     prompt, total = _count(raw, "promptTokenCount"), _count(raw, "totalTokenCount")
     if prompt is None:
         return None
     tools = _count(raw, "toolUsePromptTokenCount")
-    answer, thoughts = _count(raw, "candidatesTokenCount") or 0, _count(raw, "thoughtsTokenCount")
-    if thoughts and prompt + (tools or 0) + answer != total:
-        answer += thoughts
-    of_prompt = {
+    completion, reasoning = _count(raw, "candidatesTokenCount") or 0, _count(raw, "thoughtsTokenCount")
+    if reasoning and prompt + (tools or 0) + completion != total:
+        completion += reasoning
+    prompt_details = {
         "cached_tokens": _count(raw, "cachedContentTokenCount"),
         "tool_use_prompt_tokens": tools,
         **_modalities(raw.get("promptTokensDetails")),
     }
-    of_answer = {
-        "reasoning_tokens": thoughts,
+    completion_details = {
+        "reasoning_tokens": reasoning,
         **_modalities(raw.get("candidatesTokensDetails")),
         SEARCH_REQUESTS: searches or None,
     }
     tier = billed_tier(raw.get("serviceTier"), raw.get("trafficType"))
-    return reported_usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer), tier=tier)
+    return reported_usage(
+        prompt + (tools or 0), completion, _known_counts(prompt_details), _known_counts(completion_details), tier=tier
+    )
 
 
-def _reported(details: dict[str, int | None]) -> dict[str, int] | None:
+def _known_counts(details: dict[str, int | None]) -> dict[str, int] | None:
     return {name: count for name, count in details.items() if count is not None} or None
 
 
 def _modalities(raw: JsonValue) -> dict[str, int]:
-    """Return the tokens of each modality; nothing where all are text."""
+    """Return the tokens of each modality, or nothing if all are text."""
     counts: dict[str, int] = {}
     for entry in raw if isinstance(raw, list) else ():
         modality = entry.get("modality") if isinstance(entry, dict) else None
@@ -65,7 +67,7 @@ def _count(raw: JsonObject, name: str) -> int | None:
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:
-    """Return each token with its alternatives; the vendor leaves out a log probability of 0."""
+    """Return each token with its alternatives. The vendor leaves out a log probability of 0."""
     if not isinstance(raw, dict):
         return None
     chosen, tops = raw.get("chosenCandidates"), raw.get("topCandidates")

@@ -1,7 +1,8 @@
-"""Answers of llama.cpp's own endpoints, whole and streamed, to the common completion shape.
+"""Decodes the responses of llama.cpp's own endpoints, streamed or not, into the common completion shape.
 
-Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026: several prompts
-are answered with a list, a stream of several begins with `null` and counts each of them, and none has a `[DONE]`.
+Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026. The response to
+several prompts is a list. A stream for several prompts begins with `null` and counts the tokens of each prompt. No
+stream has a `[DONE]`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from providers.request_fields import STOP_STRING
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = parse_answer(body)
     results: list[JsonObject] = []
     for result in answer if isinstance(answer, list) else [answer]:
@@ -51,7 +52,7 @@ def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
     text = result.get("content")
     if not isinstance(text, str):
         raise malformed("has no content")
-    end = _end(sent, result)
+    end = _finish_chunk(sent, result)
     return Choice(
         index=index_of(result, position),
         text=text + end.text,
@@ -66,12 +67,12 @@ def _choice(sent: UpstreamRequest, result: JsonObject, position: int) -> Choice:
 NOT_PASSED: Mapping[str, str] = {
     "generation_settings": "the request's settings and the server's",
     "prompt": "the request's",
-    "model": "the answer names the model of the routing table",
-    "id_slot": "a place inside the server",
+    "model": "the response names the configured model",
+    "id_slot": "a slot inside the server",
     "has_new_line": "the text shows it",
 }
-"""Members that say nothing of the answer, and why they are not passed on. Nor are the `tokens` of a stream's events,
-which nobody asked for: they are the ids of the text's tokens."""
+"""Fields that say nothing about the response, with the reason why each is not passed on. The `tokens` of a stream's
+events, which are the token ids of the text, are not passed on either: no client requests them."""
 
 _KNOWN = frozenset(
     {"index", "content", "stop", "stop_type", "stopping_word", "completion_probabilities"}
@@ -80,24 +81,24 @@ _KNOWN = frozenset(
 
 
 def _extras(result: JsonObject) -> Extras | None:
-    """Return the engine's own members of a result, such as its `timings`."""
+    """Return the engine's own fields of a result, such as its `timings`."""
     own = unknown_in(result, _KNOWN)
     return None if own is None else Extras(choice=own)
 
 
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _NO_TOKENS = "none"
-"""The reason of an answer to a call for no tokens, for which the engine's own OpenAI endpoints say `length`."""
+"""The engine's finish reason if the call requested no tokens. The engine's OpenAI endpoints report `length` then."""
 
 
-def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
-    """Return the finish of a result; the text is the stop string, where the client wants it. Raises UpstreamError.
+def _finish_chunk(sent: UpstreamRequest, result: JsonObject) -> Chunk:
+    """Return a chunk with the finish reason of a result. Its text is the stop string if the client wants to see that.
 
-    An unknown reason is passed on.
+    An unknown reason is passed on. Raises UpstreamError.
     """
     kind, word = result.get("stop_type"), result.get("stopping_word")
     if not isinstance(kind, str):
-        raise malformed("does not say why it ended")
+        raise malformed("has no finish reason")
     matched = word if kind == "word" and isinstance(word, str) and word else None
     finish, native = ("length", kind) if kind == _NO_TOKENS else read_finish_reason(kind, _FINISH)
     return Chunk(
@@ -109,7 +110,7 @@ def _end(sent: UpstreamRequest, result: JsonObject) -> Chunk:
 
 
 def _usage(results: Sequence[JsonObject]) -> Usage | None:
-    """Return the sum of the counts of all results, each of one prompt; None if one result has no counts."""
+    """Return the sum of the token counts of all results, one result per prompt; `None` if a result has no counts."""
     prompt = completion = cached = 0
     has_cached = False
     for result in results:
@@ -127,19 +128,18 @@ def _usage(results: Sequence[JsonObject]) -> Usage | None:
 
 
 class LlamaReader:
-    """See providers.dialects.shared.decode_stream.Reader. The stream is complete with the last prompt's answer."""
+    """The `Reader` of llama.cpp's events. The stream is complete once the text for every prompt has ended."""
 
     __slots__ = ("_ended", "_expected", "_latest", "_sent", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
-        self._expected = _prompts(sent)
+        self._expected = _count_prompts(sent)
         self._ended: set[int] = set()
         self._latest: dict[int, JsonObject] = {}
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if payload == b"null":
             return NOTHING
         result = event_object(payload)
@@ -147,7 +147,7 @@ class LlamaReader:
             raise UpstreamError(failure_in_body(self._sent.target.profile, result))
         index, text = index_of(result, 0), result.get("content")
         if not 0 <= index < self._expected:
-            raise malformed("has a choice that was not asked for")
+            raise malformed("has a choice that was not requested")
         text = text if isinstance(text, str) else ""
         if index in self._ended:
             if text:
@@ -157,7 +157,7 @@ class LlamaReader:
         logprobs = logprobs_of({"content": result.get("completion_probabilities")}, text)
         if result.get("stop") is not True:
             return (Chunk(index, text, logprobs=logprobs),) if text or logprobs else NOTHING
-        end = _end(self._sent, result)
+        end = _finish_chunk(self._sent, result)
         self._ended.add(index)
         chunk = Chunk(
             index,
@@ -173,12 +173,11 @@ class LlamaReader:
         return (chunk,) if usage is None else (chunk, usage)
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return as_estimate(_usage([*self._latest.values()])) if len(self._latest) == self._expected else None
 
 
-def _prompts(sent: UpstreamRequest) -> int:
-    """Return the number of a call's prompts, each of which has an answer."""
+def _count_prompts(sent: UpstreamRequest) -> int:
+    """Return the number of prompts in a call, each of which gets a result."""
     if b'"prompt":[' not in sent.body:
         return 1
     prompt: JsonValue = orjson.loads(sent.body).get("prompt")

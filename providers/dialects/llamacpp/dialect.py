@@ -22,14 +22,12 @@ _PROTECTED = ("model", "stream", "prompt", "input_prefix", "input_suffix", "n", 
 
 
 class LlamaCppDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of llama.cpp's own endpoints."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, capabilities(target.profile, bool(request.params.get("suffix"))))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         draft = RequestBody(request, target, self.capabilities(request, target), {"model": target.upstream_model})
         put_unknown(draft)
         prompt, suffix = native_prompt(target, draft.table, request.prompt), request.params.get("suffix")
@@ -43,9 +41,7 @@ class LlamaCppDialect(OpenAIErrors):
         return finish_request(draft, Operation.COMPLETIONS, "/infill" if suffix else "/completion", _PROTECTED)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return NativeStream(SSEParser(), LlamaReader(sent))

@@ -1,7 +1,8 @@
 """Writers of the unified fields for llama.cpp's own endpoints, and its capabilities.
 
-Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026: several prompts in
-one call are each counted, an `n_cmpl` above the number of slots is refused, `n_predict: 0` gives one token.
+Sources: llama.cpp `tools/server/README.md`; the server of xllamacpp 2026.10, tried in November 2026. If a call has
+several prompts, the tokens of each are counted. An `n_cmpl` above the number of slots is refused. `n_predict: 0`
+generates one token.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from providers.capabilities import (
     refused,
 )
 from providers.constraints.style_table import STYLES
-from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_logprobs, keep_stop, neutral_as
+from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_logprobs, emulate_stop_string, neutral_as
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -42,7 +43,7 @@ _STYLE = STYLES["llamacpp"][Operation.COMPLETIONS]
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
-    # 0 would mean no log probabilities at all.
+    # With 0 the server would return no log probabilities at all.
     draft.body["n_probs"] = max(check_logprobs(draft, value).top, 1)
 
 
@@ -69,14 +70,15 @@ FIELDS: Mapping[str, FieldWriter] = {
     "mirostat_lr": _mirostat("mirostat_eta"),
     "ignore_eos": plain("ignore_eos"),
     "stop": listed("stop"),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "logprobs": _logprobs,
     "logit_bias": unless_neutral("logit_bias", plain("logit_bias")),
     "guided": constraint_writer(_STYLE),
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides `suffix`; other fields are refused unless neutral."""
+"""Writers of all supported fields except `suffix`. Fields without a writer are refused unless their value is
+neutral."""
 
 _CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
@@ -100,7 +102,7 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop"})
 def capabilities(profile: Profile, infill: bool) -> Capabilities:
     """Return the capabilities of `/infill` if `infill`, else of `/completion`.
 
-    Cached by the profile, which lives as long as the process.
+    The cache is keyed by the profile, which lives as long as the process.
     """
     cells = compiled(
         FIELDS.keys(), {**_CELLS, **(_INFILL if infill else _COMPLETION), "unknown": unknown_cell(profile)}

@@ -1,7 +1,7 @@
-"""Answers of LLM Engine's completions, whole and streamed, to the common completion shape.
+"""Decodes the responses of LLM Engine's completions, streamed or not, into the common completion shape.
 
-Sources: scale-llm-engine 0.0.0beta45 `CompletionSyncV1Response`, `CompletionStreamV1Response`: no finish reason, counts
-that grow from event to event, and errors inside a 200.
+Sources: scale-llm-engine 0.0.0beta45 `CompletionSyncV1Response`, `CompletionStreamV1Response`. Responses have no finish
+reason, token counts grow from event to event, and errors come with status 200.
 """
 
 from collections.abc import Iterable
@@ -31,18 +31,18 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     output = _output(sent, json_object(body))
     prompt, generated = _counts(output)
     finish = guess_finish(sent.target, _limit(sent), prompt, generated)
     tokens = output.get("tokens")
-    scored = _scored(tokens) if isinstance(tokens, list) else None
+    scored = _logprobs(tokens) if isinstance(tokens, list) else None
     usage = reported_usage(prompt, generated)
     return Completion((Choice(0, _text(output), finish, logprobs=scored),), usage)
 
 
 class EngineReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """The `Reader` of LLM Engine's events."""
 
     __slots__ = ("_generated", "_limit", "_prompt", "_sent", "complete")
 
@@ -54,10 +54,9 @@ class EngineReader:
         self._generated: int | None = None
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         output = _output(self._sent, event_object(payload))
         text, token = _text(output), output.get("token")
-        scored = _scored([token]) if isinstance(token, dict) else None
+        scored = _logprobs([token]) if isinstance(token, dict) else None
         prompt, generated = _counts(output)
         self._prompt = self._prompt if prompt is None else prompt
         self._generated = self._generated if generated is None else generated
@@ -70,7 +69,6 @@ class EngineReader:
         return (chunk,) if usage is None else (chunk, usage)
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return partial_usage(self._prompt, self._generated)
 
 
@@ -99,7 +97,7 @@ def _counts(output: JsonObject) -> tuple[int | None, int | None]:
     return count_of(output.get("num_prompt_tokens")), count_of(output.get("num_completion_tokens"))
 
 
-def _scored(tokens: list[JsonValue]) -> ContentLogprobs:
+def _logprobs(tokens: list[JsonValue]) -> ContentLogprobs:
     entries = [token for token in tokens if isinstance(token, dict)]
     return ContentLogprobs(
         tuple([TokenLogprob(str(entry.get("token", "")), logprob(entry.get("log_prob"))) for entry in entries])

@@ -1,8 +1,9 @@
 """Scale LLM Engine's own completions API.
 
-It has no chat; the API's second version has one in OpenAI's shape, for which any compatible profile works.
+This API has no chat. The API's second version has a chat in OpenAI's shape, for which any OpenAI-compatible profile
+works.
 
-Sources: as `llm_engine_fields`; scaleapi/llm-engine `api/llms_v1.py`.
+Sources: as in `providers.dialects.llm_engine.fields`; scaleapi/llm-engine `api/llms_v1.py`.
 """
 
 from urllib.parse import quote
@@ -14,7 +15,7 @@ from providers.dialects.llm_engine.answer import EngineReader, decode_answer
 from providers.dialects.llm_engine.fields import ELSEWHERE, FIELDS, HOTTEST, capabilities
 from providers.dialects.shared.decode_stream import NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.prompt import needed_limit, prompt_text
+from providers.dialects.shared.prompt import prompt_text, required_limit
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
 from providers.framing.parse_sse import SSEParser
 from providers.target import Target
@@ -24,27 +25,23 @@ _PROTECTED = ("prompt", "max_new_tokens")
 
 
 class LlmEngineDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of LLM Engine's completions."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, capabilities(target.profile.verifies))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
-        # A temperature is required; this one is the default of the four completion APIs.
-        draft.body = {"prompt": prompt_text(draft), "max_new_tokens": needed_limit(draft), "temperature": HOTTEST}
+        # The engine requires a temperature. This one is the default of the four completion APIs that clients speak.
+        draft.body = {"prompt": prompt_text(draft), "max_new_tokens": required_limit(draft), "temperature": HOTTEST}
         put_fields(draft, FIELDS, ELSEWHERE)
         kind = "stream" if request.stream else "sync"
         path = f"/v1/llm/completions-{kind}?model_endpoint_name={quote(target.upstream_model, safe='')}"
         return finish_request(draft, Operation.COMPLETIONS, path, _PROTECTED)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return NativeStream(SSEParser(), EngineReader(sent))

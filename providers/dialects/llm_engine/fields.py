@@ -1,7 +1,7 @@
 """Writers of the unified fields for LLM Engine's completions, and its capabilities.
 
-Sources: scale-llm-engine 0.0.0beta45 `CompletionSyncV1Request`; scaleapi/llm-engine
-`llm_model_endpoint_use_cases.py`: one constraint per call, and only where vLLM runs the model. November 2026.
+Sources: scale-llm-engine 0.0.0beta45 `CompletionSyncV1Request`; scaleapi/llm-engine `llm_model_endpoint_use_cases.py`:
+a call may have one constraint, and only if vLLM runs the model. November 2026.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,8 @@ FIELDS: Mapping[str, FieldWriter] = {
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides the limit; other fields are refused unless neutral."""
+"""Writers of all supported fields except the token limit. Fields without a writer are refused unless their value is
+neutral."""
 
 ELSEWHERE = frozenset({"max_tokens"})
 
@@ -70,6 +71,6 @@ _WATCHED = frozenset({"n", "best_of", "echo", "guided", "response_format"})
 
 @cache
 def capabilities(verifies: bool) -> Capabilities:
-    """Return the capabilities; `verifies` as in the profile."""
+    """Return the capabilities; `verifies` is the profile's value."""
     cells = compiled([*FIELDS, *ELSEWHERE], _CELLS)
     return Capabilities(cells, most_stops=None, verifies=verifies, watched=_WATCHED)

@@ -1,4 +1,4 @@
-"""Answers of Ollama's own endpoints, whole and in lines, to the common completion shape.
+"""Decodes the responses of Ollama's own endpoints, streamed in lines or not, into the common completion shape.
 
 Sources: Ollama `api/types.go` (`GenerateResponse`, `ChatResponse`, `Metrics`, `Logprob`), `docs/api.md`; November 2026.
 """
@@ -22,7 +22,7 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.decode_stream import NOTHING, event_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
@@ -35,11 +35,11 @@ _PLAIN: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = json_object(body)
     check_error(sent, answer)
     if answer.get("done") is not True:
-        raise malformed("is not done")
+        raise malformed("is incomplete: its 'done' is not true")
     message = _message(answer)
     calls = _calls(sent, message, answer, 0)
     finish, native = _finish(answer, bool(calls))
@@ -57,11 +57,11 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
         tool_calls=calls,
         extras=_extras(answer, message),
     )
-    return Completion((choice,), _usage(answer), extra=_own_members(answer) or None)
+    return Completion((choice,), _usage(answer), extra=_vendor_fields(answer) or None)
 
 
 class OllamaReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """The `Reader` of Ollama's stream, each event of which is one line of JSON."""
 
     __slots__ = ("_calls", "_held", "_plain", "_scored", "_sent", "complete")
 
@@ -74,9 +74,9 @@ class OllamaReader:
         self._plain = not (self._scored or sent.unwrap_choice)
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader: one line."""
+
         line = event_object(payload)
-        if self._plain and (text := _only_text(line)):
+        if self._plain and (text := _text_of_plain_line(line)):
             return (Chunk(text=text),)
         check_error(self._sent, line)
         message = _message(line)
@@ -97,11 +97,11 @@ class OllamaReader:
         if done and self._sent.unwrap_choice:
             text = "".join(self._held)
             text = unwrap_answer(text) if finish == "stop" else text
-        thought = _reasoning(message)
+        reasoning_text = _reasoning(message)
         extras = _extras(line, message)
-        if not (text or done or thought or deltas or logprobs or extras):
+        if not (text or done or reasoning_text or deltas or logprobs or extras):
             return NOTHING
-        if done and (own := _own_members(line)):
+        if done and (own := _vendor_fields(line)):
             extras = replace(extras or Extras(), answer=own)
         self.complete = done
         chunk = Chunk(
@@ -109,7 +109,7 @@ class OllamaReader:
             finish_reason=finish,
             native_finish_reason=native,
             logprobs=logprobs,
-            reasoning=thought,
+            reasoning=reasoning_text,
             tool_calls=tuple(deltas),
             extras=extras,
         )
@@ -117,30 +117,30 @@ class OllamaReader:
         return (chunk,) if usage is None else (chunk, usage)
 
 
-_IN_PLAIN_LINE = frozenset({"model", "created_at", "message", "response", "done"})
-_IN_PLAIN_MESSAGE = frozenset({"role", "content"})
+_TEXT_LINE_FIELDS = frozenset({"model", "created_at", "message", "response", "done"})
+_TEXT_MESSAGE_FIELDS = frozenset({"role", "content"})
 
 
-def _only_text(line: JsonObject) -> str:
-    """Return the text of a line that holds nothing else, as nearly all do; empty for the others."""
-    if not _IN_PLAIN_LINE.issuperset(line) or line.get("done") is True:
+def _text_of_plain_line(line: JsonObject) -> str:
+    """Return the text of a line that holds nothing but text, as nearly all lines do; an empty text for other lines."""
+    if not _TEXT_LINE_FIELDS.issuperset(line) or line.get("done") is True:
         return ""
     message = line.get("message")
     if type(message) is not dict:
         text = line.get("response")
     else:
-        text = message.get("content") if _IN_PLAIN_MESSAGE.issuperset(message) else None
+        text = message.get("content") if _TEXT_MESSAGE_FIELDS.issuperset(message) else None
     return text if isinstance(text, str) else ""
 
 
 def check_error(sent: UpstreamRequest, line: JsonObject) -> None:
-    """Raise UpstreamError for a line that is an error; the status is 200 by then."""
+    """Raise UpstreamError if the line is an error. Errors within a stream come with status 200."""
     if is_error(line):
         raise UpstreamError(failure_in_body(sent.target.profile, line))
 
 
 def wants_logprobs(sent: UpstreamRequest) -> bool:
-    """Return whether the call requests log probabilities, which servers before late 2025 silently ignore."""
+    """Return whether the call requests log probabilities. Servers before late 2025 silently ignore such a request."""
     if b'"logprobs":true' not in sent.body:
         return False
     body = orjson.loads(sent.body)
@@ -148,11 +148,11 @@ def wants_logprobs(sent: UpstreamRequest) -> bool:
 
 
 def _missing_logprobs() -> UpstreamError:
-    return malformed("lacks the log probabilities that were asked for; this server may be too old for them")
+    return malformed("lacks the requested log probabilities; the server may be too old to return them")
 
 
 def _message(line: JsonObject) -> JsonObject:
-    """Return the object with text and calls: a chat's message, or the line itself."""
+    """Return the object with the text and the tool calls: the message of a chat, otherwise the line itself."""
     message = line.get("message")
     return message if isinstance(message, dict) else line
 
@@ -160,19 +160,19 @@ def _message(line: JsonObject) -> JsonObject:
 def _text(message: JsonObject) -> str:
     text = message.get("content", message.get("response"))
     if text and not isinstance(text, str):
-        raise malformed("holds a text that is none")
+        raise malformed("has a text that is not a string")
     return str(text or "")
 
 
 def _reasoning(message: JsonObject) -> str | None:
-    thought = message.get("thinking")
-    return thought if isinstance(thought, str) and thought else None
+    reasoning_text = message.get("thinking")
+    return reasoning_text if isinstance(reasoning_text, str) and reasoning_text else None
 
 
 def _finish(line: JsonObject, called: bool) -> tuple[str, str | None]:
-    """Return the common finish reason, and the engine's own where it says more; older builds give none.
+    """Return the common finish reason, and the engine's own reason if that is more specific.
 
-    Raises UpstreamError for a reason that means failure.
+    Older builds give no reason, which is read as `stop`. Raises UpstreamError if the reason means failure.
     """
     reason = line.get("done_reason") or "stop"
     if not isinstance(reason, str):
@@ -182,7 +182,7 @@ def _finish(line: JsonObject, called: bool) -> tuple[str, str | None]:
 
 
 def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: int) -> tuple[ToolCall, ...]:
-    """Return the calls, which are always complete; only newer builds give them ids."""
+    """Return the tool calls of a message. Calls are never split across lines. Only newer builds give them ids."""
     raw = message.get("tool_calls")
     calls: list[ToolCall] = []
     for number, call in enumerate(raw if isinstance(raw, list) else [], first):
@@ -193,42 +193,42 @@ def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: 
         identity = call.get("id")
         own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
         made = ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments")))
-        calls.append(whole_call(made, sent.custom_tools))
+        calls.append(complete_call(made, sent.custom_tools))
     return tuple(calls)
 
 
-_OF_LINE = frozenset(
+_KNOWN_IN_LINE = frozenset(
     {"model", "created_at", "message", "response", "thinking", "tool_calls", "done", "done_reason", "logprobs"}
     | {"prompt_eval_count", "eval_count", "image", "images", "error"}
 )
-_OF_MESSAGE = frozenset({"role", "content", "thinking", "tool_calls", "images", "tool_name", "tool_call_id"})
-_MEDIA = (("iVBOR", "png"), ("/9j/", "jpeg"), ("UklGR", "webp"), ("R0lGOD", "gif"))
+_KNOWN_IN_MESSAGE = frozenset({"role", "content", "thinking", "tool_calls", "images", "tool_name", "tool_call_id"})
+_IMAGE_SIGNATURES = (("iVBOR", "png"), ("/9j/", "jpeg"), ("UklGR", "webp"), ("R0lGOD", "gif"))
 """The first characters of images in base64, by their format."""
 
 
-def _own_members(line: JsonObject) -> JsonObject:
-    """Return the members of the last line that have no common form, such as its durations in nanoseconds."""
-    return {name: value for name, value in line.items() if name not in _OF_LINE and value is not None}
+def _vendor_fields(line: JsonObject) -> JsonObject:
+    """Return the fields of the last line that have no common form, such as its durations in nanoseconds."""
+    return {name: value for name, value in line.items() if name not in _KNOWN_IN_LINE and value is not None}
 
 
 def _extras(line: JsonObject, message: JsonObject) -> Extras | None:
-    """Return the images of a line, and the members of its message that have no common form."""
+    """Return the images of a line, and the fields of its message that have no common form."""
     pictures = message.get("images")
     data = [each for each in (*(pictures if isinstance(pictures, list) else ()), line.get("image")) if each]
     own: JsonObject = {}
     if message is not line:
-        own = {name: value for name, value in message.items() if name not in _OF_MESSAGE and value is not None}
+        own = {name: value for name, value in message.items() if name not in _KNOWN_IN_MESSAGE and value is not None}
     if not data and not own:
         return None
     return Extras(images=tuple([_picture(each) for each in data if isinstance(each, str)]), choice=own or None)
 
 
 def _picture(data: str) -> JsonObject:
-    form = next((form for begin, form in _MEDIA if data.startswith(begin)), "png")
+    form = next((form for begin, form in _IMAGE_SIGNATURES if data.startswith(begin)), "png")
     return {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
 
 
 def _usage(line: JsonObject) -> Usage | None:
-    """Return the counts of the last line. A count of 0 is left out there; older builds do not count a cached prompt,
-    and then there is no usage."""
+    """Return the token counts of the last line, which leaves out a count of 0. `None` if the prompt's count is absent:
+    older builds do not count a cached prompt."""
     return reported_usage(count_of(line.get("prompt_eval_count")), count_of(line.get("eval_count", 0)))

@@ -1,6 +1,7 @@
 """Ollama's own API: raw prompts to `/api/generate`, chats to `/api/chat`.
 
-By default the engine drops turns and shifts the window of prompts that are too long; every call switches both off.
+By default the engine drops turns of a conversation that is too long, and shifts the context window. Every call disables
+both.
 
 Sources: Ollama `api/types.go`, `server/routes.go`, `docs/api.md`; `ollama` 0.6.3; November 2026.
 """
@@ -29,15 +30,13 @@ _PROTECTED = ("model", "stream", "prompt", "suffix", "messages", "raw")
 
 
 class OllamaDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of Ollama's own API."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         counted = target.context_window is not None
         return capabilities(request.operation, choose_operation(request, target), counted, target.profile.verifies)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         operation = choose_operation(request, target)
         draft = RequestBody(request, target, self.capabilities(request, target), {"model": target.upstream_model})
         put_unknown(draft)
@@ -47,18 +46,16 @@ class OllamaDialect(OpenAIErrors):
             draft.emulated.append("tools")
         put_tools(draft, params)
         put_fields(draft, FIELDS, ELSEWHERE)
-        # Without the member the answer is a stream.
+        # Without the field the response is a stream.
         draft.body["stream"] = request.stream
         draft.body["truncate"] = draft.body["shift"] = False
         sent = finish_request(draft, operation, _PATHS[operation], _PROTECTED)
         return replace(sent, custom_tools=custom) if custom else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return NativeStream(NDJSONParser(), OllamaReader(sent))
 
 

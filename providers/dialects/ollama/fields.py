@@ -112,7 +112,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "suffix": unless_neutral("suffix", _suffix),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides tools; other fields are refused unless neutral."""
+"""Writers of all supported fields except tools. Fields without a writer are refused unless their value is neutral."""
 
 ELSEWHERE = frozenset({"tools", "tool_choice"})
 
@@ -130,7 +130,7 @@ _CELLS: Mapping[str, Cell] = {
     "tool_choice.required": _NOT_FORCED,
     "tool_choice.named": _NOT_FORCED,
     "parallel_tool_calls": ONE_CALL,
-    "thinking": refused("it has no budget for reasoning; ask by 'reasoning_effort'"),
+    "thinking": refused("it has no reasoning budget; use 'reasoning_effort'"),
     f"{WINDOW}.truncate": NATIVE,
     "unknown": refused("the engine ignores fields it does not know"),
 }
@@ -138,7 +138,7 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, Cell]] = {
     Operation.COMPLETIONS: {
         "prompt": NATIVE,
         "images": refused("it takes images in a chat only"),
-        "reasoning_effort": refused("a raw prompt begins no reasoning"),
+        "reasoning_effort": refused("it does not reason about raw prompts"),
     },
     Operation.CHAT: {"prompt": WRAPPED, "images": IN_MESSAGE, "suffix": refused("a chat has no suffix")},
 }
@@ -147,9 +147,9 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop", STOP_STRING, "parallel_too
 
 @cache
 def capabilities(operation: Operation, outgoing: Operation, counted: bool, verifies: bool) -> Capabilities:
-    """Return the capabilities for clients of an operation whose calls go out as `outgoing`.
+    """Return the capabilities for clients of `operation` if the upstream call's operation is `outgoing`.
 
-    `counted` says that the context window is known, `verifies` is as in the profile.
+    `counted` says that the context window is known. `verifies` is the profile's value.
     """
     cells = with_forced_calls(compiled(FIELDS.keys(), {**_CELLS, **_BY_OPERATION[outgoing], **ECHO_CELLS[operation]}))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER

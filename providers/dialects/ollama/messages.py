@@ -1,6 +1,8 @@
-"""Conversations and tools on Ollama's chat: texts in one piece, images beside them as data, arguments as objects.
+"""Translates conversations and tools for Ollama's chat.
 
-Sources: Ollama `api/types.go` (`Message`, `Tool`, `ToolCall`), `docs/api.md`; `server/prompt.go`, where images of a
+A message has one text, its images are separate base64 data, and the arguments of tool calls are objects.
+
+Sources: Ollama `api/types.go` (`Message`, `Tool`, `ToolCall`), `docs/api.md`; `server/prompt.go`, by which images in a
 message of any role reach the model; November 2026.
 """
 
@@ -29,18 +31,18 @@ from providers.unified_request import Params
 
 
 class OllamaConversation:
-    """Translates OpenAI-shaped messages to Ollama's; `param` is the client's field that they come from. `dropped` names
-    what was left out."""
+    """A translator of OpenAI-shaped messages to Ollama's. `param` is the client's field that the messages come from.
+    `dropped` lists the fields that were left out."""
 
-    __slots__ = ("_called", "_param", "dropped")
+    __slots__ = ("_names_by_call", "_param", "dropped")
 
     def __init__(self, param: str) -> None:
         self._param = param
-        self._called: dict[str, str] = {}
+        self._names_by_call: dict[str, str] = {}
         self.dropped: list[str] = []
 
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
-        """Return the native messages. Raises Refusal naming the message at fault."""
+        """Return the native messages. Raises Refusal, which names the message at fault."""
         turns: list[JsonValue] = []
         for turn in read_conversation(messages, self._param):
             self.dropped += turn.unsent
@@ -49,73 +51,76 @@ class OllamaConversation:
             elif turn.role == "assistant":
                 turns.append(self._assistant(turn))
             else:
-                turns.append({"role": turn.role, **self._said(turn, turn.parts, pictures=turn.role == "user")})
+                turns.append(
+                    {"role": turn.role, **self._text_and_images(turn, turn.parts, with_images=turn.role == "user")}
+                )
         return turns
 
     def _assistant(self, turn: Turn) -> JsonObject:
-        thoughts = [part.text for part in turn.parts if isinstance(part, Thinking)]
+        reasoning_texts = [part.text for part in turn.parts if isinstance(part, Thinking)]
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
-        spoken = [part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking | ToolUse)]
+        content_parts = [part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking | ToolUse)]
         if any(isinstance(part, RedactedThinking) for part in turn.parts):
             self.dropped.append("thinking")
-        message: JsonObject = {"role": "assistant", **self._said(turn, spoken, pictures=False)}
-        if thought := "".join(thoughts):
-            message["thinking"] = thought
+        message: JsonObject = {"role": "assistant", **self._text_and_images(turn, content_parts, with_images=False)}
+        if reasoning_text := "".join(reasoning_texts):
+            message["thinking"] = reasoning_text
         if calls:
-            message["tool_calls"] = [self._call(call, index) for index, call in enumerate(calls)]
+            message["tool_calls"] = [self._tool_call(call, index) for index, call in enumerate(calls)]
         return message
 
     def _result(self, turn: Turn, result: ToolResult) -> JsonObject:
-        self._note(result.cache)
-        message: JsonObject = {"role": "tool", **self._said(turn, result.parts, pictures=True)}
+        self._note_cache_marker(result.cache)
+        message: JsonObject = {"role": "tool", **self._text_and_images(turn, result.parts, with_images=True)}
         if result.failed:
             message["content"] = failed_text(str(message["content"]))
         message["tool_call_id"] = result.call_id
         # Older servers match a result to its call by the function's name.
-        called = result.name or self._called.get(result.call_id)
-        return {**message, "tool_name": called} if called else message
+        tool_name = result.name or self._names_by_call.get(result.call_id)
+        return {**message, "tool_name": tool_name} if tool_name else message
 
-    def _call(self, call: ToolUse, index: int) -> JsonObject:
-        self._note(call.cache)
-        self._called[call.id] = call.name
+    def _tool_call(self, call: ToolUse, index: int) -> JsonObject:
+        self._note_cache_marker(call.cache)
+        self._names_by_call[call.id] = call.name
         return {"id": call.id, "function": {"index": index, "name": call.name, "arguments": call.arguments}}
 
-    def _said(self, turn: Turn, parts: Iterable[Part], *, pictures: bool) -> JsonObject:
-        """Return the text of parts, and the images beside it. Raises Refusal for other parts."""
+    def _text_and_images(self, turn: Turn, parts: Iterable[Part], *, with_images: bool) -> JsonObject:
+        """Return the joined text of the parts as `content`, and their images as `images`. Raises Refusal for other
+        parts."""
         texts: list[str] = []
         images: list[JsonValue] = []
         for part in parts:
             match part:
                 case Text(text, cache):
                     texts.append(text)
-                    self._note(cache)
-                case Image(media, _, cache) if pictures:
-                    images.append(_data(turn, media))
-                    self._note(cache)
+                    self._note_cache_marker(cache)
+                case Image(media, _, cache) if with_images:
+                    images.append(_image_data(turn, media))
+                    self._note_cache_marker(cache)
                 case OtherPart(kind):
                     raise turn.no_part(kind)
                 case _:
                     raise turn.no_part(type(part).__name__.lower())
         return {"content": joined_texts(turn.role, texts), **({"images": images} if images else {})}
 
-    def _note(self, cache: JsonObject | None) -> None:
-        """Note a cache marker: the engine keeps prompts by itself."""
+    def _note_cache_marker(self, cache: JsonObject | None) -> None:
+        """Record a cache marker as dropped: the engine caches prompts without a marker."""
         if cache is not None:
             self.dropped.append(CACHE)
 
 
-def _data(turn: Turn, media: object) -> str:
+def _image_data(turn: Turn, media: object) -> str:
     if isinstance(media, InlineData) and media.media_type.startswith("image/"):
         return media.data
     raise turn.refusal("has an image that is no base64 data URI, and the engine fetches none")
 
 
 def put_tools(draft: RequestBody, params: Params) -> None:
-    """Add `tools` for parameters whose tools are functions; a `tool_choice` of none offers no tools. Raises Refusal."""
+    """Write `tools`, unless `tool_choice` is `none`. Raises Refusal for tools that are not functions."""
     if not offers_tools(params):
         return
     tools, choice = params["tools"], params.get("tool_choice")
-    # Members of the function itself are sent.
+    # Fields of the function itself are sent, so only the fields beside it are dropped.
     draft.dropped += other_members([{**tool, "function": {}} for tool in tools])
     definitions: list[JsonValue] = [_definition(draft, tool) for tool in tools]
     if choice == "none":

@@ -1,4 +1,4 @@
-"""Whole answers of the OpenAI family, completions and chat, in the common completion shape."""
+"""Decodes non-streaming responses of the OpenAI family, completions and chat, into the common completion shape."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from providers.dialects.openai.cited_marks import LISTS, MarkFinder, Source, sou
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
-    lift_members,
+    lift_fields,
     matched_stop,
     message_of,
     native_finish_reason,
@@ -19,7 +19,7 @@ from providers.dialects.openai.read import (
     usage_of,
 )
 from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER, extras_of
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     arguments_text,
@@ -38,23 +38,28 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
 MAX_CHOICES = 2**16
-"""Choices of one answer at most: each takes more memory than its text."""
+"""The most choices of one response. Each choice takes more memory than its text."""
 
 
 def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a 2xx body. Raises UpstreamError when it holds an error or makes no sense."""
+    """Decode a 2xx body. Raises UpstreamError if it holds an error or is malformed."""
     try:
         value = load_unchecked(body)
     except orjson.JSONDecodeError:
-        return decode_object(sent, json_object(body))  # where it can be mended
+        return decode_object(
+            sent, json_object(body)
+        )  # reads JSON that `load_unchecked` cannot, such as unpaired surrogates
     if type(value) is dict and not sent.unwrap_choice and (simple := _text_alone(value)) is not None:
         return simple
     return decode_object(sent, object_in(body, value))
 
 
 def _text_alone(body: JsonObject) -> Completion | None:
-    """Return an answer of one text, as most are, without members that are passed on; None for any other. The same as
-    `decode_object` returns, for half of its cost. A vendor's own member for usage and errors is none of the known."""
+    """Return the completion of a response that has one text and no fields to pass on, as most have; otherwise `None`.
+
+    The result is the same as the result of `decode_object`, at half the cost. A vendor's own field for usage and errors
+    is not among the known fields, so a response with it gives `None`.
+    """
     raw = body.get("choices")
     if type(raw) is not list or len(raw) != 1 or not KNOWN_IN_ANSWER.issuperset(body):
         return None
@@ -75,14 +80,14 @@ def _text_alone(body: JsonObject) -> Completion | None:
 def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
     """Decode a parsed body as `decode_body` does."""
     profile = sent.target.profile
-    body = lift_members(profile, body)
+    body = lift_fields(profile, body)
     if is_error(body):
         raise UpstreamError(failure_in_body(profile, body))
     raw = body.get("choices")
     if not isinstance(raw, list) or not raw:
         raise malformed("has no choices")
     if len(raw) > MAX_CHOICES:
-        raise malformed("has more choices than any request asks for")
+        raise malformed("has more choices than any request allows")
     sources = () if LISTS.isdisjoint(body) else sources_of(body)
     choices = [_choice(sent, body.get("id"), entry, position, sources) for position, entry in enumerate(raw)]
     if len(choices) > 1:
@@ -121,7 +126,7 @@ def _choice(
     logprobs = raw.get("logprobs")
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrap_answer(text)
-    # By position: eleven names would cost as much again as the rest of the making.
+    # Positional, because eleven keyword arguments would double the cost of creating the choice.
     return Choice(
         index,
         text or (refusal if isinstance(refusal, str) else ""),
@@ -142,8 +147,8 @@ _PLAIN_MESSAGE = frozenset({"role", "content", "refusal", "annotations"})
 
 
 def only_text_in(raw: JsonObject) -> Choice | None:
-    """Return a choice that ended as usual and holds a text and nothing else, as most do; None for any other one, which
-    takes many questions more."""
+    """Return a choice that ended with `stop` or `length` and holds only a text, as most do; `None` for any other
+    choice, which takes many more checks."""
     message, index, reason = raw.get("message"), raw.get("index"), raw.get("finish_reason")
     if (
         type(index) is not int
@@ -163,7 +168,7 @@ def only_text_in(raw: JsonObject) -> Choice | None:
 
 
 def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extras | None:
-    """Return the extras with citations for the marks in the text, unless the vendor has annotations of its own."""
+    """Return the extras with citations for the marks in the text, unless the vendor sent annotations itself."""
     if extras is not None and extras.annotations:
         return extras
     found = MarkFinder().cite(text, sources, last=True)
@@ -171,12 +176,12 @@ def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extra
 
 
 def calls_in(message: JsonObject) -> list[JsonValue]:
-    """Return the tool calls of a message or delta; the call of a model that was given OpenAI's older `functions` is the
-    only one. Raises UpstreamError for calls in a form that nobody reads."""
+    """Return the tool calls of a message or delta. A call in OpenAI's older form, `function_call`, is the only call.
+    Raises UpstreamError if the calls are not a list."""
     calls, legacy = message.get("tool_calls"), message.get("function_call")
     if calls:
         if not isinstance(calls, list):
-            raise malformed("has tool calls that are no list")
+            raise malformed("has tool calls that are not a list")
         return calls
     return [{"function": legacy}] if isinstance(legacy, dict) and legacy else []
 
@@ -198,16 +203,16 @@ def _tool_call(sent: UpstreamRequest, entry: JsonValue, made_id: str) -> ToolCal
         kind,
         unknown_in(entry, READ_IN_CALL),
     )
-    return whole_call(made, sent.custom_tools)
+    return complete_call(made, sent.custom_tools)
 
 
 READ_IN_CALL = frozenset({"index", "id", "type", "function", "custom"})
 
 
 def called_in(entry: JsonValue) -> tuple[JsonObject, CallKind, JsonObject, str]:
-    """Return a tool call or a piece of one, its kind, the object with its name, and its arguments.
+    """Return a tool call or a delta of one, its kind, the object with its name, and its arguments.
 
-    Raises UpstreamError for a call of neither a function nor a custom tool.
+    Raises UpstreamError if the call is neither a function call nor a custom tool call.
     """
     if isinstance(entry, dict):
         function, custom = entry.get("function"), entry.get("custom")
@@ -219,12 +224,12 @@ def called_in(entry: JsonValue) -> tuple[JsonObject, CallKind, JsonObject, str]:
 
 
 def shown_id(sent: UpstreamRequest, entry: JsonObject, identity: str) -> str:
-    """Return a call's id for the client, which carries the call's thought signature."""
+    """Return a call's id for the client, which also carries the call's thought signature if there is one."""
     return pack_call_id(identity, signature_of(sent, entry))
 
 
 def signature_of(sent: UpstreamRequest, holder: JsonObject) -> str | None:
-    """Return the thought signature of a text or a call, where the profile's hook `signed_calls` returns signatures."""
+    """Return the thought signature of a text or a call; `None` unless the profile has the hook `signed_calls`."""
     extra = holder.get("extra_content")
     if extra is None or not signs(sent):
         return None
@@ -234,5 +239,5 @@ def signature_of(sent: UpstreamRequest, holder: JsonObject) -> str | None:
 
 
 def signs(sent: UpstreamRequest) -> bool:
-    """Return whether the vendor signs texts and calls and expects the signatures back."""
+    """Return whether the vendor signs texts and calls, and expects the signatures in later requests."""
     return "signed_calls" in sent.target.profile.hooks

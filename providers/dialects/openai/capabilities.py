@@ -1,4 +1,4 @@
-"""The capability table of one operation of the OpenAI family, from a vendor's profile alone."""
+"""The capabilities of one operation of the OpenAI family, derived from a vendor's profile."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -36,10 +36,10 @@ from providers.unified_request import MAX_STOPS, Operation
 
 @lru_cache(maxsize=1024)
 def capabilities(profile: Profile, operation: Operation, upstream: Operation, counted: bool) -> Capabilities:
-    """Return the table for a client's operation that is sent as the `upstream` operation.
+    """Return the capabilities for a client's `operation` that is sent as the `upstream` operation.
 
-    `counted` says that the prompt can be checked against the window before it is sent. Cached by the profile, which
-    lives as long as the process.
+    `counted` says that the prompt can be checked against the context window before it is sent. The cache is keyed by
+    the profile, which lives as long as the process.
     """
     wire = profile.wires[upstream]
     cells = compiled(wire.accepts, {})
@@ -90,7 +90,7 @@ def _conversation(profile: Profile) -> Iterator[tuple[str, Cell]]:
 
 
 def _wrapped_prompt(profile: Profile) -> Iterator[tuple[str, Cell]]:
-    text_only = refused("it is asked by chat, so prompts must be text")
+    text_only = refused("it is called by chat, so prompts must be text")
     yield "prompt", WRAPPED
     yield "prompt.batch", FAN_OUT
     yield "prompt.tokens", text_only
@@ -112,11 +112,11 @@ _PROMPTS: Mapping[tuple[Operation, Operation], Callable[[Profile], Iterator[tupl
     (Operation.COMPLETIONS, Operation.CHAT): _wrapped_prompt,
     (Operation.COMPLETIONS, Operation.COMPLETIONS): _raw_prompt,
 }
-"""Cells of the prompt by the client's operation and the upstream's."""
+"""By the client's operation and the upstream operation: the function that yields the cells of the prompt."""
 
 _ECHO: Mapping[Operation, Cell] = {Operation.CHAT: REFUSED, Operation.COMPLETIONS: PREFIXED}
 _SCORES_ECHO: Mapping[Operation, bool] = {Operation.CHAT: False, Operation.COMPLETIONS: True}
-"""Whether an upstream operation can give the log probabilities of an echoed prompt."""
+"""Whether an upstream operation can return the log probabilities of an echoed prompt."""
 
 
 def _candidates(wire: Wire) -> Iterator[tuple[str, Cell]]:
@@ -151,11 +151,11 @@ def _constraints(profile: Profile, upstream: Operation, wire: Wire) -> Iterator[
 
 
 def _tool_calls(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
-    known = profile.tool_choices if "tool_choice" in wire.accepts else frozenset()
-    only = refused(f"it takes only {', '.join(sorted(known))}") if known else REFUSED
+    choices = profile.tool_choices if "tool_choice" in wire.accepts else frozenset()
+    refusal = refused(f"it takes only {', '.join(sorted(choices))}") if choices else REFUSED
     for choice in ("none", "required", "named"):
-        yield f"tool_choice.{choice}", NATIVE if choice in known else only
-    if "tools" in wire.accepts and "none" not in known:
+        yield f"tool_choice.{choice}", NATIVE if choice in choices else refusal
+    if "tools" in wire.accepts and "none" not in choices:
         yield "tool_choice.none", NOT_OFFERED
     if "tools" in wire.accepts and "parallel_tool_calls" not in wire.accepts:
         yield "parallel_tool_calls", ONE_CALL

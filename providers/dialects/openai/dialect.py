@@ -1,9 +1,9 @@
-"""The OpenAI family's wire format: completions and chat completions, as each vendor's profile has them.
+"""The dialect of the OpenAI family: completions and chat completions, as described by each vendor's profile.
 
-Differences between vendors are in their profiles. Requests that a model takes by the Responses API alone are sent to
-that API, whatever API the client speaks.
+Differences between vendors are in their profiles. A request that a model accepts only through the Responses API is sent
+to that API, regardless of the API that the client speaks.
 
-Sources: OpenAI OpenAPI 2.3.0; the profiles name theirs.
+Sources: OpenAI OpenAPI 2.3.0; the profiles name their own sources.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ from providers.dialects.responses.request import (
     effort_of,
     finish_responses,
     put_input,
-    responses_members,
+    responses_fields,
     responses_profile,
     runs_hosted,
     why_responses,
@@ -59,27 +59,25 @@ from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
 
-_FILES = "chats do not take all files of the messages"
-_NEWEST = "9999-12-31"
-"""A version of a vendor's API that is after all of them."""
+_FILES_REASON = "chats do not take all files of the messages"
+_AFTER_ALL_VERSIONS = "9999-12-31"
+"""An API version that is later than every version of a vendor's API."""
 
 
 class OpenAIDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of the OpenAI family."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return _endpoint(request, target).table
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         endpoint = _endpoint(request, target)
         try:
             return self._encoded(request, target, endpoint)
         except NotInChats:
             if endpoint.because or endpoint.operation is not Operation.CHAT or _newest(target).responses is None:
                 raise
-            return self._encoded(request, target, _compile_responses(request, target, _FILES))
+            return self._encoded(request, target, _compile_responses(request, target, _FILES_REASON))
 
     def _encoded(self, request: UnifiedRequest, target: Target, endpoint: "_CompiledEndpoint") -> UpstreamRequest:
         profile = endpoint.profile
@@ -88,7 +86,7 @@ class OpenAIDialect(OpenAIErrors):
         if "tools" in request.params:
             request, custom = without_custom_tools(request, profile)
             request, renamed = with_fitting_names(request, profile)
-        draft = RequestBody(request, target, endpoint.table, {**endpoint.members})
+        draft = RequestBody(request, target, endpoint.table, {**endpoint.base_fields})
         endpoint.put_prompt(draft, profile)
         put_fields(draft, endpoint.writers)
         if request.stream or profile.streams_only:
@@ -107,7 +105,6 @@ class OpenAIDialect(OpenAIErrors):
         return sent
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """See NativeDialect."""
         native = responses_request(request)
         wire = target.profile.responses
         if native is None or wire is None or not wire.takes_own:
@@ -116,7 +113,8 @@ class OpenAIDialect(OpenAIErrors):
         return encode_responses(request, native, target, profile, self.capabilities(request, target))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect. Some models only stream, and some servers stream without being told to."""
+        """Decode a complete 2xx body, which may be a stream: some models only stream, and some servers stream although
+        the request did not ask for it."""
         if sent.native:
             return decode_response(sent, body)
         if sent.responses_because:
@@ -125,7 +123,6 @@ class OpenAIDialect(OpenAIErrors):
         return (_decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         if sent.native:
             return NativeStream(SSEParser(), NativeReader(ResponsesReader(sent)))
         if sent.responses_because:
@@ -134,12 +131,12 @@ class OpenAIDialect(OpenAIErrors):
 
 
 def _is_stream(body: bytes) -> bool:
-    """Return whether a body is a stream of events although the request was for a whole answer."""
+    """Return whether a body is a stream of events although the request was for a non-streaming response."""
     return body[:64].lstrip().startswith((b"data:", b"event:", b":"))
 
 
 def _decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode the whole answer of a stream. Raises UpstreamError."""
+    """Decode a complete stream into one completion. Raises UpstreamError."""
     decoder = OpenAIStream(sent)
     events = [*decoder.feed(body), *decoder.finish()]
     gatherer = Gatherer(sent.choices)
@@ -148,11 +145,11 @@ def _decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
     try:
         return gatherer.completion()
     except ValueError:
-        raise malformed("lacks a choice that was asked for") from None
+        raise malformed("lacks a choice that was requested") from None
 
 
 class _ForModel(NamedTuple):
-    """A profile as it holds for one model, whether that takes raw prompts, and whether it chats."""
+    """A profile with its settings for one model, whether the model takes raw prompts, and whether it takes chats."""
 
     profile: Profile
     raw: bool
@@ -165,7 +162,7 @@ def _for_target(target: Target) -> _ForModel:
 
 def _newest(target: Target) -> Profile:
     """Return the profile for the Responses API, which has no versions, even if the vendor's chats have."""
-    return _for_model(target.profile, _NEWEST, *target.model_names).profile
+    return _for_model(target.profile, _AFTER_ALL_VERSIONS, *target.model_names).profile
 
 
 @lru_cache(maxsize=4096)
@@ -179,7 +176,7 @@ def _counted(profile: Profile, target: Target) -> bool:
 
 
 def _operation(request: UnifiedRequest, target: Target) -> Operation:
-    """Return the upstream operation of a request. Raises Refusal where the model has none for it."""
+    """Return the upstream operation of a request. Raises Refusal if the model has no operation for it."""
     profile, raw, chats = _for_target(target)
     if not profile.wires:
         raise unsupported(target, PROMPT_FIELDS[request.operation], "the vendor generates no text")
@@ -188,14 +185,17 @@ def _operation(request: UnifiedRequest, target: Target) -> Operation:
     return _UPSTREAM[request.operation](request, target, profile, raw, chats)
 
 
-def _of_chat(request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool) -> Operation:
+def _operation_of_chat(request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool) -> Operation:
     if not chats:
         raise unsupported(target, "messages", "the model takes raw prompts only; use a completions endpoint")
     return Operation.CHAT
 
 
-def _of_prompt(request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool) -> Operation:
-    """A prompt is sent to completions where the model takes raw prompts, else as a chat."""
+def _operation_of_prompt(
+    request: UnifiedRequest, target: Target, profile: Profile, raw: bool, chats: bool
+) -> Operation:
+    """Return completions if the model takes raw prompts, otherwise chat. Raises Refusal if the model takes neither for
+    this request."""
     raw = raw or (profile.raw_prompts == "suffix" and "suffix" in request.params)
     if raw and Operation.COMPLETIONS in profile.wires and not request.params.get("tools"):
         return Operation.COMPLETIONS
@@ -205,18 +205,18 @@ def _of_prompt(request: UnifiedRequest, target: Target, profile: Profile, raw: b
 
 
 _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, bool], Operation]] = {
-    Operation.CHAT: _of_chat,
-    Operation.COMPLETIONS: _of_prompt,
+    Operation.CHAT: _operation_of_chat,
+    Operation.COMPLETIONS: _operation_of_prompt,
 }
-"""Choice of the upstream operation, by the client's."""
+"""By the client's operation: the function that chooses the upstream operation."""
 
 
 @record(eq=False)
 class _CompiledEndpoint:
-    """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
+    """The parts of a vendor's endpoint that are the same for all requests of one kind to a target.
 
-    `members` are those of every body, `streaming` those of a streamed one besides. `because` is the reason for the
-    Responses API, empty for another.
+    `base_fields` are the fields of every body, `streaming` are the additional fields of a body that requests a stream.
+    `because` is the reason for using the Responses API, empty if another API is used.
     """
 
     profile: Profile
@@ -225,26 +225,27 @@ class _CompiledEndpoint:
     writers: Mapping[str, FieldWriter]
     put_prompt: Callable[[RequestBody, Profile], None]
     url: str
-    members: JsonObject
+    base_fields: JsonObject
     streaming: JsonObject
     because: str = ""
 
 
 def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
-    """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
-    # All that `_operation` and `why_responses` look at.
+    """Return the endpoint that a request goes to. Raises Refusal if the model has no endpoint for it."""
+
+    # The key holds everything that `_operation` and `why_responses` depend on.
     params = request.params
-    own = request.native and request.native.api
+    native_api = request.native and request.native.api
     effort, hosted = (effort_of(_newest(target), params), runs_hosted(params)) if params.get("tools") else (None, False)
-    asked = (_CompiledEndpoint, request.operation, effort, hosted, "suffix" in params, own)
-    made = target.compiled.get(asked)
-    if not isinstance(made, _CompiledEndpoint):
-        made = target.compiled[asked] = _compile_endpoint(request, target)
-    return made
+    key = (_CompiledEndpoint, request.operation, effort, hosted, "suffix" in params, native_api)
+    compiled = target.compiled.get(key)
+    if not isinstance(compiled, _CompiledEndpoint):
+        compiled = target.compiled[key] = _compile_endpoint(request, target)
+    return compiled
 
 
 def _is_own(request: UnifiedRequest) -> bool:
-    """Return whether a request came by the Responses API."""
+    """Return whether the client sent the request by the Responses API."""
     return request.native is not None and request.native.api is NativeApi.RESPONSES
 
 
@@ -257,7 +258,7 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     profile = _for_target(target).profile
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
-        # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
+        # Always requested for the gateway's own accounting. The surface shows usage only to a client that requests it.
         streaming["stream_options"] = {"include_usage": True}
     return _CompiledEndpoint(
         profile,
@@ -281,7 +282,7 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         _responses_writers(profile),
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
-        responses_members(profile, target),
+        responses_fields(profile, target),
         {"stream": True},
         because,
     )

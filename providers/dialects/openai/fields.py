@@ -1,7 +1,8 @@
-"""Writers of the unified fields on the OpenAI family's wire, compiled from a vendor's profile, and of the fields
-outside them, which go to the vendor to answer for.
+"""Writers of the unified fields for the OpenAI family, compiled from a vendor's profile, and the writer of other
+fields.
 
-Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
+Other fields are passed to the vendor, which accepts or refuses them. Sources for the cache settings, November 2026:
+@openrouter/sdk 1.3.19; OpenAI's guide "Prompt caching".
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -27,8 +28,8 @@ from providers.dialects.shared.request_body import (
     check_window,
     plain,
     put_constraint,
+    put_constraint_in_prompt,
     put_unknown,
-    tell_beside_tools,
     unless_neutral,
     within,
 )
@@ -39,39 +40,43 @@ from providers.request_fields import WINDOW, is_neutral
 from providers.unified_request import LogprobsWanted, Operation
 
 _Factory = Callable[[str, Profile, Operation], FieldWriter]
-"""Makes the writer of a field for an upstream operation of a vendor."""
+"""Returns the writer of a field for an upstream operation of a vendor."""
 
 
 @lru_cache(maxsize=1024)
 def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]:
     """Return the writers of the fields that an upstream operation knows, for `put_fields`.
 
-    Cached by the profile, which lives as long as the process.
+    The cache is keyed by the profile, which lives as long as the process.
     """
     factories = {**_FACTORIES, **_BY_OPERATION[operation]}
     names = profile.wires[operation].accepts | {WINDOW, "tool_choice", "parallel_tool_calls"}
-    made = {name: factories.get(name, _plain)(name, profile, operation) for name in names}
+    compiled_writers = {name: factories.get(name, _plain)(name, profile, operation) for name in names}
     if profile.drops_neutral:
-        # Beside tools, the choice of none asks for something.
-        made = {name: put if name == "tool_choice" else unless_neutral(name, put) for name, put in made.items()}
+        # With tools, the choice `none` is not neutral.
+        compiled_writers = {
+            name: put if name == "tool_choice" else unless_neutral(name, put) for name, put in compiled_writers.items()
+        }
     if profile.with_forced_tool:
-        made |= {name: _unless_forced(name, made[name]) for name in _EFFORTS if name in made}
-    return made
+        compiled_writers |= {
+            name: _unless_forced(name, compiled_writers[name]) for name in _REASONING_FIELDS if name in compiled_writers
+        }
+    return compiled_writers
 
 
 def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _bounded(name, profile, profile.wires[operation].rename.get(name, name))
     if words := profile.words.get(name):
-        write = _worded(name, write, words)
+        write = _with_vendor_words(name, write, words)
     if nearest := profile.nearest.get(name):
-        write = _named_where_inexact(name, write, nearest)
+        write = _reported_if_inexact(name, write, nearest)
     other = profile.needs.get(name)
     return write if other is None else _beside(name, other, write)
 
 
-def _worded(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]) -> FieldWriter:
-    """Write a value under the vendor's name for it, or the members that say the same there. A member that the client
-    gives by a field of its own stays."""
+def _with_vendor_words(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]) -> FieldWriter:
+    """Return a writer of the vendor's word for a value, or of the vendor's fields that mean the same. A field that the
+    client sets directly is not overwritten."""
 
     def put(draft: RequestBody, value: object) -> None:
         word = words.get(value, value) if isinstance(value, str) else value
@@ -84,8 +89,8 @@ def _worded(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]
     return put
 
 
-def _named_where_inexact(name: str, write: FieldWriter, nearest: frozenset[str]) -> FieldWriter:
-    """Name the field among the dropped ones where the vendor's word for the value only comes near."""
+def _reported_if_inexact(name: str, write: FieldWriter, nearest: frozenset[str]) -> FieldWriter:
+    """Return a writer that also reports the field as dropped if the vendor's word only approximates the value."""
 
     def put(draft: RequestBody, value: object) -> None:
         write(draft, value)
@@ -95,24 +100,25 @@ def _named_where_inexact(name: str, write: FieldWriter, nearest: frozenset[str])
     return put
 
 
-_EFFORTS: Final = ("reasoning_effort", "thinking")
-_OFF: Final = ("none", {"type": "disabled"})
+_REASONING_FIELDS: Final = ("reasoning_effort", "thinking")
+_REASONING_OFF: Final = ("none", {"type": "disabled"})
 
 
 def _unless_forced(name: str, write: FieldWriter) -> FieldWriter:
-    """Leave out how much to think where a forced call rules thinking out, and name it unless it was off anyway."""
+    """Return a writer that leaves out the reasoning effort if a forced call excludes reasoning. It reports the field as
+    dropped unless the effort was off anyway."""
 
     def put(draft: RequestBody, value: object) -> None:
         if not forces_a_tool(draft.params):
             write(draft, value)
-        elif value not in _OFF:
+        elif value not in _REASONING_OFF:
             draft.dropped.append(name)
 
     return put
 
 
 def _beside(name: str, other: str, write: FieldWriter) -> FieldWriter:
-    """Write a field only beside another one that is true."""
+    """Return a writer that requires another field to be true. Raises Refusal otherwise."""
 
     def put(draft: RequestBody, value: object) -> None:
         if not is_neutral(name, value):
@@ -127,7 +133,7 @@ def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
     low, high = profile.bounds.get(name, (None, None))
     if low is None and high is None:
         return plain(path)
-    # A setting with a single value is left out.
+    # A setting that can have only one value is left out.
     return within(name, low, high, write_nothing if profile.drops_neutral and low == high else plain(path))
 
 
@@ -141,7 +147,7 @@ def _limit_above_zero(name: str, profile: Profile, operation: Operation) -> Fiel
 
 def _above_zero(name: str, write: FieldWriter, draft: RequestBody, value: object) -> None:
     if value == 0:
-        # Some servers take it for no limit at all.
+        # Some servers read 0 as no limit at all.
         raise draft.invalid(name, "must be at least 1")
     write(draft, value)
 
@@ -151,7 +157,8 @@ def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldW
 
 
 def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    """Return the writer of an id. Hosted vendors bound it as OpenAI does, or not at all; an engine has no bound."""
+    """Return the writer of an id. Hosted vendors limit its length as OpenAI does, or not at all. An engine has no
+    limit."""
     write = _plain(name, profile, operation)
     return write if profile.engine else short_id(write, LONGEST_IDS[name])
 
@@ -162,7 +169,7 @@ put_pairs: FieldWriter = few_pairs("metadata", plain("metadata"), MOST_PAIRS, LO
 
 def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _unless_neutral(name, profile, operation)
-    # Those that take it only beside another field are OpenAI's own.
+    # Profiles that accept `metadata` only beside another field are OpenAI's, so OpenAI's limits apply.
     return few_pairs(name, write, MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE) if name in profile.needs else write
 
 
@@ -174,7 +181,7 @@ def _top_k(name: str, profile: Profile, operation: Operation) -> FieldWriter:
         if not is_neutral(name, value):
             write(draft, value)
         elif off is not None:
-            # Left out, it would be the server's own default, which is not "off".
+            # If it were left out, the server would apply its own default, which is not "off".
             draft.put(path, off)
 
     return put
@@ -201,8 +208,8 @@ def _logprobs(name: str, profile: Profile, operation: Operation) -> FieldWriter:
         stream = draft.request.stream or profile.streams_only
         most = wanted.stream_most if stream else wanted.most
         if value.top > most:
-            where = f"{draft.target.name}, when streaming" if stream and most < wanted.most else draft.target.name
-            raise Refusal(name, f"'{name}' lists at most {most} tokens on {where}.", "invalid_value")
+            place = f"{draft.target.name}, when streaming" if stream and most < wanted.most else draft.target.name
+            raise Refusal(name, f"'{name}' lists at most {most} tokens on {place}.", "invalid_value")
         least = 1 if wanted.mode in ("positive", "listed") else 0
         top = max(value.top, least)
         if wanted.mode == "positive":
@@ -226,7 +233,7 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
     def put(draft: RequestBody, value: object) -> None:
         tools = draft.params.get("tools")
         if tools and not profile.format_beside_tools and not is_neutral(name, value):
-            tell_beside_tools(draft, value, "it takes none beside tools")
+            put_constraint_in_prompt(draft, value, "it takes none beside tools")
             return
         put_constraint(draft, style, value)
         if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
@@ -236,12 +243,12 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
 
 
 def _loosen(draft: RequestBody, name: str) -> None:
-    """Ask for a schema without its strict mode; the answer is checked against it."""
-    form = draft.body.get("response_format")
-    named = form.get("json_schema") if isinstance(form, dict) else None
-    if isinstance(form, dict) and isinstance(named, dict) and named.get("strict"):
-        draft.body["response_format"] = {**form, "json_schema": {**named, "strict": False}}
-        draft.unheld.append(name)
+    """Request the schema without its strict mode, and record that the response must be checked against it."""
+    response_format = draft.body.get("response_format")
+    json_schema = response_format.get("json_schema") if isinstance(response_format, dict) else None
+    if isinstance(response_format, dict) and isinstance(json_schema, dict) and json_schema.get("strict"):
+        draft.body["response_format"] = {**response_format, "json_schema": {**json_schema, "strict": False}}
+        draft.unenforced.append(name)
 
 
 def _echo(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -266,12 +273,13 @@ def _images(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 
 def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    """Write nothing: on chat the prompt's images have become parts of its message."""
+    """Return a writer of nothing: in a chat the prompt's images are parts of its message."""
     return write_nothing
 
 
 def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    """Write Anthropic's object as it is, or what it says in OpenRouter's `reasoning`."""
+    """Return a writer of Anthropic's object unchanged, or translated to OpenRouter's `reasoning` if the profile renames
+    it."""
     path = profile.wires[operation].rename.get(name)
     if path is None:
         return _plain(name, profile, operation)
@@ -289,9 +297,9 @@ def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    # Those that refuse what does not fit, and those that take everything, honour both behaviours.
-    by_habit = {"native": plain(name), "cuts": check_window, "errors": write_nothing, "never": write_nothing}
-    return by_habit.get(profile.wires[operation].context, check_limited_window)
+    # Vendors that refuse prompts that do not fit, and vendors without a limit, honour both values of the field.
+    by_behavior = {"native": plain(name), "cuts": check_window, "errors": write_nothing, "never": write_nothing}
+    return by_behavior.get(profile.wires[operation].context, check_limited_window)
 
 
 _FACTORIES: Mapping[str, _Factory] = {
@@ -305,7 +313,7 @@ _FACTORIES: Mapping[str, _Factory] = {
     "tools": tools_writer,
     "tool_choice": choice_writer,
     "parallel_tool_calls": parallel_writer,
-    # Not every server knows every spelling of "off".
+    # Not every server knows every way to write "off".
     "echo": _echo,
     "echo_last": _unless_neutral,
     "best_of": _unless_neutral,
@@ -324,18 +332,18 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Factory]] = {
 
 # Fields outside the unified request -----------------------------------------------------------------------------------
 
-_REASONING: Final = "reasoning"
-"""OpenRouter's field. What it says of effort is read by the surface; what is left says how thinking is shown."""
+_REASONING_FIELD: Final = "reasoning"
+"""OpenRouter's field. The surface reads the effort from it; the rest of it says how reasoning is shown."""
 
 
 def put_own_fields(draft: RequestBody, profile: Profile, reserved: Collection[str]) -> None:
-    """Write the fields that the unified request does not know; see `put_unknown`. An object joins the profile's own
-    member of its name."""
-    taken = profile.takes | {_REASONING} if _has_reasoning(profile) else profile.takes
-    put_unknown(draft, reserved, taken, joined={_REASONING, *profile.body})
+    """Write the fields that the unified request does not know, by `put_unknown`. An object is merged with the field of
+    the same name that the profile sets."""
+    accepted = profile.takes | {_REASONING_FIELD} if _has_reasoning(profile) else profile.takes
+    put_unknown(draft, reserved, accepted, joined={_REASONING_FIELD, *profile.body})
 
 
 def _has_reasoning(profile: Profile) -> bool:
     """Return whether the vendor has OpenRouter's field."""
     wire = profile.wires.get(Operation.CHAT)
-    return wire is not None and wire.rename.get("reasoning_effort", "").startswith(f"{_REASONING}.")
+    return wire is not None and wire.rename.get("reasoning_effort", "").startswith(f"{_REASONING_FIELD}.")

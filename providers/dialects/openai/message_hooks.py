@@ -1,7 +1,7 @@
-"""Rewrites of a conversation for vendors of the OpenAI family that want more than the common form, by name.
+"""Hooks that rewrite a conversation, by name, for vendors of the OpenAI family that require more than the common form.
 
-A vendor's profile lists the hooks it needs. A hook changes the form of a conversation and keeps its meaning; where that
-is impossible it refuses, or leaves the messages for the vendor to judge.
+A vendor's profile lists the hooks it needs. A hook changes the form of a conversation without changing its meaning. If
+that is impossible, the hook refuses the request, or leaves the messages unchanged for the vendor to judge.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +20,14 @@ from providers.target import Target
 
 Messages = list[JsonObject]
 Hook = Callable[[Target, Messages], Messages]
-"""Returns rewritten messages, without editing its input. Raises Refusal."""
+"""Returns rewritten messages and does not change its input. Raises Refusal."""
 
 _MAX_ID_LENGTH = 40
-_EXTRA: Final = "extra_content"
+_EXTRA_CONTENT: Final = "extra_content"
 
 
 def apply_hooks(target: Target, names: tuple[HookName, ...], messages: Messages) -> Messages:
-    """Return the messages after each hook in turn. Raises Refusal."""
+    """Apply the hooks one after another, and return the messages. Raises Refusal."""
     for name in names:
         messages = HOOKS[name](target, messages)
     return messages
@@ -38,13 +38,13 @@ def _refused(target: Target, reason: str) -> Refusal:
 
 
 def _parts(message: JsonObject) -> list[JsonObject]:
-    """Return the parts of a content in parts; none for any other."""
+    """Return the parts of a content that is a list; an empty list for any other content."""
     content = message.get("content")
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def _text(message: JsonObject) -> str | None:
-    """Return the text of a content that is all text; None for any other."""
+    """Return the text of a content that holds only text; `None` for any other content."""
     content = message.get("content")
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
@@ -57,8 +57,8 @@ def _text(message: JsonObject) -> str | None:
 
 
 def joined_text(target: Target, messages: Messages) -> Messages:
-    """Join a list of texts into one: models without images refuse lists (SambaNova, Moonshot, DashScope). A list with a
-    cache marker stays: the models that read markers take lists."""
+    """Join a list of text parts into one string, because models without images refuse lists (SambaNova, Moonshot,
+    DashScope). A list with a cache marker stays, because models that read markers accept lists."""
     return [
         _with_text(message) if isinstance(message.get("content"), list) and not _is_marked(message) else message
         for message in messages
@@ -75,15 +75,15 @@ def _with_text(message: JsonObject) -> JsonObject:
 
 
 def text_tool_results(target: Target, messages: Messages) -> Messages:
-    """Write the results of tools as one text each, and refuse others (DeepInfra)."""
+    """Write each tool result as one text. Refuse results that hold anything else (DeepInfra)."""
     for message in messages:
         if message.get("role") == "tool" and "content" in message and _text(message) is None:
-            raise _refused(target, "it takes results of tools as text only")
+            raise _refused(target, "it takes tool results as text only")
     return [_with_text(message) if message.get("role") == "tool" else message for message in messages]
 
 
 def no_empty_text(target: Target, messages: Messages) -> Messages:
-    """Leave out empty texts, which the vendor refuses (Databricks)."""
+    """Remove empty texts, which the vendor refuses (Databricks)."""
     return [_without_empty_text(message) for message in messages]
 
 
@@ -104,34 +104,33 @@ def _is_empty_text(part: JsonValue) -> bool:
 
 
 def thinking_chunks(target: Target, messages: Messages) -> Messages:
-    """Put reasoning into the content as a chunk before the text (Mistral)."""
-    return [_with_chunk(message) if "reasoning_content" in message else message for message in messages]
+    """Put reasoning into the content as a part before the text (Mistral)."""
+    return [_with_reasoning_part(message) if "reasoning_content" in message else message for message in messages]
 
 
-def _with_chunk(message: JsonObject) -> JsonObject:
+def _with_reasoning_part(message: JsonObject) -> JsonObject:
     kept = {name: value for name, value in message.items() if name != "reasoning_content"}
-    thought: JsonObject = {
+    reasoning_part: JsonObject = {
         "type": "thinking",
         "thinking": [{"type": "text", "text": message["reasoning_content"]}],
         "closed": True,
     }
     content = message.get("content")
     text: list[JsonValue] = [{"type": "text", "text": content}] if content else []
-    return {**kept, "content": [thought, *(content if isinstance(content, list) else text)]}
+    return {**kept, "content": [reasoning_part, *(content if isinstance(content, list) else text)]}
 
 
 def document_parts(target: Target, messages: Messages) -> Messages:
-    """Write files and sounds as Mistral has them: a document by its address or data, a file by its id, a sound as a
-    string."""
+    """Write files and audio in Mistral's form: a document by its URL or data, a file by its id, audio as a string."""
     return [
-        {**message, "content": [_as_chunk(part) for part in content]}
+        {**message, "content": [_as_mistral_part(part) for part in content]}
         if isinstance(content := message.get("content"), list)
         else message
         for message in messages
     ]
 
 
-def _as_chunk(part: JsonValue) -> JsonValue:
+def _as_mistral_part(part: JsonValue) -> JsonValue:
     match part:
         case {"type": "file", "file": dict(file)}:
             return _document(file) or part
@@ -142,8 +141,8 @@ def _as_chunk(part: JsonValue) -> JsonValue:
 
 
 def _document(file: JsonObject) -> JsonObject | None:
-    if isinstance(known := file.get("file_id"), str):
-        return {"type": "file", "file_id": known}
+    if isinstance(file_id := file.get("file_id"), str):
+        return {"type": "file", "file_id": file_id}
     url, name = file.get("file_data") or file.get("file_url"), file.get("filename")
     if not isinstance(url, str):
         return None
@@ -152,10 +151,10 @@ def _document(file: JsonObject) -> JsonObject | None:
 
 
 def inline_images(target: Target, messages: Messages) -> Messages:
-    """Refuse images that are no data URIs: URLs are not fetched (SambaNova, Ollama, LM Studio)."""
+    """Refuse images that are not data URIs, because these vendors do not fetch URLs (SambaNova, Ollama, LM Studio)."""
     for message in messages:
         if any(not url.startswith("data:") for url in _image_urls(message)):
-            raise _refused(target, "it takes images as data URIs only and fetches no address")
+            raise _refused(target, "it takes images as data URIs only and fetches no URL")
     return messages
 
 
@@ -171,7 +170,7 @@ def _image_urls(message: JsonObject) -> Iterator[str]:
 
 
 def named_tool_results(target: Target, messages: Messages) -> Messages:
-    """Name the function in a tool's result; OpenAI's form names it only in the call (Mistral)."""
+    """Add the function's name to each tool result, because OpenAI's form has the name only in the call (Mistral)."""
     names = {
         str(call.get("id")): name for message in messages for call in calls_of(message) if (name := _function(call))
     }
@@ -190,19 +189,20 @@ def _function(call: JsonObject) -> str | None:
 
 
 def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
-    """Replace ids of calls that are not nine letters and digits (Mistral), such as another vendor's, each by one id in
-    call and result."""
-    return _refitted(messages, nine_character_id)
+    """Replace call ids that are not nine letters and digits (Mistral), such as the ids of another vendor. Call and
+    result get the same new id."""
+    return _with_changed_ids(messages, nine_character_id)
 
 
 def forty_character_call_ids(target: Target, messages: Messages) -> Messages:
-    """Replace ids of calls of more than 40 characters (OpenAI, and OpenRouter for its models), such as another vendor's
-    that carry a signature, each by one id in call and result."""
-    return _refitted(messages, _forty_characters) if _has_longer_ids(messages) else messages
+    """Replace call ids of more than 40 characters (OpenAI, and OpenRouter for OpenAI's models), such as the ids of
+    another vendor that carry a signature. Call and result get the same new id."""
+    return _with_changed_ids(messages, _forty_characters) if _has_longer_ids(messages) else messages
 
 
 def _has_longer_ids(messages: Messages) -> bool:
-    """Return whether an id of a call has more than 40 characters. Nearly all conversations cost no more than this."""
+    """Return whether a call id has more than 40 characters. For nearly all conversations this check is the only
+    cost."""
     for message in messages:
         if isinstance(calls := message.get("tool_calls"), list):
             for call in calls:
@@ -219,53 +219,53 @@ def _forty_characters(identity: str) -> str:
     return "call_" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _refitted(messages: Messages, changed: Callable[[str], str]) -> Messages:
+def _with_changed_ids(messages: Messages, change: Callable[[str], str]) -> Messages:
     return [
-        _with_ids(message, changed) if "tool_calls" in message or "tool_call_id" in message else message
+        _with_ids(message, change) if "tool_calls" in message or "tool_call_id" in message else message
         for message in messages
     ]
 
 
-def _with_ids(message: JsonObject, changed: Callable[[str], str]) -> JsonObject:
-    answered, calls = message.get("tool_call_id"), message.get("tool_calls")
-    if isinstance(answered, str):
-        message = {**message, "tool_call_id": changed(answered)}
+def _with_ids(message: JsonObject, change: Callable[[str], str]) -> JsonObject:
+    call_id, calls = message.get("tool_call_id"), message.get("tool_calls")
+    if isinstance(call_id, str):
+        message = {**message, "tool_call_id": change(call_id)}
     if isinstance(calls, list):
-        message = {**message, "tool_calls": [_with_id(call, changed) for call in calls]}
+        message = {**message, "tool_calls": [_with_id(call, change) for call in calls]}
     return message
 
 
-def _with_id(call: JsonValue, changed: Callable[[str], str]) -> JsonValue:
+def _with_id(call: JsonValue, change: Callable[[str], str]) -> JsonValue:
     identity = call.get("id") if isinstance(call, dict) else None
-    return {**call, "id": changed(identity)} if isinstance(call, dict) and isinstance(identity, str) else call
+    return {**call, "id": change(identity)} if isinstance(call, dict) and isinstance(identity, str) else call
 
 
 def signed_calls(target: Target, messages: Messages) -> Messages:
-    """Give calls their thought signatures back (Gemini), which `openai_answer` put into their ids: clients of OpenAI's
-    form keep ids, but no members that they do not know. A modern model demands one on the first call of a turn, whoever
-    made it: a call of another model gets the placeholder that Google documents."""
+    """Restore the thought signatures of calls (Gemini). The decoder put them into the calls' ids, because clients of
+    OpenAI's form send ids back, but not fields that they do not know. A modern model requires a signature on the first
+    call of a turn, even if another model made the call; such a call gets the placeholder that Google documents."""
     modern = is_modern(*target.model_names)
     return [
-        _signed(_with_ids(message, lambda identity: unpack_call_id(identity)[0]), message, modern)
+        _with_signatures(_with_ids(message, lambda identity: unpack_call_id(identity)[0]), message, modern)
         for message in messages
     ]
 
 
-def _signed(message: JsonObject, given: JsonObject, demanded: bool) -> JsonObject:
+def _with_signatures(message: JsonObject, given: JsonObject, required: bool) -> JsonObject:
     if not calls_of(given):
         return message
     pairs = zip(calls_of(message), calls_of(given), strict=True)
     calls = [_with_signature(call, str(own.get("id"))) for call, own in pairs]
-    if demanded and _EXTRA not in calls[0]:
-        calls[0] = {**calls[0], _EXTRA: {"google": {"thought_signature": SKIPPED}}}
+    if required and _EXTRA_CONTENT not in calls[0]:
+        calls[0] = {**calls[0], _EXTRA_CONTENT: {"google": {"thought_signature": SKIPPED}}}
     return {**message, "tool_calls": [*calls]}
 
 
 def _with_signature(call: JsonObject, identity: str) -> JsonObject:
     signature = unpack_call_id(identity)[1]
-    if signature is None or _EXTRA in call:
+    if signature is None or _EXTRA_CONTENT in call:
         return call
-    return {**call, _EXTRA: {"google": {"thought_signature": signature}}}
+    return {**call, _EXTRA_CONTENT: {"google": {"thought_signature": signature}}}
 
 
 HOOKS: Final[Mapping[HookName, Hook]] = {

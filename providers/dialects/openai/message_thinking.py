@@ -1,7 +1,7 @@
-"""The thinking of earlier turns, under the member in which a vendor of the OpenAI family reads it.
+"""Writes the reasoning of earlier turns into the field from which a vendor of the OpenAI family reads it.
 
-OpenRouter takes `reasoning_details` as it gave them, since changed or merged ones break the signatures in them. Most
-others read a text, under their own name for it, or refuse the member.
+OpenRouter must get its `reasoning_details` back unchanged, since changed or merged details invalidate the signatures in
+them. Most other vendors read a text, from a field with their own name, or refuse such a field.
 
 Sources, November 2026: @openrouter/sdk 1.3.19 `ReasoningDetailUnion`; litellm 1.109.1 `thinking_blocks`; the vendors'
 errors that `messages` names.
@@ -10,76 +10,83 @@ errors that `messages` names.
 from collections.abc import Iterable
 from typing import Final
 
-from providers.conversation import AFTER, Part, RedactedThinking, Thinking
-from providers.dialects.shared.read_thinking import thinking_block, thinking_of
+from providers.conversation import AFTER_KEY, Part, RedactedThinking, Thinking
+from providers.dialects.shared.read_thinking import reasoning_of_message, thinking_block
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
 DETAILS: Final = "reasoning_details"
 
-_MEMBERS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_signature", "thinking_blocks", DETAILS})
-_PARTS: Final = ("thinking", "redacted_thinking")
+_REASONING_FIELDS: Final = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_signature", "thinking_blocks", DETAILS}
+)
+_REASONING_PARTS: Final = ("thinking", "redacted_thinking")
 
 
-def holds_thinking(message: JsonObject) -> bool:
-    """Return whether a message carries thinking, in a member of its own or among its parts."""
-    if not message.keys().isdisjoint(_MEMBERS):
+def has_reasoning(message: JsonObject) -> bool:
+    """Return whether a message carries reasoning, in a separate field or among its parts."""
+    if not message.keys().isdisjoint(_REASONING_FIELDS):
         return True
     content = message.get("content")
-    return isinstance(content, list) and any([_is_thinking(part) for part in content])
+    return isinstance(content, list) and any([_is_reasoning_part(part) for part in content])
 
 
-def with_thinking(message: JsonObject, profile: Profile, dropped: list[str]) -> JsonObject:
-    """Return the message with its thinking as the vendor reads it, and note in `dropped` thinking that it does not."""
-    thoughts = [part for part in _thoughts(message) if not isinstance(part, Thinking) or part.text or part.signature]
-    kept = {name: value for name, value in message.items() if name not in _MEMBERS}
-    content = kept.get("content")
-    if isinstance(content, list) and any([_is_thinking(part) for part in content]):
-        kept["content"] = [part for part in content if not _is_thinking(part)] or ""
-    if not thoughts:
-        return kept
-    text = "".join([part.text for part in thoughts if isinstance(part, Thinking)])
+def with_readable_reasoning(message: JsonObject, profile: Profile, dropped: list[str]) -> JsonObject:
+    """Return the message with its reasoning in the form that the vendor reads. Reasoning that the vendor does not read
+    is reported in `dropped` as `thinking`."""
+    blocks = [
+        part for part in _reasoning_blocks(message) if not isinstance(part, Thinking) or part.text or part.signature
+    ]
+    rewritten = {name: value for name, value in message.items() if name not in _REASONING_FIELDS}
+    content = rewritten.get("content")
+    if isinstance(content, list) and any([_is_reasoning_part(part) for part in content]):
+        rewritten["content"] = [part for part in content if not _is_reasoning_part(part)] or ""
+    if not blocks:
+        return rewritten
+    text = "".join([part.text for part in blocks if isinstance(part, Thinking)])
     given = message.get(DETAILS)
-    received = isinstance(given, list) and given
+    has_details = isinstance(given, list) and given
     details = DETAILS in profile.takes and (
-        received or any([not isinstance(part, Thinking) or part.signature for part in thoughts])
+        has_details or any([not isinstance(part, Thinking) or part.signature for part in blocks])
     )
     if details:
-        kept[DETAILS] = _received(given) if received else [*_details(thoughts)]
+        rewritten[DETAILS] = _without_own_marks(given) if has_details else [*_details(blocks)]
     if profile.reasoning_members and text:
-        kept.update(dict.fromkeys(profile.reasoning_members, text))
+        rewritten.update(dict.fromkeys(profile.reasoning_members, text))
     elif not details:
         dropped.append("thinking")
-    return kept
+    return rewritten
 
 
-def _received(details: JsonValue) -> JsonValue:
-    """Return details as the vendor gave them, without what the gateway noted in them."""
+def _without_own_marks(details: JsonValue) -> JsonValue:
+    """Return details as the vendor sent them, without the field that the gateway added."""
     if not isinstance(details, list):
         return details
     return [
-        {name: value for name, value in detail.items() if name != AFTER}
-        if isinstance(detail, dict) and AFTER in detail
+        {name: value for name, value in detail.items() if name != AFTER_KEY}
+        if isinstance(detail, dict) and AFTER_KEY in detail
         else detail
         for detail in details
     ]
 
 
-def _is_thinking(part: JsonValue) -> bool:
-    return isinstance(part, dict) and part.get("type") in _PARTS
+def _is_reasoning_part(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type") in _REASONING_PARTS
 
 
-def _thoughts(message: JsonObject) -> list[Part]:
-    found = thinking_of(message)
+def _reasoning_blocks(message: JsonObject) -> list[Part]:
+    found = reasoning_of_message(message)
     content = message.get("content")
     if not found and isinstance(content, list):
-        found = [thinking_block(part) for part in content if isinstance(part, dict) and part.get("type") in _PARTS]
+        found = [
+            thinking_block(part) for part in content if isinstance(part, dict) and part.get("type") in _REASONING_PARTS
+        ]
     return found
 
 
-def _details(thoughts: Iterable[Part]) -> Iterable[JsonObject]:
-    """Yield the entries of `reasoning_details` for thinking that came in another form."""
-    for index, part in enumerate(thoughts):
+def _details(blocks: Iterable[Part]) -> Iterable[JsonObject]:
+    """Yield the entries of `reasoning_details` for reasoning that came in another form."""
+    for index, part in enumerate(blocks):
         match part:
             case Thinking(text, signature, form):
                 entry: JsonObject = {"type": "reasoning.text", "text": text, "format": form, "index": index}

@@ -1,20 +1,20 @@
-"""Conversations on the OpenAI family's wire, as each vendor's profile wants them.
+"""Writes conversations for the OpenAI family, in the form that each vendor's profile requires.
 
-A message in OpenAI's own form is the same everywhere. What clients add to it (names, cache markers, the thinking and
-other members of answers that they send back) goes to the vendors that take it, and is left out elsewhere: several
-answer a member that they do not know with an error.
+A message in OpenAI's own form is the same for all vendors. Clients add fields to it: names, cache markers, and the
+reasoning and other fields of earlier responses. Such a field is sent to the vendors that accept it and left out for the
+others, since several vendors respond to an unknown field with an error.
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0; the errors of Fireworks ("Extra inputs are not permitted, field:
 'messages[2].reasoning'"), Groq ("property 'reasoning_content' is unsupported"), Cerebras (`wrong_api_format`) and
-Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and openai-agents 0.24.0 for what clients
-send back.
+Mistral (422 `extra_forbidden`) as their users report them; litellm 1.109.1 and openai-agents 0.24.0 for the fields that
+clients send back.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
-from providers.conversation import CONTINUING, DESCRIBING
+from providers.conversation import CONTINUATION_FIELDS, DESCRIPTIVE_FIELDS
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
     CallWriter,
@@ -25,7 +25,7 @@ from providers.dialects.openai.message_parts import (
     is_legacy,
     without_legacy_calls,
 )
-from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
+from providers.dialects.openai.message_thinking import has_reasoning, with_readable_reasoning
 from providers.dialects.shared.prompt import failed_text, joined_texts
 from providers.failure import Refusal
 from providers.frozen_record import record
@@ -34,25 +34,25 @@ from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
 
-_COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
-_NAMED: Final = frozenset({"name", "cache_control", "is_error"})
+_COMMON_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+_REPORTED_FIELDS: Final = frozenset({"name", "cache_control", "is_error"})
 """Fields that are named in `x-dragoman-dropped` whenever they are left out."""
 
-_INSTEAD: Final = frozenset({"tool_calls", "function_call", "refusal", "audio"})
-"""The fields of a turn of the model that may stand without a content."""
+_MAY_REPLACE_CONTENT: Final = frozenset({"tool_calls", "function_call", "refusal", "audio"})
+"""The fields of an assistant message that may be present without a `content`."""
 
-_SAYS_NOTHING: Final = frozenset({"role", "content", "name", *CONTINUING})
+_FIELDS_WITHOUT_CONTENT: Final = frozenset({"role", "content", "name", *CONTINUATION_FIELDS})
 
 _ROLE_OF_NAME: Final[Mapping[str, str]] = {"developer": "system", "function": "tool"}
 
-_SPEAKERS: Final = frozenset({"system", "developer", "user", "assistant"})
-_SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
-"""The names that OpenAI takes: "Invalid 'messages[1].name': string does not match pattern"."""
+_NAMED_ROLES: Final = frozenset({"system", "developer", "user", "assistant"})
+_NAME_PATTERN: Final = re.compile(r"[^\s<|\\/>]{1,64}")
+"""The names that OpenAI accepts. For others it reports: "Invalid 'messages[1].name': string does not match pattern"."""
 
 
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
-    """Return a conversation as the vendor's profile wants it, and note in `dropped` what promises nothing and is left
-    out. Raises Refusal for content that the vendor does not take."""
+    """Return a conversation in the form that the vendor's profile requires, and add the names of advisory fields that
+    were left out to `dropped`. Raises Refusal for content that the vendor does not accept."""
     if prompt.plain and not profile.hooks:
         return [*prompt.messages]
     messages = _written(prompt.messages, _VendorMessage(target, profile, dropped))
@@ -62,14 +62,15 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
 
 
 def _written(given: Iterable[JsonObject], writer: "_VendorMessage") -> list[JsonObject]:
-    """Return messages as the vendor takes them, without turns of the model that say nothing if it takes none."""
+    """Return messages in the vendor's form, without empty assistant messages if the vendor does not accept them."""
     profile = writer.profile
     messages: list[JsonObject] = []
     for message in given:
-        # Texts, results of tools, and turns that call functions, as nearly all messages are, cost no call each.
+        # Nearly all messages are texts, tool results or function calls. They are checked inline, without a function
+        # call each.
         content, fields = message.get("content"), len(message)
         if type(content) is not str:
-            unchanged = _goes_without_text(message, profile)
+            unchanged = _is_sent_unchanged(message, profile)
         elif fields == 2:
             unchanged = content != "" and message.get("role") in PLAIN_ROLES
         elif fields != 3:
@@ -86,64 +87,65 @@ def _written(given: Iterable[JsonObject], writer: "_VendorMessage") -> list[Json
     return messages
 
 
-def _goes_without_text(message: JsonObject, profile: Profile) -> bool:
-    """Return whether a message whose content is null or parts of text goes unchanged."""
+def _is_sent_unchanged(message: JsonObject, profile: Profile) -> bool:
+    """Return whether a message whose content is not a string is sent unchanged: text parts, or calls with a null
+    content."""
     content, role = message.get("content"), message.get("role")
-    further = len(message) - ("content" in message) - 1
+    other_fields = len(message) - ("content" in message) - 1
     if type(content) is list and content and profile.content_parts and are_texts_alone(content):
-        if further == 0:
+        if other_fields == 0:
             return role in PLAIN_ROLES
-        if further == 1 and role == "tool":
+        if other_fields == 1 and role == "tool":
             return type(message.get("tool_call_id")) is str
     elif content is not None:
         return False
     calls = message.get("tool_calls")
-    return further == 1 and role == "assistant" and type(calls) is list and are_functions_alone(calls)
+    return other_fields == 1 and role == "assistant" and type(calls) is list and are_functions_alone(calls)
 
 
 def _is_empty(message: JsonObject, profile: Profile) -> bool:
-    """Return whether a message is a turn of the model that says nothing, and the vendor is not sent such a turn.
+    """Return whether a message is an empty assistant message that must not be sent to the vendor.
 
-    Many vendors refuse such a turn: "Assistant message must have either content or tool_calls" (Mistral), "must not be
-    empty" (Moonshot). The templates of engines' models need it, since turns must alternate there.
+    Many vendors refuse an empty message: "Assistant message must have either content or tool_calls" (Mistral), "must
+    not be empty" (Moonshot). Engines get it, since turns must alternate in the templates of their models.
     """
     if profile.engine or message.get("content") or message.get("tool_calls"):
         return False
-    return message["role"] == "assistant" and message.keys() <= _SAYS_NOTHING
+    return message["role"] == "assistant" and message.keys() <= _FIELDS_WITHOUT_CONTENT
 
 
 @record
 class _VendorMessage:
-    """Writer of one message."""
+    """The writer of one message. It adds the names of fields that it leaves out to `dropped`."""
 
     target: Target
     profile: Profile
     dropped: list[str]
 
     def written(self, message: JsonObject) -> JsonObject:
-        """Return a message with what the vendor refuses left out or renamed.
+        """Return a message without the fields that the vendor refuses, or with these renamed.
 
-        Null members mean nothing, and some vendors refuse them; but the null content of a turn that only calls is
-        OpenAI's own form.
+        Null fields mean nothing, and some vendors refuse them. But in OpenAI's own form, an assistant message that only
+        calls tools has a null content.
         """
         if None in message.values():
-            # DeepSeek misses the content of a turn that only calls: "missing field `content`".
-            called = message.get("tool_calls")
+            # DeepSeek requires the null content of a message that only calls tools: "missing field `content`".
+            has_calls = message.get("tool_calls")
             message = {
-                name: value for name, value in message.items() if value is not None or (called and name == "content")
+                name: value for name, value in message.items() if value is not None or (has_calls and name == "content")
             }
         if message.get("role") == "developer" and not self.profile.developer_role:
             message = {**message, "role": "system"}
         if is_legacy(message) and "function_call" not in self.profile.takes:
             message = without_legacy_calls(message)
-        if holds_thinking(message):
-            message = with_thinking(message, self.profile, self.dropped)
+        if has_reasoning(message):
+            message = with_readable_reasoning(message, self.profile, self.dropped)
         if "is_error" in message and message.get("role") == "tool":
             message = _with_failure_as_text(message)
-        if not message.keys() <= _COMMON:
-            message = self._with_known_members(message)
+        if not message.keys() <= _COMMON_FIELDS:
+            message = self._with_accepted_fields(message)
         if not message.get("tool_calls") and message.get("role") == "assistant":
-            message = self._with_something_said(message)
+            message = self._with_content(message)
         if isinstance(calls := message.get("tool_calls"), list):
             message = {**message, "tool_calls": CallWriter(self.profile, self.dropped).written(calls)}
         content = message.get("content")
@@ -151,107 +153,109 @@ class _VendorMessage:
             parts = PartWriter(self.profile, self.dropped).written(content)
             message = {
                 **message,
-                "content": parts if self.profile.content_parts else _flat(self.target, message, parts),
+                "content": parts if self.profile.content_parts else _joined_text_parts(self.target, message, parts),
             }
         return message
 
-    def _with_known_members(self, message: JsonObject) -> JsonObject:
-        kept = {name: value for name, value in message.items() if self._goes(message.get("role"), name, value)}
-        if "refusal" in kept and "refusal" not in self.profile.takes:
-            kept = _with_refusal_as_text(kept)
+    def _with_accepted_fields(self, message: JsonObject) -> JsonObject:
+        accepted = {name: value for name, value in message.items() if self._is_sent(message.get("role"), name, value)}
+        if "refusal" in accepted and "refusal" not in self.profile.takes:
+            accepted = _with_refusal_as_text(accepted)
         if "audio" in message and not message.get("tool_calls"):
-            kept = self._with_sound(kept, message["audio"])
+            accepted = self._with_audio(accepted, message["audio"])
         if "cache_control" in message and "cache_control" in self.profile.takes:
-            kept = _with_marker_on_part(kept)
-        return kept
+            accepted = _with_marker_on_part(accepted)
+        return accepted
 
-    def _with_sound(self, message: JsonObject, audio: JsonValue) -> JsonObject:
-        """Return a spoken turn of the model as its vendor takes it back, by its id, or with the transcript as its text.
-        Raises Refusal for a sound without one."""
-        held = audio if isinstance(audio, dict) else {}
+    def _with_audio(self, message: JsonObject, audio: JsonValue) -> JsonObject:
+        """Return a spoken assistant message with its audio by id if the vendor accepts that, otherwise with the
+        transcript as its text. Raises Refusal if the audio has no transcript."""
+        audio_object = audio if isinstance(audio, dict) else {}
         if "audio" in self.profile.takes:
-            return {**message, "audio": {"id": held.get("id")}}
+            return {**message, "audio": {"id": audio_object.get("id")}}
         if message.get("content"):
             return message
-        said = held.get("transcript")
-        if not isinstance(said, str) or not said:
+        transcript = audio_object.get("transcript")
+        if not isinstance(transcript, str) or not transcript:
             raise Refusal("messages", f"{self.target.name} does not know the sound of a response by its 'audio.id'.")
-        return {**message, "content": said}
+        return {**message, "content": transcript}
 
-    def _with_something_said(self, message: JsonObject) -> JsonObject:
-        """Return a turn of the model without an empty list of calls, and with a content if it has no calls."""
+    def _with_content(self, message: JsonObject) -> JsonObject:
+        """Return an assistant message without an empty `tool_calls`, and with a content if it has no calls."""
         if "tool_calls" in message and not message["tool_calls"]:
             message = {name: value for name, value in message.items() if name != "tool_calls"}
-        if message.get("content") or not message.keys().isdisjoint(_INSTEAD):
+        if message.get("content") or not message.keys().isdisjoint(_MAY_REPLACE_CONTENT):
             return message
         return {**message, "content": ""}
 
-    def _goes(self, role: JsonValue, name: str, value: JsonValue) -> bool:
-        """Return whether a member goes to the vendor; what it does not take, and is known, is left out."""
+    def _is_sent(self, role: JsonValue, name: str, value: JsonValue) -> bool:
+        """Return whether a field of a message is sent to the vendor. Adds its name to `dropped` if it is left out and
+        worth reporting."""
         takes = self.profile.takes
-        if name in takes or name in _COMMON or name in self.profile.reasoning_members:
+        if name in takes or name in _COMMON_FIELDS or name in self.profile.reasoning_members:
             return True
         match name:
             case "name":
-                goes = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
-                if goes and role in _SPEAKERS and not self.profile.engine:
-                    goes = isinstance(value, str) and _SPEAKER.fullmatch(value) is not None
+                sent = isinstance(role, str) and _ROLE_OF_NAME.get(role, role) in self.profile.named_roles
+                if sent and role in _NAMED_ROLES and not self.profile.engine:
+                    sent = isinstance(value, str) and _NAME_PATTERN.fullmatch(value) is not None
             case "refusal":
-                goes = True  # as text, if the vendor does not take it
+                sent = True  # as text, if the vendor does not take it
             case "cache_control" | "provider_specific_fields" | "is_error":
-                goes = False
+                sent = False
             case _:
                 # Clients send a response back with all its fields, which the next vendor may refuse.
-                goes = role != "assistant" or (name in CONTINUING and bool(value))
-        if not goes and self._is_named(role, name, value):
+                sent = role != "assistant" or (name in CONTINUATION_FIELDS and bool(value))
+        if not sent and self._is_reported(role, name, value):
             self.dropped.append(name)
-        return goes
+        return sent
 
-    def _is_named(self, role: JsonValue, name: str, value: JsonValue) -> bool:
+    def _is_reported(self, role: JsonValue, name: str, value: JsonValue) -> bool:
         """Return whether a field that is left out is named in `x-dragoman-dropped`."""
-        if name in _NAMED:
-            # The name of a tool's result repeats what its call's id says.
+        if name in _REPORTED_FIELDS:
+            # The name in a tool's result repeats information that the call's id already gives.
             return not (name == "name" and role == "tool")
-        return bool(value) and name not in DESCRIBING and not (name == "extra_content" and is_googles(value))
+        return bool(value) and name not in DESCRIPTIVE_FIELDS and not (name == "extra_content" and is_googles(value))
 
 
 def _with_failure_as_text(message: JsonObject) -> JsonObject:
-    """Return a tool's result with the failure in its text: no vendor of the family has a field for that."""
-    kept = {name: value for name, value in message.items() if name != "is_error"}
+    """Return a tool's result with the failure in its text, because no vendor of the family has a field for it."""
+    rest = {name: value for name, value in message.items() if name != "is_error"}
     if message["is_error"] is not True:
-        return kept
+        return rest
     content = message.get("content")
     if not isinstance(content, list):
-        return {**kept, "content": failed_text(content if isinstance(content, str) else "")}
+        return {**rest, "content": failed_text(content if isinstance(content, str) else "")}
     first = content[0] if content else None
     if isinstance(first, dict) and first.get("type") == "text" and isinstance(text := first.get("text"), str):
-        return {**kept, "content": [{**first, "text": failed_text(text)}, *content[1:]]}
-    return {**kept, "content": [{"type": "text", "text": failed_text("")}, *content]}
+        return {**rest, "content": [{**first, "text": failed_text(text)}, *content[1:]]}
+    return {**rest, "content": [{"type": "text", "text": failed_text("")}, *content]}
 
 
 def _with_refusal_as_text(message: JsonObject) -> JsonObject:
-    """Return a turn of the model with its refusal as text, for vendors that have no place for it."""
-    kept = {name: value for name, value in message.items() if name != "refusal"}
+    """Return an assistant message with its refusal as text, for vendors that have no field for refusals."""
+    rest = {name: value for name, value in message.items() if name != "refusal"}
     refusal, content = message["refusal"], message.get("content")
     if not isinstance(refusal, str) or not refusal:
-        return kept
+        return rest
     if isinstance(content, list):
-        return {**kept, "content": [*content, {"type": "text", "text": refusal}]}
-    return {**kept, "content": f"{content}{refusal}" if isinstance(content, str) else refusal}
+        return {**rest, "content": [*content, {"type": "text", "text": refusal}]}
+    return {**rest, "content": f"{content}{refusal}" if isinstance(content, str) else refusal}
 
 
 def _with_marker_on_part(message: JsonObject) -> JsonObject:
-    """Return a message whose cache marker stands on its last part, where the vendors that have markers look for it."""
+    """Return a message with its cache marker moved to its last part, because vendors with cache markers read it
+    there."""
     marker, content = message["cache_control"], message.get("content")
-    kept = {name: value for name, value in message.items() if name != "cache_control"}
+    rest = {name: value for name, value in message.items() if name != "cache_control"}
     if isinstance(content, str) and content:
-        return {**kept, "content": [{"type": "text", "text": content, "cache_control": marker}]}
+        return {**rest, "content": [{"type": "text", "text": content, "cache_control": marker}]}
     if isinstance(content, list) and content and isinstance(last := content[-1], dict):
-        return {**kept, "content": [*content[:-1], {"cache_control": marker, **last}]}
-    return kept
+        return {**rest, "content": [*content[:-1], {"cache_control": marker, **last}]}
+    return rest
 
 
-def _flat(target: Target, message: JsonObject, parts: list[JsonValue]) -> str:
+def _joined_text_parts(target: Target, message: JsonObject, parts: list[JsonValue]) -> str:
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
     if len(texts) < len(parts):
         raise Refusal("messages", f"'messages' may hold only text for {target.name}.")

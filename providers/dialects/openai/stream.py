@@ -1,4 +1,4 @@
-"""Streamed answers of the OpenAI family, completions and chat, as chunks."""
+"""Decodes streamed responses of the OpenAI family, completions and chat, into chunks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from providers.dialects.openai.cited_marks import Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
-    lift_members,
+    lift_fields,
     matched_stop,
     message_of,
     native_finish_reason,
@@ -26,20 +26,20 @@ from providers.dialects.openai.read_extras import (
     PLAIN_IN_EVENT,
     ends_block,
     extras_of,
+    has_only_vendor_fields,
     repeated_in,
-    says_nothing,
-    with_members,
+    with_vendor_fields,
 )
 from providers.dialects.openai.streamed_calls import (
     StreamedChoice,
-    adds_to_answer,
+    adds_content,
     check_text,
-    choice_of,
     ends_of_calls,
     may_end,
+    state_of_choice,
 )
-from providers.dialects.openai.text_runs import MOST_LED, SameMembers, TextRuns
-from providers.dialects.shared.decode_stream import Characters, cut
+from providers.dialects.openai.text_runs import MOST_LED, SharedFields, TextRuns
+from providers.dialects.shared.decode_stream import CharacterJoiner, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     SplitCharacter,
@@ -59,24 +59,24 @@ from providers.framing.text_frames import Around
 from providers.json_types import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
-"""Bytes at most of a body that is JSON although the request was for a stream."""
+"""The most bytes of a body that is JSON although the request was for a stream."""
 
 _MOST_WAITING = 4
-"""Chunks at most that wait for a stream's content."""
+"""The most chunks that wait for the first content of a stream."""
 
-_MOST_KEPT = 256 * 1024
-"""Bytes at most of an event whose own members are kept after it."""
+_MOST_STORED = 256 * 1024
+"""The most bytes of an event whose vendor fields are stored after it."""
 
 
 class OpenAIStream(RunDecoder):
-    """See providers.dialect.StreamDecoder and RunDecoder.
+    """The `RunDecoder` of the OpenAI family's streams.
 
-    The stream is complete at `[DONE]`, or at the end of the body when every choice has its finish reason: Perplexity,
-    TGI and others leave the terminator out. The class is its own reader, for the cost of each chunk.
+    The stream is complete at `[DONE]`, or at the end of the body if every choice has its finish reason: Perplexity, TGI
+    and others leave out the terminator. The class is its own reader, which saves time per chunk.
     """
 
     __slots__ = (
-        *("_answer", "_body", "_characters", "_choices", "_done", "_lifting", "_own", "_runs"),
+        *("_answer", "_body", "_characters", "_choices", "_done", "_lifting", "_vendor_fields", "_runs"),
         *("_same", "_sent", "_signs", "_slow", "_sources", "_sse", "_started", "_tier", "_waiting"),
     )
 
@@ -88,27 +88,26 @@ class OpenAIStream(RunDecoder):
         self._choices: dict[int, StreamedChoice] = {}
         self._answer: JsonValue = None
         self._body: bytearray | None = None
-        self._characters: Characters | None = None
+        self._characters: CharacterJoiner | None = None
         self._started = False
         self._tier: JsonValue = None
         self._signs = signs(sent)
-        self._own: JsonObject = {}
+        self._vendor_fields: JsonObject = {}
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
         self._runs = TextRuns(self._sse, self._choices)
-        # Since the last run, of this form, nothing else has come: the next one is read as such without further checks.
-        self._same: SameMembers | None = None
-        # An event may need more than to be passed on.
+        # The shared fields of the last run, if nothing else has arrived since: the next run is then read without
+        # further checks.
+        self._same: SharedFields | None = None
+        # Whether an event may need more work than being passed on.
         self._slow = sent.unwrap_choice
         self._done = False
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._done
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._same = None
         if not self._started:
             data = data.lstrip()
@@ -125,15 +124,14 @@ class OpenAIStream(RunDecoder):
         try:
             for name, frame in self._sse.feed(data):
                 body = self._event(frame, name)
-                chunk = self._plain(body, len(frame))
-                yield from self._pieces(body, len(frame)) if chunk is None else (chunk,)
+                chunk = self._plain_chunk(body, len(frame))
+                yield from self._translate(body, len(frame)) if chunk is None else (chunk,)
                 if self._waiting is None and not self._slow and (chunk is None or chunk.finish_reason is None):
                     self._runs.note(frame, body)
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
         same = self._same
         if same is not None:
             literals, end = same.form.read(data)
@@ -150,21 +148,18 @@ class OpenAIStream(RunDecoder):
         return run, rest
 
     def around(self) -> Around | None:
-        """See RunDecoder."""
         return None if self._same is None else self._same.form.around
 
     def passed(self, characters: int) -> None:
-        """See RunDecoder."""
         if self._same is not None:
             self._same.choice.written += characters
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         if self._body is not None:
-            yield from self._whole(bytes(self._body))
+            yield from self._decode_body(bytes(self._body))
             return
         for _, frame in self._sse.finish():
-            if frame == b"[DONE]" or is_json(frame):  # whole, but for its blank line; else the end cut it off
+            if frame == b"[DONE]" or is_json(frame):  # complete except for its blank line; otherwise the end cut it off
                 yield from self.read(frame)
         if not self._done and not self._all_finished():
             raise cut()
@@ -174,12 +169,12 @@ class OpenAIStream(RunDecoder):
         return bool(self._choices) and all(state.finished for state in self._choices.values())
 
     def read(self, frame: bytes) -> Iterator[StreamEvent]:
-        """Translate one event's data, of whatever framing; nothing after the end. Raises UpstreamError."""
-        return self._pieces(self._event(frame), len(frame))
+        """Translate the data of one event, in any framing. Yields nothing after the end. Raises UpstreamError."""
+        return self._translate(self._event(frame), len(frame))
 
-    def _plain(self, body: JsonObject, size: int) -> Chunk | None:
-        """Return the chunk of an event of `size` bytes that holds text of one choice alone, as nearly all do, or its
-        end; else None."""
+    def _plain_chunk(self, body: JsonObject, size: int) -> Chunk | None:
+        """Return the chunk of an event of `size` bytes that holds only text of one choice, as nearly all do, or only
+        its end; otherwise `None`."""
         choices = body.get("choices")
         if type(choices) is not list or len(choices) != 1:
             return None
@@ -203,7 +198,8 @@ class OpenAIStream(RunDecoder):
         return Chunk(state.index, text, system_fingerprint=fingerprint if type(fingerprint) is str else None)
 
     def _plain_end(self, state: StreamedChoice, raw: JsonObject, body: JsonObject) -> Chunk | None:
-        """Return the chunk of an event that ends a choice as most end; None for others. 4 us less than `_pieces`."""
+        """Return the chunk of an event that ends a choice in the most common form; otherwise `None`. It takes 4 us less
+        than `_translate`."""
         reason = only_end_of(raw)
         if not reason or self._waiting is not None or state.calls.count or repeated_in(body):
             return None
@@ -215,14 +211,14 @@ class OpenAIStream(RunDecoder):
         fingerprint = fingerprint if type(fingerprint) is str else None
         return Chunk(state.index, finish_reason=reason, system_fingerprint=fingerprint, service_tier=tier)
 
-    def _pieces(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
-        """Yield what an event of `size` bytes comes to."""
+    def _translate(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
+        """Yield the common events of a vendor's event of `size` bytes."""
         choices = body.get("choices")
         if "error" in body or not choices:
             if "error" in body and (usage := usage_of(body, self._tier)) is not None:
                 yield usage
-            yield from self._ends_or_error(body)
-        own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
+            yield from self._last_chunks(body)
+        own = None if KNOWN_IN_EVENT.issuperset(body) else self._new_vendor_fields(body, size)
         if choices:
             if not isinstance(choices, list):
                 raise malformed("has choices that are not a list")
@@ -232,7 +228,7 @@ class OpenAIStream(RunDecoder):
                 chunk = self._chunk(raw, body)
                 if chunk is not None:
                     if own is not None:
-                        chunk, own = with_members(chunk, own), None
+                        chunk, own = with_vendor_fields(chunk, own), None
                     yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
         if own is not None:
             chunk = Chunk(extras=Extras(answer=own))
@@ -241,8 +237,9 @@ class OpenAIStream(RunDecoder):
             yield usage
 
     def _event(self, frame: bytes, name: str = "") -> JsonObject:
-        """Parse a frame's object; empty for the `null` that begins some streams of llama.cpp, and for the terminator
-        and what follows it. Raises UpstreamError for a terminator before the end, and for an event called an error."""
+        """Parse the object of a frame. It is empty for the `null` that begins some streams of llama.cpp, for the
+        terminator, and for everything after it. Raises UpstreamError for a terminator before the end, and for an event
+        named `error`."""
         if self._done or not frame:
             return {}
         if frame.startswith(b"[DONE]"):
@@ -253,21 +250,21 @@ class OpenAIStream(RunDecoder):
         try:
             body = load_json(frame) if self._characters is None else self._characters.parse(frame)
         except orjson.JSONDecodeError:
-            body = self._mended(frame)
+            body = self._parse_leniently(frame)
         if body is None:
             return {}
         if not isinstance(body, dict):
             raise malformed("has an event that is not a JSON object")
         if name == "error" and not body.get("choices"):
             raise UpstreamError(failure_in_body(self._sent.target.profile, {"error": body, **body}))
-        return body if self._lifting is None else lift_members(self._lifting, body)
+        return body if self._lifting is None else lift_fields(self._lifting, body)
 
-    def _mended(self, frame: bytes) -> JsonValue:
-        """Parse an event that is no JSON as it is. Raises UpstreamError."""
+    def _parse_leniently(self, frame: bytes) -> JsonValue:
+        """Parse an event that is not valid JSON, such as one with a split character. Raises UpstreamError."""
         try:
             return parse_event(frame)
         except SplitCharacter:
-            self._characters = Characters()
+            self._characters = CharacterJoiner()
             self._slow = True
             self._runs.stop()
             return self._characters.parse(frame)
@@ -275,9 +272,9 @@ class OpenAIStream(RunDecoder):
             raise malformed("has an event that is not valid JSON") from None
 
     def _begin(self, chunk: Chunk, waiting: list[Chunk], size: int) -> Iterator[Chunk]:
-        """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor, so what a
-        vendor says of itself (Groq's `x_groq`, Azure's filter of the prompt) waits for content."""
-        if size <= _MOST_KEPT and len(waiting) < _MOST_WAITING and says_nothing(chunk):
+        """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor. Therefore
+        chunks with only the vendor's own fields (Groq's `x_groq`, Azure's filter of the prompt) wait for content."""
+        if size <= _MOST_STORED and len(waiting) < _MOST_WAITING and has_only_vendor_fields(chunk):
             waiting.append(chunk)
             self._slow = True
             return
@@ -286,39 +283,41 @@ class OpenAIStream(RunDecoder):
         yield from waiting
         yield chunk
 
-    def _ends_or_error(self, body: JsonObject) -> Iterable[Chunk]:
-        """Return what the terminator is the end of. Raises UpstreamError for an event that is an error."""
+    def _last_chunks(self, body: JsonObject) -> Iterable[Chunk]:
+        """Return the last chunks of the choices that the terminator ends. Raises UpstreamError if the event is an
+        error."""
         if is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
         return ends_of_calls(self._choices.values()) if self._done else ()
 
     def _repeats_own(self, body: JsonObject, size: int) -> bool:
-        """Return whether all that the vendor has of its own in an event was in the event before."""
-        if "error" in body or size > _MOST_KEPT:
+        """Return whether all of the vendor's own fields in an event were in the previous event."""
+        if "error" in body or size > _MOST_STORED:
             return False
-        return unknown_in(body, KNOWN_IN_EVENT) in (None, self._own)
+        return unknown_in(body, KNOWN_IN_EVENT) in (None, self._vendor_fields)
 
-    def _own_members(self, body: JsonObject, size: int) -> JsonObject | None:
-        """Return the vendor's own members of an event that differ from those of the event before: Perplexity repeats
-        its sources in each."""
+    def _new_vendor_fields(self, body: JsonObject, size: int) -> JsonObject | None:
+        """Return the vendor's own fields of an event that differ from the previous event. Perplexity repeats its
+        sources in each event."""
         own = unknown_in(body, KNOWN_IN_EVENT)
         if own is None:
             return None
-        before, self._own = self._own, own if size <= _MOST_KEPT else {}
-        if self._own != before:
+        before, self._vendor_fields = self._vendor_fields, own if size <= _MOST_STORED else {}
+        if self._vendor_fields != before:
             self._runs.forget()
-        if fresh := {name: value for name, value in own.items() if before.get(name) != value}:
-            self._sources = sources_of(fresh) or self._sources
+        if new_fields := {name: value for name, value in own.items() if before.get(name) != value}:
+            self._sources = sources_of(new_fields) or self._sources
             self._slow = self._slow or bool(self._sources)
-        return fresh or None
+        return new_fields or None
 
     def _chunk(self, raw: JsonValue, body: JsonObject) -> Chunk | None:
-        """Return what an event adds to one choice; None for nothing (a role, what follows the end)."""
+        """Return the chunk that an event adds to one choice; `None` if it adds nothing (a role, or anything after the
+        end)."""
         if not isinstance(raw, dict):
             raise malformed("has a choice that is not an object")
         index = raw.get("index")
         state = self._choices.get(index) if type(index) is int else None
-        if state is None and (state := choice_of(raw, self._choices, self._sent)) is None:
+        if state is None and (state := state_of_choice(raw, self._choices, self._sent)) is None:
             return None
         fingerprint = body.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
@@ -330,12 +329,12 @@ class OpenAIStream(RunDecoder):
         if extras is not None:
             state.blocks += sum(map(ends_block, extras.reasoning_details))
         if state.finished:
-            if adds_to_answer(raw):
+            if adds_content(raw):
                 raise malformed("goes on after the end of a choice")
             return None if extras is None else Chunk(state.index, extras=extras)
-        return self._full(state, raw, message, extras, body, fingerprint)
+        return self._full_chunk(state, raw, message, extras, body, fingerprint)
 
-    def _full(
+    def _full_chunk(
         self,
         state: StreamedChoice,
         raw: JsonObject,
@@ -344,16 +343,16 @@ class OpenAIStream(RunDecoder):
         body: JsonObject,
         fingerprint: str | None,
     ) -> Chunk | None:
-        said = message.get("refusal")
-        refusal = said if isinstance(said, str) and said else None
+        refusal_value = message.get("refusal")
+        refusal = refusal_value if isinstance(refusal_value, str) and refusal_value else None
         state.refused = state.refused or refusal is not None
         text = content_of(raw, message)
         if state.written == len(text) > 0 and raw.get("finish_reason") and message is raw.get("message"):
-            text, message = "", {}  # the whole message at its end, as some send it: it has been said
+            text, message = "", {}  # some vendors repeat the complete message at the end: its text has been passed on
         calls = state.calls.read(calls_in(message), self._answer)
         reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
         reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
-        # An empty one is xAI's end of calls, and beside each piece of them no end (see `finish_reason`).
+        # An empty finish reason is xAI's end of calls. Beside a delta of a call it is not an end (see `finish_reason`).
         state.may_end = reason is not None and not raw["finish_reason"] and bool(calls or text or reasoning)
         reason = None if state.may_end else reason
         if reason is not None:
@@ -388,8 +387,9 @@ class OpenAIStream(RunDecoder):
         )
         return chunk if reason is None or self._characters is None else self._characters.end(chunk)
 
-    def _whole(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode a whole body in place of a stream, one chunk a choice; one that is no JSON was cut off."""
+    def _decode_body(self, data: bytes) -> Iterator[StreamEvent]:
+        """Decode a complete body that came instead of a stream, as one chunk per choice. A body that is not JSON was
+        cut off."""
         if not is_json(data):
             raise cut()
         completion = decode_object(self._sent, json_object(data))

@@ -1,4 +1,4 @@
-"""Choices in streams of the OpenAI family, and their tool calls piece by piece."""
+"""The state of the choices in a stream of the OpenAI family, and of their tool calls, which arrive in deltas."""
 
 from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from providers.dialects.openai.answer import READ_IN_CALL, called_in, calls_in, 
 from providers.dialects.openai.cited_marks import MarkFinder, Source
 from providers.dialects.openai.read import content_of, reasoning_of
 from providers.dialects.shared.custom_tools import InputReader
-from providers.dialects.shared.read_json import asked_index, call_id, malformed, unknown_in, unwrap_answer
+from providers.dialects.shared.read_json import call_id, malformed, requested_index, unknown_in, unwrap_answer
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -18,8 +18,11 @@ from providers.profile import Profile
 
 @dataclass(slots=True)
 class _BegunCall:
-    """A tool call in progress: its dense number, its name as the vendor writes it, and the vendor's id, empty where
-    there is none."""
+    """A tool call in progress.
+
+    `number` counts the calls of the choice without gaps. `name` is the name as the vendor writes it. `identity` is the
+    vendor's id, empty if the vendor sends no id.
+    """
 
     number: int
     name: str
@@ -27,59 +30,66 @@ class _BegunCall:
 
 
 class StreamedCalls:
-    """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
+    """The tool calls of one choice. `count` is their number. `_begun` has the latest call at each of the vendor's
+    indices."""
 
-    __slots__ = ("_bare", "_begun", "_choice", "_nameless", "_sent", "_texts", "count")
+    __slots__ = ("_begun", "_choice", "_nameless", "_sent", "_texts", "_without_arguments", "count")
 
     def __init__(self, sent: UpstreamRequest, choice: int) -> None:
         self._sent = sent
         self._choice = choice
         self._begun: dict[int, _BegunCall] = {}
-        # The ids of calls whose names are still to come, by the vendor's indices, and their further members.
+        # By the vendor's indices: the ids and the vendor's own fields of calls whose names have not arrived yet.
         self._nameless: dict[int, tuple[str, JsonObject | None]] = {}
-        # Readers of the arguments of calls of custom tools, by their numbers.
+        # By the calls' numbers: the readers of the arguments of custom tool calls.
         self._texts: dict[int, InputReader] = {}
-        # The numbers of the calls of functions that have no arguments so far; an empty set takes three times as much.
-        self._bare: dict[int, None] = {}
+        # The numbers of the function calls that have no arguments so far. A dict, because an empty set takes three
+        # times the memory.
+        self._without_arguments: dict[int, None] = {}
         self.count = 0
 
     def rest(self) -> tuple[ToolCallDelta, ...]:
-        """Return what remains of the calls when the choice has ended: of the texts of those of custom tools, and an
-        empty object for a function without arguments, since clients parse these as JSON. Raises UpstreamError where a
-        call's name has not come."""
+        """Return the last deltas of the calls once the choice has ended.
+
+        These are the rest of the text of each custom tool call, and an empty object for each function call without
+        arguments, since clients parse the arguments as JSON. Raises UpstreamError if the name of a call has not
+        arrived.
+        """
         if self._nameless:
             raise malformed("has a tool call without a function's name")
         readers, self._texts = self._texts, {}
-        bare, self._bare = self._bare, {}
-        rests = [(at, reader.rest()) for at, reader in readers.items()]
-        pieces = [ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text]
-        return (*pieces, *[ToolCallDelta(at, arguments="{}") for at in bare])
+        without_arguments, self._without_arguments = self._without_arguments, {}
+        rest_texts = [(at, reader.rest()) for at, reader in readers.items()]
+        deltas = [ToolCallDelta(at, arguments=text, kind="custom") for at, text in rest_texts if text]
+        return (*deltas, *[ToolCallDelta(at, arguments="{}") for at in without_arguments])
 
     def passing(self, native: int) -> int | None:
-        """Return the number of the call that has begun at a vendor's index, if its arguments are passed on as they
-        come and the first of them have come; None where they are not."""
+        """Return the number of the call at a vendor's index, if its arguments are passed on unchanged and have begun to
+        arrive; otherwise `None`."""
         begun = self._begun.get(native)
-        if begun is None or begun.number in self._texts or begun.number in self._bare or self._nameless:
+        if begun is None or begun.number in self._texts or begun.number in self._without_arguments or self._nameless:
             return None
         return begun.number
 
     def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
-        """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
-        found = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]
-        pieces = [piece for piece in found if piece is not None]
+        """Return the call deltas in one delta of the choice. `answer` is the id of the response. Raises
+        UpstreamError."""
+        entries_read = [self._read_delta(entry, position, answer) for position, entry in enumerate(entries)]
+        deltas = [delta for delta in entries_read if delta is not None]
         if self._texts:
-            pieces = [piece for piece in pieces if piece.id or piece.arguments or piece.extra]
-        return tuple(pieces)
+            deltas = [delta for delta in deltas if delta.id or delta.arguments or delta.extra]
+        return tuple(deltas)
 
-    def _piece(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta | None:
-        """Return one piece of a call; None for an id whose name is still to come.
+    def _read_delta(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta | None:
+        """Return one delta of a call; `None` if it has only an id whose name has not arrived yet.
 
-        A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
-        an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
-        own. A missing index is the position in the list. Some vendors repeat the name in every piece; another name for
-        the same call would be the rest of a name that was passed on as whole, and is malformed.
+        A call begins with a new index. At a known index, a call begins with a name and another id, or with a name if
+        neither call has an id: some vendors give all calls the index 0 (Gemini, whose calls arrive complete), and old
+        vLLM gives every delta its own id. A missing index means the position in the list. Some vendors repeat the name
+        in every delta. Another name for the same call would be the rest of a name that was passed on as complete, and
+        is malformed.
         """
-        entry, kind, called, arguments = called_in({**entry, "function": {}} if _is_bare(entry) else entry)
+        entry, kind, called, arguments = called_in({**entry, "function": {}} if _has_only_id(entry) else entry)
         given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
         native = given if isinstance(given, int) else position
         identity = identity if isinstance(identity, str) else ""
@@ -91,8 +101,8 @@ class StreamedCalls:
             reader = self._texts.get(begun.number)
             if reader is not None:
                 return ToolCallDelta(begun.number, arguments=reader.add(arguments), kind="custom", extra=extra)
-            if arguments and self._bare:
-                self._bare.pop(begun.number, None)
+            if arguments and self._without_arguments:
+                self._without_arguments.pop(begun.number, None)
             return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
         if not isinstance(name, str) or not name:
             if not identity or arguments:
@@ -110,25 +120,26 @@ class StreamedCalls:
             reader = self._texts[begun.number] = InputReader()
             return ToolCallDelta(begun.number, shown, name, reader.add(arguments), "custom", extra)
         if not arguments and kind == "function":
-            self._bare[begun.number] = None
+            self._without_arguments[begun.number] = None
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)
 
 
-def _is_bare(entry: JsonValue) -> TypeGuard[JsonObject]:
-    """Return whether a piece of a call has an id and nothing of the call itself."""
+def _has_only_id(entry: JsonValue) -> TypeGuard[JsonObject]:
+    """Return whether a delta of a call has an id but no function and no custom tool."""
     return isinstance(entry, dict) and "id" in entry and entry.get("function") is None and entry.get("custom") is None
 
 
 def check_text(profile: Profile, text: str) -> None:
-    """Raise UpstreamError for a text that is an error; LocalAI sends one in a frame with the finish reason."""
+    """Raise UpstreamError if a text is an error. LocalAI sends an error as the text of the event with the finish
+    reason."""
     pattern = profile.errors.text
     if pattern is not None and pattern.search(text):
-        raise UpstreamError(Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place."))
+        raise UpstreamError(Failure(FailureKind.NONCONFORMING, "The upstream wrote an error instead of a response."))
 
 
-def adds_to_answer(choice: JsonObject) -> bool:
-    """Return whether a streamed choice holds a piece of text, thinking or a call. A whole message is none: some vendors
-    repeat it at the end."""
+def adds_content(choice: JsonObject) -> bool:
+    """Return whether a streamed choice holds a delta of text, reasoning or a call. A complete message does not count:
+    some vendors repeat it at the end."""
     delta = choice.get("delta")
     held = delta if isinstance(delta, dict) else {}
     if content_of(choice, held) or reasoning_of(held) or held.get("refusal"):
@@ -139,9 +150,12 @@ def adds_to_answer(choice: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class StreamedChoice:
-    """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
-    its complete blocks of thinking, `marks` what finds citations in its text. `may_end` says that an empty reason stood
-    beside its last piece: it ends there if nothing follows but the terminator."""
+    """The state of one choice.
+
+    `held` is text that is held back until the end of the choice. `written` is the length of its text in characters.
+    `blocks` is the number of its complete reasoning blocks. `marks` finds the citation marks in its text. `may_end`
+    says that its last delta had an empty finish reason: the choice ends there if only the terminator follows.
+    """
 
     index: int
     calls: StreamedCalls
@@ -154,8 +168,10 @@ class StreamedChoice:
     held: list[str] = field(default_factory=list)
 
     def hold(self, text: str, reason: str | None) -> str:
-        """Hold a choice inside a JSON object back until its end, then return the bare choice; a text that was cut off
-        or refused is returned as it is."""
+        """Hold back a text that wraps one of the client's choices in a JSON object, and return the choice at the end.
+
+        A text that was cut off or is a refusal is returned unchanged.
+        """
         self.held.append(text)
         if reason is None:
             return ""
@@ -163,24 +179,27 @@ class StreamedChoice:
         return unwrap_answer(whole) if reason == "stop" and not self.refused else whole
 
     def cited(self, extras: Extras | None, text: str, sources: Sequence[Source], last: bool) -> Extras | None:
-        """Return the extras with citations for the marks in the text, where the sources came before it."""
+        """Return the extras with citations for the marks in the text. Sources that arrive after the first text are
+        ignored."""
         if self.marks is None:
             if self.written:
                 return extras
             self.marks = MarkFinder()
-        found = self.marks.cite(text, sources, last)
-        return replace(extras or Extras(), annotations=found) if found else extras
+        annotations = self.marks.cite(text, sources, last)
+        return replace(extras or Extras(), annotations=annotations) if annotations else extras
 
 
-def choice_of(
+def state_of_choice(
     choice: JsonObject, choices: MutableMapping[int, StreamedChoice], sent: UpstreamRequest
 ) -> StreamedChoice | None:
-    """Return the state of a streamed choice, which may be its first; None where nobody asked for it and it says
-    nothing. Raises UpstreamError where it says something."""
+    """Return the state of a streamed choice, and create the state for a new choice.
+
+    For a choice that was not requested, return `None` if it has no content, otherwise raise UpstreamError.
+    """
     try:
-        index = asked_index(choice, sent.choices)
+        index = requested_index(choice, sent.choices)
     except UpstreamError:
-        if adds_to_answer(choice):
+        if adds_content(choice):
             raise
         return None
     state = choices.get(index)
@@ -190,13 +209,13 @@ def choice_of(
 
 
 def may_end(choices: Collection[StreamedChoice]) -> bool:
-    """Return whether all choices of a stream have ended, if its terminator comes next."""
+    """Return whether all choices of a stream count as ended if the terminator follows."""
     return bool(choices) and all([choice.finished or choice.may_end for choice in choices])
 
 
 def ends_of_calls(choices: Iterable[StreamedChoice]) -> Iterator[Chunk]:
-    """Yield the ends of the choices to which the terminator is one: their last word was an empty reason beside a call.
-    Raises UpstreamError where a call's name has not come."""
+    """Yield the last chunk of each choice that ends only with the terminator: its last delta had an empty finish reason
+    beside a call. Raises UpstreamError if the name of a call has not arrived."""
     for choice in choices:
         if not choice.finished:
             choice.finished = True

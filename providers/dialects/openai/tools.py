@@ -1,12 +1,12 @@
-"""Writers of tools and of the choice among them on the OpenAI family's wire.
+"""Writers of tools and of the tool choice for the OpenAI family.
 
-A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
-`custom`, which goes to others as a function). Each vendor's profile has the types it takes. A name that does not fit
-OpenAI's pattern (Claude's may have 128 characters) is changed for hosted vendors, and changed back in the answer; names
-of the vendor's own tools (Kimi's `$web_search`) stay.
+A tool that is not a function runs at the vendor (a search, an interpreter) or is OpenAI's `custom` tool, which is sent
+to other vendors as a function. Each vendor's profile lists the types that the vendor accepts. For hosted vendors, a
+function name that does not match OpenAI's pattern (Claude's names may have 128 characters) is changed in the request
+and restored in the response. Names of the vendor's own tools (Kimi's `$web_search`) stay.
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `FunctionObject`, `CustomToolChatCompletions`;
-@openrouter/sdk 1.3.19, groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the
+@openrouter/sdk 1.3.19, groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the vendors' own types that the
 profiles list.
 """
 
@@ -26,15 +26,15 @@ from providers.profile import Profile
 from providers.request_fields import is_neutral
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 
-_ALLOWED: Final = "allowed_tools"
-_CLIENTS: Final = ("function", "custom", None)
+_ALLOWED_TOOLS: Final = "allowed_tools"
+_CLIENT_TOOL_TYPES: Final = ("function", "custom", None)
 
 
 def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    """Return the writer of `tools`. Raises Refusal for a type that the vendor does not have."""
+    """Return the writer of `tools`, which raises Refusal for a type that the vendor does not have."""
 
     def put(draft: RequestBody, value: object) -> None:
-        if (tools := cast(list[JsonObject], value)) and not _withheld(draft):
+        if (tools := cast(list[JsonObject], value)) and not _withholds_tools(draft):
             if profile.most_tools is not None and len(tools) > profile.most_tools:
                 raise draft.unsupported(name, f"it takes at most {profile.most_tools} tools")
             draft.body[name] = [_written(draft, profile, tool) for tool in tools]
@@ -42,8 +42,8 @@ def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWrit
     return put
 
 
-def _withheld(draft: RequestBody) -> bool:
-    """Return whether no tool is offered, since the vendor has no choice `none`."""
+def _withholds_tools(draft: RequestBody) -> bool:
+    """Return whether the tools are left out, because the choice is `none` and the vendor has no such choice."""
     return draft.params.get("tool_choice") == "none" and draft.table["tool_choice.none"].emulated
 
 
@@ -60,10 +60,10 @@ def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObje
     if not profile.bare_parameters and isinstance(function := tool.get("function"), dict):
         typed = with_properties(function)
         tool = tool if typed is function else {**tool, "function": typed}
-    return tool if profile.strict_tools else _loose(tool)
+    return tool if profile.strict_tools else _without_strict(tool)
 
 
-def _loose(tool: JsonObject) -> JsonObject:
+def _without_strict(tool: JsonObject) -> JsonObject:
     """Return a tool without `strict`, which the vendor does not know."""
     function = tool.get("function")
     if not isinstance(function, dict) or "strict" not in function:
@@ -80,10 +80,10 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
         if not has_tools and value in ("auto", "none"):
             return
         if value == "auto" and not known:
-            # What a vendor without the field does anyway.
+            # A vendor without the field behaves like this anyway.
             return
         cell = draft.table[feature_of(name, value)]
-        if _withheld(draft):
+        if _withholds_tools(draft):
             draft.emulated.append(name)
             return
         if not (cell.native and known):
@@ -102,7 +102,7 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
 
 
 def _has_tools(draft: RequestBody) -> bool:
-    """Return whether the vendor gets tools, those included that the client adds to the body."""
+    """Return whether the vendor receives tools, including tools that the client adds by `inference_extra_params`."""
     return bool(draft.params.get("tools") or (draft.request.extra_params or {}).get("tools"))
 
 
@@ -113,8 +113,8 @@ def forces_a_tool(params: Params) -> bool:
 
 
 def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, frozenset[str]]:
-    """Return the request with functions in place of custom tools where the vendor has none, and the names of those.
-    Raises Refusal for a tool whose input must follow a grammar."""
+    """Return the request with functions instead of custom tools if the vendor has no custom tools, and the names of
+    these tools. Raises Refusal for a tool whose input must follow a grammar."""
     if profile.takes_tool("custom"):
         return request, frozenset()
     params, names = as_functions(request.params)
@@ -122,7 +122,7 @@ def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[Uni
 
 
 class FamilyToolNames(FittedNames):
-    """Names of one request's functions that OpenAI's pattern allows."""
+    """The function names of one request, changed to match OpenAI's pattern."""
 
     __slots__ = ()
 
@@ -132,10 +132,13 @@ class FamilyToolNames(FittedNames):
 
 
 def with_fitting_names(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, Mapping[str, str]]:
-    """Return the request with names of functions that OpenAI's pattern allows, in its tools, its choice and its
-    conversation, and the client's names by those that changed. An engine takes any name."""
+    """Return the request with function names that match OpenAI's pattern, and a mapping from each changed name to the
+    client's name.
+
+    Names are changed in the tools, the tool choice and the conversation. An engine accepts any name.
+    """
     tools = request.params["tools"]
-    offered = [_name(tool) for tool in tools if tool.get("type") in _CLIENTS]
+    offered = [_name(tool) for tool in tools if tool.get("type") in _CLIENT_TOOL_TYPES]
     if profile.engine or all(map(FamilyToolNames.fits.fullmatch, filter(None, offered))):
         return request, {}
     names = FamilyToolNames(dict.fromkeys(filter(None, offered)))
@@ -153,7 +156,7 @@ def with_fitting_names(request: UnifiedRequest, profile: Profile) -> tuple[Unifi
 
 
 def _renamed(holder: JsonObject, names: FittedNames) -> JsonObject:
-    """Return a tool, a choice or a call under the name that the vendor knows it by."""
+    """Return a tool, a tool choice or a call with the name that is sent to the vendor."""
     for kind in ("function", "custom"):
         held = holder.get(kind)
         if isinstance(held, dict) and isinstance(name := held.get("name"), str) and name:
@@ -162,10 +165,10 @@ def _renamed(holder: JsonObject, names: FittedNames) -> JsonObject:
 
 
 def _renamed_choice(choice: JsonObject, names: FittedNames) -> JsonObject:
-    held = choice.get(_ALLOWED)
+    held = choice.get(_ALLOWED_TOOLS)
     if not isinstance(held, dict) or not isinstance(tools := held.get("tools"), list):
         return _renamed(choice, names)
-    return {**choice, _ALLOWED: {**held, "tools": _all_renamed(tools, names)}}
+    return {**choice, _ALLOWED_TOOLS: {**held, "tools": _all_renamed(tools, names)}}
 
 
 def _renamed_message(message: JsonObject, names: FittedNames) -> JsonObject:
@@ -182,12 +185,12 @@ def _all_renamed(holders: list[JsonValue], names: FittedNames) -> list[JsonValue
 
 
 def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    """Return the writer of `parallel_tool_calls`, which asks for nothing where there are no tools; some vendors refuse
-    it there."""
+    """Return the writer of `parallel_tool_calls`. Without tools it writes nothing: the field has no effect then, and
+    some vendors refuse it."""
     known = name in profile.wires[operation].accepts
 
     def put(draft: RequestBody, value: object) -> None:
-        if not draft.params.get("tools") or _withheld(draft):
+        if not draft.params.get("tools") or _withholds_tools(draft):
             return
         if known:
             draft.body[name] = cast(JsonValue, value)

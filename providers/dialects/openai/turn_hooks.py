@@ -1,6 +1,6 @@
-"""Rewrites of the turns of a conversation, for vendors of the OpenAI family that want a certain order of them.
+"""Hooks that rewrite the turns of a conversation, for vendors of the OpenAI family that require a certain order.
 
-`message_hooks` lists them by the name that profiles use.
+`message_hooks` lists the hooks by the names that profiles use.
 
 Sources, November 2026: pydantic-ai-slim 2.68.0 for media of results on OpenAI, and with @ai-sdk/mistral 3.0.69 for
 Mistral's turns ("Unexpected role 'user' after role 'tool'"); litellm 1.109.1 for the reasoning that Moonshot and
@@ -14,33 +14,36 @@ from typing import Final
 from providers.adaptation.merged_messages import merged_contents
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import INSTRUCTING
+from providers.unified_request import INSTRUCTION_ROLES
 
-_NO_REASONING: Final = " "
-"""Reasoning of a turn whose reasoning the client has not kept: Moonshot refuses an empty text."""
+_PLACEHOLDER_REASONING: Final = " "
+"""The reasoning of a turn whose reasoning the client did not send back. It is not empty, because Moonshot refuses an
+empty text."""
 
-_HEARD: Final[JsonObject] = {"role": "assistant", "content": "OK"}
-"""A turn that says nothing, for between a tool's result and the user."""
+_ACKNOWLEDGEMENT: Final[JsonObject] = {"role": "assistant", "content": "OK"}
+"""An assistant turn that is put between a tool's result and the user's next message."""
 
-_TEXTS: Final = ("text", "refusal")
+_TEXT_PARTS: Final = ("text", "refusal")
 
 _Turns = list[JsonObject]
 
 
 def calls_of(message: JsonObject) -> list[JsonObject]:
-    """Return the calls of a message."""
+    """Return the tool calls of a message."""
     calls = message.get("tool_calls")
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def instructions_from_users(target: Target, messages: _Turns) -> _Turns:
-    """Give instructions to the user, for models that take none: "'messages[0].role' does not support 'system' with this
-    model" (pydantic/pydantic-ai issue 974, for OpenAI's o1-mini)."""
-    return [{**message, "role": "user"} if message.get("role") in INSTRUCTING else message for message in messages]
+    """Turn instructions into messages of the user, for models that accept no instructions: "'messages[0].role' does not
+    support 'system' with this model" (pydantic/pydantic-ai issue 974, for OpenAI's o1-mini)."""
+    return [
+        {**message, "role": "user"} if message.get("role") in INSTRUCTION_ROLES else message for message in messages
+    ]
 
 
 def alternating_roles(target: Target, messages: _Turns) -> _Turns:
-    """Merge successive turns of one role: users and models must alternate (Perplexity)."""
+    """Merge successive turns of one role, because `user` and `assistant` must alternate (Perplexity)."""
     merged: _Turns = []
     for role, run in groupby(messages, lambda message: message.get("role") if _plain_turn(message) else None):
         turns = list(run)
@@ -57,16 +60,16 @@ def _plain_turn(message: JsonObject) -> bool:
 
 
 def split_tool_results(target: Target, messages: _Turns) -> _Turns:
-    """Put each of several parallel calls into a turn of its own, followed by its result (Databricks)."""
+    """Put each of several parallel calls into its own turn, followed by its result (Databricks)."""
     split: _Turns = []
-    place = 0
-    while place < len(messages):
-        message, place = messages[place], place + 1
+    position = 0
+    while position < len(messages):
+        message, position = messages[position], position + 1
         calls = calls_of(message)
-        results = {str(each.get("tool_call_id")): each for each in messages[place : place + len(calls)]}
+        results = {str(each.get("tool_call_id")): each for each in messages[position : position + len(calls)]}
         if len(calls) > 1 and results.keys() == {str(call.get("id")) for call in calls}:
             split += _pairs(message, calls, results)
-            place += len(calls)
+            position += len(calls)
         else:
             split.append(message)
     return split
@@ -77,63 +80,64 @@ def _pairs(message: JsonObject, calls: list[JsonObject], results: Mapping[str, J
     for call in calls:
         yield {**turn, "tool_calls": [call]}
         yield results[str(call.get("id"))]
-        # The text beside the calls stays in the first turn alone.
+        # Only the first turn has the text beside the calls.
         turn = {"role": message.get("role")}
 
 
 def media_after_results(target: Target, messages: _Turns) -> _Turns:
-    """Put the media of tools' results into a message of the user behind them: results are text alone (OpenAI)."""
+    """Move the media of tool results into a user message after them, because results may hold only text (OpenAI)."""
     if not [message for message in messages if type(message.get("content")) is list and message.get("role") == "tool"]:
         return messages
     turns: _Turns = []
     for is_result, run in groupby(messages, lambda message: message.get("role") == "tool"):
         media: list[JsonValue] = []
-        turns += [_text_alone(message, media) if is_result else message for message in run]
+        turns += [_without_media(message, media) if is_result else message for message in run]
         if media:
             turns.append({"role": "user", "content": media})
     return turns
 
 
-def _text_alone(message: JsonObject, media: list[JsonValue]) -> JsonObject:
-    """Return a result without its media, which are moved to `media` under the name that the result calls them by."""
+def _without_media(message: JsonObject, media: list[JsonValue]) -> JsonObject:
+    """Return a result without its media. Each medium is appended to `media`, after the name that replaces it in the
+    result."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    kept: list[JsonValue] = []
+    text_parts: list[JsonValue] = []
     for part in content:
-        if not isinstance(part, dict) or part.get("type") in _TEXTS:
-            kept.append(part)
+        if not isinstance(part, dict) or part.get("type") in _TEXT_PARTS:
+            text_parts.append(part)
             continue
         name = f"[content {len(media) // 2 + 1} of the tools' results]"
-        kept.append({"type": "text", "text": name})
+        text_parts.append({"type": "text", "text": name})
         media += [{"type": "text", "text": name}, part]
-    return {**message, "content": kept}
+    return {**message, "content": text_parts}
 
 
 def answered_results(target: Target, messages: _Turns) -> _Turns:
-    """Put a turn of the model between a tool's result and the user, who may not speak next (Mistral)."""
+    """Put an assistant turn between a tool's result and a user message, which may not follow a result (Mistral)."""
     turns: _Turns = []
-    after: JsonValue = None
+    previous_role: JsonValue = None
     for message in messages:
         role = message.get("role")
-        if role == "user" and after == "tool":
-            turns.append(_HEARD)
+        if role == "user" and previous_role == "tool":
+            turns.append(_ACKNOWLEDGEMENT)
         turns.append(message)
-        after = role
+        previous_role = role
     return turns
 
 
 def prefixed_last_turn(target: Target, messages: _Turns) -> _Turns:
-    """Mark a conversation's last turn as the start of the answer where it is the model's (Mistral)."""
+    """Mark the last turn as the beginning of the response if it is an assistant turn without calls (Mistral)."""
     if messages and messages[-1].get("role") == "assistant" and not messages[-1].get("tool_calls"):
         return [*messages[:-1], {"prefix": True, **messages[-1]}]
     return messages
 
 
 def reasoning_on_calls(target: Target, messages: _Turns) -> _Turns:
-    """Add reasoning to turns that call tools (Moonshot), where the client has not kept it."""
+    """Add reasoning to turns that call tools (Moonshot), if the client did not send it back."""
     return [
-        {**message, "reasoning_content": _NO_REASONING}
+        {**message, "reasoning_content": _PLACEHOLDER_REASONING}
         if message.get("tool_calls") and not message.get("reasoning_content")
         else message
         for message in messages
@@ -141,9 +145,9 @@ def reasoning_on_calls(target: Target, messages: _Turns) -> _Turns:
 
 
 def reasoning_on_turns(target: Target, messages: _Turns) -> _Turns:
-    """Add reasoning to every turn of the model (DeepSeek), where the client has not kept it."""
+    """Add reasoning to every assistant turn (DeepSeek), if the client did not send it back."""
     return [
-        {**message, "reasoning_content": _NO_REASONING}
+        {**message, "reasoning_content": _PLACEHOLDER_REASONING}
         if message.get("role") == "assistant" and not message.get("reasoning_content")
         else message
         for message in messages

@@ -1,4 +1,4 @@
-"""Errors of Amazon Bedrock and Amazon SageMaker, as HTTP answers and as frames of a stream.
+"""Classifies errors of Amazon Bedrock and Amazon SageMaker, in HTTP responses and in frames of a stream.
 
 Sources: botocore 1.44.5 service models `bedrock-runtime` and `sagemaker-runtime`; "Troubleshooting Amazon Bedrock API
 Error Codes", "Common Errors" and "InvokeEndpoint" pages, November 2026; the patterns follow messages quoted in public
@@ -27,11 +27,12 @@ from providers.vendor_text.read_retry_after import read_retry_after
 class AwsErrors:
     """How one service reports errors.
 
-    `types` and `statuses` give the kind by exception type and, for unknown types, by HTTP status. `codes` gives the
-    kind by the body's `ErrorCode` and `rules` by its text; both overrule the type. `messages` are the members that
-    may hold the text, `type_in_body` says that the type may be in the body, `reads_sizes` that the text may tell
-    token counts. `model_errors` are the types that carry the status of the model's own server in
-    `originalStatusCode`. `fields` maps members that a message names to unified fields. `remedies` replace a text.
+    `types` gives the failure kind by exception type, `statuses` by HTTP status if the type is unknown. `codes` gives
+    the kind by the body's `ErrorCode` and `rules` by the message; both take precedence over the type. `messages` are
+    the keys that may hold the message. `type_in_body` says that the exception type may be in the body. `reads_sizes`
+    says that the message may hold token counts. `model_errors` are the types that carry the status of the model's own
+    server in `originalStatusCode`. `fields` maps the vendor's fields that a message may name to unified fields.
+    `remedies` are replacements for whole messages.
     """
 
     types: Mapping[str, FailureKind]
@@ -54,7 +55,7 @@ _COMMON_TYPES: Mapping[str, FailureKind] = {
     "MissingAuthenticationTokenException": FailureKind.AUTH,
     "UnrecognizedClientException": FailureKind.AUTH,
     "ThrottlingException": FailureKind.RATE_LIMITED,
-    # A 429 too, but of a model that is still loading: that takes minutes, and no quota is spent.
+    # Its status is 429 too, but the model is still loading: that takes minutes, and no quota is exhausted.
     "ModelNotReadyException": FailureKind.OVERLOADED,
 }
 _COMMON_STATUSES: Mapping[int, FailureKind] = {
@@ -68,14 +69,17 @@ _COMMON_STATUSES: Mapping[int, FailureKind] = {
 # Bedrock ------------------------------------------------------------------------------------------------------------
 
 _NEEDS_PROFILE = re.compile(r"on-demand throughput isn.t supported", re.IGNORECASE)
-NEEDS_PROFILE = "The upstream serves this model by an inference profile alone; the routing table must name the profile."
+NEEDS_PROFILE = (
+    "The upstream serves this model only through an inference profile; the configuration must name the profile."
+)
 
-# Faults that share a type and differ by their text alone; texts about sizes are read by `providers.context_overflow`.
+# Errors that share a type and differ only by their message. `providers.context_overflow` reads messages about sizes.
 _BEDROCK_RULES: tuple[TextRule, ...] = (
     (FailureKind.INVALID_REQUEST, re.compile(r"content filter", re.IGNORECASE), FailureKind.CONTENT_FILTER),
     (FailureKind.INVALID_REQUEST, _NEEDS_PROFILE, FailureKind.NOT_FOUND),
     (FailureKind.INVALID_REQUEST, re.compile(r"model identifier is invalid", re.IGNORECASE), FailureKind.NOT_FOUND),
-    # The whole message, because it counts against the account and other messages may quote the request.
+    # The pattern covers the whole message: the kind counts against the account, and other messages may quote the
+    # request.
     (
         FailureKind.RATE_LIMITED,
         re.compile(r"^\s*Too many tokens per day, please wait before trying again\.\s*$", re.IGNORECASE),
@@ -148,7 +152,7 @@ SAGEMAKER = AwsErrors(
 
 
 def read_container_answer(body: bytes) -> tuple[int, bytes] | None:
-    """Return the status and body with which a SageMaker container itself refused; None for the service's own error."""
+    """Return the status and body of the error response of a SageMaker container; `None` for an error of the service."""
     error = parse_error_object(body)
     status, text = error.get("OriginalStatusCode"), error.get("OriginalMessage")
     if not isinstance(status, int) or status < 400:
@@ -160,7 +164,7 @@ def read_container_answer(body: bytes) -> tuple[int, bytes] | None:
 
 
 def classify_answer(service: AwsErrors, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     error = parse_error_object(body)
     name = headers.get("x-amzn-errortype", "")
     if not name and service.type_in_body:
@@ -169,31 +173,33 @@ def classify_answer(service: AwsErrors, status: int, headers: Mapping[str, str],
 
 
 def failure_in_frame(service: AwsErrors, headers: Mapping[str, object], payload: bytes) -> Failure:
-    """Return what a frame that is no event means: an exception with a JSON payload, or an error in its headers."""
+    """Return the failure that a frame means which is not an event: its payload is an exception in JSON, or its headers
+    hold an error."""
     if headers.get(":message-type") == "error":
         error: JsonObject = {service.messages[0]: str(headers.get(":error-message", ""))}
         return _failure(service, _bare_type(str(headers.get(":error-code", ""))), error, None, {})
     name = _bare_type(str(headers.get(":exception-type", "")))
-    # In Bedrock's streams the types begin with a small letter.
+    # In Bedrock's streams the types begin with a lower-case letter.
     return _failure(service, name[:1].upper() + name[1:], parse_error_object(payload), None, {})
 
 
 def _type_in(error: JsonObject) -> str:
-    """Return the exception type in a body: some front ends send no header."""
+    """Return the exception type in a body. Some front ends send the type only there and not in a header."""
     output = error.get("Output")
     name: JsonValue = error.get("__type") or (output.get("__type") if isinstance(output, dict) else None)
     return name if isinstance(name, str) else ""
 
 
 def _bare_type(name: str) -> str:
-    """Return `ThrottlingException` of `com.amazon.coral#ThrottlingException:http://internal/`."""
+    """Return the bare exception type, such as `ThrottlingException` of
+    `com.amazon.coral#ThrottlingException:http://internal/`."""
     return name.partition(":")[0].rpartition("#")[2].strip()
 
 
 def _failure(
     service: AwsErrors, name: str, error: JsonObject, status: int | None, headers: Mapping[str, str]
 ) -> Failure:
-    texts = (error.get(member) for member in service.messages)
+    texts = (error.get(key) for key in service.messages)
     message = message_text(next((text for text in texts if isinstance(text, str)), ""))
     kind, overflow = _kind(service, name, message, error, status), None
     if service.reads_sizes:
@@ -225,7 +231,7 @@ _REFUSED_FIELD = re.compile(r"doesn.t support (?:the )?([A-Za-z_.]{1,64}) (?:fie
 
 
 def _param(service: AwsErrors, kind: FailureKind, message: str) -> str | None:
-    """Return the unified field at fault, where the message names one of the wire's."""
+    """Return the unified field at fault; `None` if the message names no field of the vendor that has a unified name."""
     found = _REFUSED_FIELD.search(message) if kind is FailureKind.INVALID_REQUEST else None
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Events out of the frames of Amazon's streams; frames that carry an error raise it."""
+"""Reads events from the frames of Amazon's streams. A frame that carries an error raises it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,9 +9,9 @@ from providers.framing.parse_aws_eventstream import Frame, FrameParser, FramingE
 
 
 class EventFrames:
-    """The frames of one service's stream. See providers.dialects.shared.decode_stream.Frames.
+    """The `Frames` of one service's stream.
 
-    `_headers` are those of the last event, `_type` what they say.
+    `_headers` are the headers of the last event, `_type` is the event type in them.
     """
 
     __slots__ = ("_headers", "_parser", "_service", "_type")
@@ -24,21 +24,20 @@ class EventFrames:
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a frame has begun and not ended."""
+        """Whether a frame has begun and not ended."""
         return self._parser.unfinished
 
-    def only(self, piece: bytes) -> tuple[str, bytes] | None:
-        """See Frames. Raises UpstreamError as `feed` does."""
+    def only(self, chunk: bytes) -> tuple[str, bytes] | None:
         try:
-            frame = self._parser.only(piece)
+            frame = self._parser.only(chunk)
         except FramingError as error:
             raise malformed(f"holds {error}") from None
         return None if frame is None else self._event(frame)
 
-    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
-        """Yield type and payload of each event. Raises UpstreamError for an error and for bytes that are no frames."""
+    def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield type and payload of each event. Raises UpstreamError for an error frame and for malformed frames."""
         try:
-            for frame in self._parser.feed(piece):
+            for frame in self._parser.feed(chunk):
                 yield self._event(frame)
         except FramingError as error:
             raise malformed(f"holds {error}") from None
@@ -52,5 +51,4 @@ class EventFrames:
         return self._type, payload
 
     def finish(self) -> Iterator[tuple[str, bytes]]:
-        """See Frames. The end of a body completes no frame."""
         return iter(())

@@ -1,7 +1,7 @@
-"""Signs requests to AWS, version 4. Not for S3, whose paths are encoded once only.
+"""Signs requests to AWS by Signature Version 4. It does not work for S3, which encodes paths only once.
 
-Sources: "Signature Version 4 signing process" of the AWS General Reference; botocore 1.44.5, `auth.SigV4Auth`, with
-which the tests compare byte for byte.
+Sources: "Signature Version 4 signing process" of the AWS General Reference; botocore 1.44.5, `auth.SigV4Auth`, whose
+signatures the tests compare byte for byte.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Signer:
-    """One set of keys, for one service in one region. The signing key of a day is derived once."""
+    """A signer with one set of keys, for one service in one region. It derives the signing key once per day."""
 
-    __slots__ = ("_access_key", "_derived", "_region", "_secret_key", "_service", "_session_token")
+    __slots__ = ("_access_key", "_key_of_day", "_region", "_secret_key", "_service", "_session_token")
 
     def __init__(
         self, access_key: str, secret_key: SecretStr, session_token: SecretStr | None, service: str, region: str
@@ -30,11 +30,11 @@ class Signer:
         self._session_token = session_token
         self._service = service
         self._region = region
-        self._derived = ("", b"")
+        self._key_of_day = ("", b"")
 
     @property
     def secrets(self) -> Sequence[SecretStr]:
-        """The secret key and, of temporary ones, the session token."""
+        """The secret key and, if the keys are temporary, the session token."""
         return (self._secret_key,) if self._session_token is None else (self._secret_key, self._session_token)
 
     def headers(
@@ -43,36 +43,36 @@ class Signer:
         """Return the headers that sign a request: `Authorization`, `X-Amz-Date` and, for temporary keys,
         `X-Amz-Security-Token`.
 
-        `url` is the URL as sent, escapes included. `signed` are the headers, besides these and `Host`, that must not
-        change on the way; all that begin with `x-amz-` must be among them. `moment` is the current time, as
-        `20261121T145339Z`; AWS accepts it within five minutes.
+        `url` is the URL as sent, including its escapes. `signed` are the other headers that must not change in transit,
+        without `Host`; every header that begins with `x-amz-` must be among them. `moment` is the current time, such as
+        `20261121T145339Z`; AWS accepts a difference of five minutes.
         """
         lowered = {name.lower(): value for name, value in signed.items()}
         lowered |= {"host": host_of(url), "x-amz-date": moment}
-        made = {"X-Amz-Date": SecretStr(moment)}
+        signing = {"X-Amz-Date": SecretStr(moment)}
         if self._session_token is not None:
             lowered["x-amz-security-token"] = reveal(self._session_token)
-            made["X-Amz-Security-Token"] = self._session_token
+            signing["X-Amz-Security-Token"] = self._session_token
         names = ";".join(sorted(lowered))
         scope = f"{moment[:8]}/{self._region}/{self._service}/aws4_request"
         text = f"{ALGORITHM}\n{moment}\n{scope}\n{_hash(_canonical(method, url, lowered, names, body).encode())}"
-        signature = hmac.digest(self._key(moment[:8]), text.encode(), "sha256").hex()
-        made["Authorization"] = SecretStr(
+        signature = hmac.digest(self._signing_key(moment[:8]), text.encode(), "sha256").hex()
+        signing["Authorization"] = SecretStr(
             f"{ALGORITHM} Credential={self._access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
         )
-        return made
+        return signing
 
-    def _key(self, day: str) -> bytes:
-        if self._derived[0] != day:
+    def _signing_key(self, day: str) -> bytes:
+        if self._key_of_day[0] != day:
             key = f"AWS4{reveal(self._secret_key)}".encode()
             for part in (day, self._region, self._service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._derived = (day, key)
-        return self._derived[1]
+            self._key_of_day = (day, key)
+        return self._key_of_day[1]
 
 
 def host_of(url: str) -> str:
-    """Return the `Host` header of a request to this address, as HTTP/1.1 clients write it: the port only where it is
+    """Return the `Host` header of a request to this URL, as HTTP/1.1 clients write it: with the port only if that is
     not the scheme's default."""
     parts = urlsplit(url)
     return parts.netloc.removesuffix(_DEFAULT_PORTS.get(parts.scheme, ""))
@@ -85,15 +85,15 @@ def _canonical(method: str, url: str, lowered: Mapping[str, str], names: str, bo
 
 
 def _path(path: str) -> str:
-    """Return the path without empty and dot segments, and its escapes escaped once more."""
-    kept: list[str] = []
+    """Return the path without empty segments and dot segments, and with its escapes escaped a second time."""
+    segments: list[str] = []
     for segment in path.split("/"):
         if segment == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif segment not in ("", "."):
-            kept.append(segment)
-    end = "/" if kept and path.endswith("/") else ""
-    return quote(f"/{'/'.join(kept)}{end}", safe="/~")
+            segments.append(segment)
+    end = "/" if segments and path.endswith("/") else ""
+    return quote(f"/{'/'.join(segments)}{end}", safe="/~")
 
 
 def _query(query: str) -> str:

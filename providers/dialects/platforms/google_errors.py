@@ -1,7 +1,7 @@
-"""Errors of Google's APIs, as HTTP answers and inside a stream.
+"""Classifies errors of Google's APIs, in HTTP responses and inside streams.
 
 Sources: `google.rpc.Code`, `google.rpc.error_details`; "Troubleshooting" and "Rate limits" pages of the Gemini API,
-"API errors" of Vertex AI, November 2026; messages as public issue threads quote them.
+"API errors" of Vertex AI, November 2026. The messages are quoted in public issue threads.
 """
 
 import re
@@ -51,7 +51,8 @@ _RULES: tuple[TextRule, ...] = (
         ),
         FailureKind.INVALID_REQUEST,
     ),
-    # The whole message, because it counts against the account and other messages may quote the request.
+    # The pattern covers the whole message: the kind counts against the account, and other messages may quote the
+    # request.
     (
         FailureKind.INVALID_REQUEST,
         re.compile(
@@ -74,7 +75,7 @@ _KEY_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_NOT_FOU
 _WAIT = re.compile(r"\bretry in (\d{1,6}(?:\.\d+)?)s\b", re.IGNORECASE)
 _SECONDS = re.compile(r"(\d{1,6}(?:\.\d+)?)s")
 
-# Names of the operator's account, which clients must not see.
+# Identifiers of the operator's account, which clients must not see.
 _ACCOUNT = re.compile(r"\bproject_number:\d+|\bprojects?/[\w.:-]+")
 
 _FIELD = re.compile(r"\bgeneration_?config\.([a-z_]+)", re.IGNORECASE)
@@ -93,12 +94,12 @@ _UNIFIED: Mapping[str, str] = {
 
 
 def classify_answer(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     return failure_of(error_in(parse_error(body)) or {}, status, headers)
 
 
 def error_in(value: JsonValue) -> JsonObject | None:
-    """Return the error of an envelope, which may be in a list of one; None where there is none."""
+    """Return the error of a body, which may be a list of one object; `None` if the body has no error."""
     if isinstance(value, list) and value:
         value = value[0]
     error = value.get("error") if isinstance(value, dict) else None
@@ -108,7 +109,7 @@ def error_in(value: JsonValue) -> JsonObject | None:
 
 
 def failure_of(error: JsonObject, status: int | None = None, headers: Mapping[str, str] | None = None) -> Failure:
-    """Return what an error means; without a status it came inside a 2xx answer."""
+    """Return the failure that an error object means. `status` is `None` if the error came inside a 2xx response."""
     message = message_text(error.get("message"))
     kind, overflow = read_sizes(_kind(error, message, status), message, error)
     return Failure(
@@ -143,14 +144,14 @@ def _details(error: JsonObject) -> Iterator[JsonObject]:
 
 
 def _is_daily(detail: JsonObject) -> bool:
-    """Return whether a quota resets with the next day only, or is 0."""
+    """Return whether a quota resets only on the next day, or is 0."""
     violations = detail.get("violations")
     found = [one for one in (violations if isinstance(violations, list) else ()) if isinstance(one, dict)]
     return any("PerDay" in str(one.get("quotaId")) or str(one.get("quotaValue")) == "0" for one in found)
 
 
 def _param(kind: FailureKind, error: JsonObject, message: str) -> str | None:
-    """Return the unified field at fault, where the vendor names one of its own."""
+    """Return the unified field at fault; `None` if the vendor names no field that has a unified name."""
     if kind is not FailureKind.INVALID_REQUEST:
         return None
     named = [violation for detail in _details(error) for violation in _violations(detail)]
@@ -167,7 +168,7 @@ def _violations(detail: JsonObject) -> Iterator[str]:
 
 
 def _retry_after(error: JsonObject, message: str, headers: Mapping[str, str] | None) -> float | None:
-    """Return the seconds to wait, by header, error detail or message."""
+    """Return the seconds to wait, by the header, the error's details or the message, in this order."""
     if headers and (seconds := read_retry_after(headers)) is not None:
         return seconds
     for detail in _details(error):

@@ -16,5 +16,6 @@ _HOSTS = {
 
 @lru_cache(maxsize=1024)
 def resolve_host(base_url: str) -> str:
-    """Return the base URL with the host of its location; `global`, `us` and `eu` have hosts of another form."""
+    """Return the base URL with the host of its location. The hosts of `global`, `us` and `eu` have forms of their
+    own."""
     return _REGIONAL.sub(lambda found: f"https://{_HOSTS[found[1]]}", base_url)

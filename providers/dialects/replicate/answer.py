@@ -1,7 +1,7 @@
-"""Replicate's predictions to the common completion shape.
+"""Decodes Replicate's predictions into the common completion shape.
 
-Sources: replicate 1.0.7 `Prediction`; "HTTP API" reference, November 2026: an output is a text or a list of its pieces,
-and some models count tokens.
+Sources: replicate 1.0.7 `Prediction`; "HTTP API" reference, November 2026. An output is a text or a list of chunks of
+text. Only some models count tokens.
 """
 
 import orjson
@@ -18,16 +18,16 @@ _WAITING = frozenset({"starting", "processing"})
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError for a prediction that failed or is not ready."""
+    """Decode a complete 2xx body. Raises UpstreamError if the prediction failed or is not ready."""
     prediction = json_object(body)
     status = prediction.get("status")
     if prediction.get("error"):
         raise UpstreamError(failure_in_body(sent.target.profile, {"error": prediction["error"]}))
     if isinstance(status, str) and status in _WAITING:
-        message = "The upstream's prediction took longer than a call may wait for it."
+        message = "The upstream's prediction took longer than a call may wait."
         raise UpstreamError(Failure(FailureKind.TIMEOUT, message))
     if status != "succeeded":
-        message = "The upstream broke the prediction off."
+        message = "The upstream ended the prediction without a result."
         raise UpstreamError(Failure(FailureKind.SERVER, message))
     prompt, generated = _counts(prediction)
     choice = Choice(0, _text(prediction.get("output")), _finish(sent, prompt, generated))
@@ -39,10 +39,10 @@ def _text(output: JsonValue) -> str:
         return output
     if output is None:
         return ""
-    pieces = [piece for piece in output if isinstance(piece, str)] if isinstance(output, list) else []
-    if not isinstance(output, list) or len(pieces) < len(output):
+    chunks = [chunk for chunk in output if isinstance(chunk, str)] if isinstance(output, list) else []
+    if not isinstance(output, list) or len(chunks) < len(output):
         raise malformed("has an output that is no text")
-    return "".join(pieces)
+    return "".join(chunks)
 
 
 def _counts(prediction: JsonObject) -> tuple[int | None, int | None]:

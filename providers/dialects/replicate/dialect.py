@@ -1,10 +1,9 @@
-"""Replicate: predictions, each by one call that waits for its result.
+"""The dialect of Replicate, whose predictions are created by one call that waits for the result.
 
-Predictions are not polled, and the vendor's streams are not used: their address comes in the first answer. So a
-client's stream is the whole answer in one chunk, and a prediction that takes longer than a call may wait is a timeout.
-
-A model is `owner/name`, `owner/name:version`, or `deployments/owner/name`. Each model has its own inputs; those written
-here are common to language models.
+Predictions are not polled. The vendor's streams are not used, because their URL comes only in the first response.
+Therefore a client's stream is the complete text in one chunk. A prediction that takes longer than a call may wait is a
+timeout. A model is named `owner/name`, `owner/name:version` or `deployments/owner/name`. Each model has its own inputs;
+the inputs written here are common to language models.
 
 Sources: replicate 1.0.7; "HTTP API" reference (predictions, models, deployments), November 2026.
 """
@@ -19,7 +18,7 @@ from providers.capabilities import SCANNED, UNSCORED, Capabilities, Cell, compil
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.replicate.answer import decode_answer
-from providers.dialects.shared.decode_stream import WholeStream
+from providers.dialects.shared.decode_stream import SingleResponseStream
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT, prompt_text
 from providers.dialects.shared.request_body import (
@@ -40,10 +39,10 @@ from providers.request_fields import STOP_STRING, WINDOW
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
-WAIT = 60
-"""Seconds that a call waits for its prediction; the vendor's maximum."""
+MOST_WAIT_SECONDS = 60
+"""The seconds that a call waits for its prediction. This is the vendor's maximum."""
 
-# Any other number of segments would be another path of the vendor's API, and clients may choose the name.
+# A name with another number of segments would be another path of the vendor's API, and clients may choose the name.
 _NAME = re.compile(r"(?:deployments/|(?!deployments/))[^/]+/[^/]+")
 
 _PROTECTED = ("version", "stream", "webhook", "input.prompt")
@@ -60,7 +59,7 @@ _FIELDS: Mapping[str, FieldWriter] = {
 _CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
     "best_of": UNSCORED,
-    # The vendor's member is one string separated by commas, which stop strings could not contain.
+    # The vendor's field is one string with commas between the stop strings, so stop strings with commas would be split.
     **dict.fromkeys(("stop", "stop.blank", "stop.many", STOP_STRING), SCANNED),
     **REFUSES_OVERFLOW,
     "unknown": refused("a model's own inputs go into 'inference_extra_params'"),
@@ -74,34 +73,30 @@ def _capabilities() -> Capabilities:
 
 
 class ReplicateDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of Replicate's predictions."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, _capabilities())
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
         path, draft.body = _prediction_path(draft, target.upstream_model)
         draft.put("input.prompt", prompt_text(draft))
         put_fields(draft, _FIELDS)
         sent = finish_request(draft, Operation.COMPLETIONS, path, _PROTECTED)
-        own = {name: value for name, value in sent.headers.items() if name.lower() != "prefer"}
-        return replace(sent, headers={**own, "prefer": f"wait={WAIT}"})
+        own_headers = {name: value for name, value in sent.headers.items() if name.lower() != "prefer"}
+        return replace(sent, headers={**own_headers, "prefer": f"wait={MOST_WAIT_SECONDS}"})
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
-        return WholeStream(partial(decode_answer, sent))
+        return SingleResponseStream(partial(decode_answer, sent))
 
 
 def _prediction_path(draft: RequestBody, model: str) -> tuple[str, JsonObject]:
-    """Return the path of a model's predictions, and the members that name the model where the path does not.
+    """Return the path of a model's predictions, and the fields of the body that name the model if the path does not.
 
     Raises Refusal for an invalid model name.
     """
@@ -110,5 +105,5 @@ def _prediction_path(draft: RequestBody, model: str) -> tuple[str, JsonObject]:
         return "/v1/predictions", {"version": version}
     if not _NAME.fullmatch(name):
         raise draft.invalid("model", "must be owner/name, owner/name:version or deployments/owner/name")
-    place = "" if name.startswith("deployments/") else "models/"
-    return f"/v1/{place}{quote(name, safe='/')}/predictions", {}
+    prefix = "" if name.startswith("deployments/") else "models/"
+    return f"/v1/{prefix}{quote(name, safe='/')}/predictions", {}

@@ -1,6 +1,7 @@
-"""Whole answers of the Responses API in the common completion shape, and the parts that streams share.
+"""Decoder of non-streaming responses of the Responses API into the common completion shape, with the parts that streams
+share.
 
-Encrypted reasoning becomes a detail of reasoning in OpenRouter's form, with its place in the turn. Annotations get the
+Encrypted reasoning becomes a reasoning detail in OpenRouter's form, with its position in the turn. Annotations get the
 form that they have in chats.
 
 Sources: `openai` 3.54.0 types `Response`, `ResponseOutputItem`, `ResponseUsage`, `ResponseError`, November 2026.
@@ -24,32 +25,32 @@ from providers.completion import (
     reported_searches,
     reported_usage,
 )
-from providers.conversation import AFTER
+from providers.conversation import AFTER_KEY
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.custom_tools import whole_call
+from providers.dialects.shared.custom_tools import complete_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unknown_in, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprobs_of, objects_in
-from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
+from providers.failure import GATEWAY_MESSAGES, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
 PHASE = "phase"
-"""The field of a message with its kind, a comment or the answer."""
+"""The field of a message with its kind, which is a commentary or the final answer."""
 
 SEARCH_CALL, SEARCHES = "web_search_call", "web_search_calls"
-"""The type of an item that is a search of the web, and the field of a message that lists them."""
+"""The type of an item that is a web search, and the field of a message that lists such items."""
 
-PART_GAP = "\n\n"
-"""What stands between two parts of what the model thought."""
+PART_SEPARATOR = "\n\n"
+"""The text between two parts of the reasoning."""
 
 _CODES: Mapping[str, FailureKind] = {
     "server_error": FailureKind.SERVER,
     "server_is_overloaded": FailureKind.OVERLOADED,
     "slow_down": FailureKind.OVERLOADED,
     "vector_store_timeout": FailureKind.TIMEOUT,
-    # Of an account of ChatGPT, whose limits last for hours.
+    # Codes of ChatGPT accounts, whose limits last for hours.
     **dict.fromkeys(("usage_limit_reached", "usage_not_included"), FailureKind.QUOTA),
     **dict.fromkeys(
         ("bio_policy", "cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
@@ -65,27 +66,28 @@ _CODES: Mapping[str, FailureKind] = {
         FailureKind.INVALID_REQUEST,
     ),
 }
-"""Codes of failed responses that OpenAI's other answers do not have."""
+"""Codes of failed responses that OpenAI's other APIs do not have."""
 
-_BROKEN = ("failed", "cancelled")
-"""Statuses of a response that has no answer."""
+_FAILED_STATUSES = ("failed", "cancelled")
+"""Statuses of a response without output."""
 
-_INVALID = "invalid_request_error"
-"""The type of errors about the request, of which some have no code."""
+_INVALID_TYPE = "invalid_request_error"
+"""The type of errors about the request. Some of these errors have no code."""
 
-_INCOMPLETE: Mapping[str, FinishReason] = {
+_INCOMPLETE_REASONS: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
 
 
-_FINISHED = ("completed", "requires_action")
-"""The statuses of a response that ended by itself. The second is Perplexity's for one that calls functions."""
+_FINISHED_STATUSES = ("completed", "requires_action")
+"""The statuses of a response that ended normally. The second is Perplexity's status of a response with function
+calls."""
 
 
 def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     response = json_object(body)
     completion = read_response(sent.target.profile, response)
     return replace(completion, native=body)
@@ -99,12 +101,13 @@ def decode_translated(sent: UpstreamRequest, body: bytes) -> Completion:
     if sent.unwrap_choice and choice.finish_reason == "stop" and choice.refusal is None:
         text = unwrap_answer(text)
     calls = [replace(call, name=sent.tool_names.get(call.name, call.name)) for call in choice.tool_calls]
-    shown = tuple([whole_call(call, sent.custom_tools) for call in calls])
-    return replace(completion, choices=(replace(choice, text=text, tool_calls=shown),))
+    client_calls = tuple([complete_call(call, sent.custom_tools) for call in calls])
+    return replace(completion, choices=(replace(choice, text=text, tool_calls=client_calls),))
 
 
 def read_response(profile: Profile, response: JsonObject) -> Completion:
-    """Return what a finished response says. Raises UpstreamError for one that failed or is not finished."""
+    """Return the contents of a finished response. Raises UpstreamError for a response that failed or is not
+    finished."""
     check_response(profile, response)
     output = response.get("output")
     if not isinstance(output, list):
@@ -120,7 +123,7 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
         native_finish_reason=native,
         logprobs=ContentLogprobs(tuple(parts.logprobs)) if parts.logprobs else None,
         refusal="".join(parts.refusals) or None,
-        reasoning=PART_GAP.join(parts.thoughts) or None,
+        reasoning=PART_SEPARATOR.join(parts.reasoning_texts) or None,
         tool_calls=tuple(parts.calls),
         extras=parts.extras(),
     )
@@ -128,24 +131,35 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
 
 
 class ResponseParts:
-    """Collects the contents of an output's items; of the items of the vendor's own tools, searches alone have any.
+    """The contents of an output's items. Items of the vendor's own tools have no contents, except searches.
 
     `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the kind of the last
-    message, a comment or the answer, which models expect back. `said` is the number of characters of the text, `called`
-    of calls, and `thought` of details of reasoning so far.
+    message, commentary or final answer, which models expect back. `characters`, `call_count` and `detail_count` count
+    the characters of the text, the calls and the reasoning details so far.
     """
 
     __slots__ = (
-        *("_form", "annotations", "called", "calls", "details", "logprobs", "refusals", "said", "texts", "thought"),
-        *("phase", "searches", "thoughts"),
+        *(
+            "_form",
+            "annotations",
+            "call_count",
+            "calls",
+            "details",
+            "logprobs",
+            "refusals",
+            "characters",
+            "texts",
+            "detail_count",
+        ),
+        *("phase", "searches", "reasoning_texts"),
     )
 
-    def __init__(self, form: str, said: int = 0, called: int = 0, thought: int = 0) -> None:
+    def __init__(self, form: str, characters: int = 0, call_count: int = 0, detail_count: int = 0) -> None:
         self._form = form
-        self.said, self.called, self.thought = said, called, thought
+        self.characters, self.call_count, self.detail_count = characters, call_count, detail_count
         self.texts: list[str] = []
         self.refusals: list[str] = []
-        self.thoughts: list[str] = []
+        self.reasoning_texts: list[str] = []
         self.calls: list[ToolCall] = []
         self.details: list[JsonObject] = []
         self.annotations: list[JsonObject] = []
@@ -163,75 +177,85 @@ class ResponseParts:
         return Extras(tuple(self.details), tuple(self.annotations), message=message or None)
 
     def add(self, item: JsonValue) -> None:
-        """Add an item. Raises UpstreamError for one that is not an object, and a call without id or name."""
+        """Add an item. Raises UpstreamError for an item that is not an object, and for a call without id or name."""
         if not isinstance(item, dict):
             raise malformed("has an item that is not an object")
         kind = item.get("type")
         if kind == "message":
             for part in objects_in(item.get("content")):
-                self._part(part)
+                self._add_part(part)
             phase = item.get(PHASE)
             self.phase = phase if isinstance(phase, str) else None
         elif kind == "reasoning":
-            thought = (part.get("text") for name in ("summary", "content") for part in objects_in(item.get(name)))
-            self.thoughts += [text for text in thought if isinstance(text, str) and text]
-            self._encrypted(item)
+            texts = (part.get("text") for name in ("summary", "content") for part in objects_in(item.get(name)))
+            self.reasoning_texts += [text for text in texts if isinstance(text, str) and text]
+            self._add_encrypted(item)
         elif kind == SEARCH_CALL and isinstance(item.get("action"), dict):
             self.searches.append(item)
-        elif kind in RESULTS:
-            self.searches += calls_of_results(item)
+        elif kind in RESULT_TYPES:
+            self.searches += search_items(item)
         elif (call := call_of(item)) is not None:
             self.calls.append(call)
-            self.called += 1
+            self.call_count += 1
 
-    def _encrypted(self, item: JsonObject) -> None:
+    def _add_encrypted(self, item: JsonObject) -> None:
         data, identity = item.get("encrypted_content"), item.get("id")
         if not isinstance(data, str) or not data:
             return
-        place: JsonObject = {AFTER: [self.said, self.called]} if self.said or self.called else {}
-        known: JsonObject = {"id": identity} if isinstance(identity, str) else {}
-        detail: JsonObject = {"type": "reasoning.encrypted", "data": data, "format": self._form, "index": self.thought}
-        self.details.append({**detail, **known, **place})
-        self.thought += 1
+        position: JsonObject = (
+            {AFTER_KEY: [self.characters, self.call_count]} if self.characters or self.call_count else {}
+        )
+        id_field: JsonObject = {"id": identity} if isinstance(identity, str) else {}
+        detail: JsonObject = {
+            "type": "reasoning.encrypted",
+            "data": data,
+            "format": self._form,
+            "index": self.detail_count,
+        }
+        self.details.append({**detail, **id_field, **position})
+        self.detail_count += 1
 
-    def _part(self, part: JsonObject) -> None:
+    def _add_part(self, part: JsonObject) -> None:
         match part:
             case {"type": "output_text", "text": str(text)}:
-                self.annotations += [annotation_of(each, self.said) for each in objects_in(part.get("annotations"))]
+                self.annotations += [
+                    annotation_of(each, self.characters) for each in objects_in(part.get("annotations"))
+                ]
                 self.logprobs += tokens_in(part.get("logprobs"))
                 self.texts.append(text)
-                self.said += len(text)
+                self.characters += len(text)
             case {"type": "refusal", "refusal": str(words)}:
                 self.refusals.append(words)
-                self.said += len(words)
+                self.characters += len(words)
             case _:
                 pass
 
 
-RESULTS = ("search_results", "fetch_url_results")
-"""The types of Perplexity's items for what its own tools found."""
+RESULT_TYPES = ("search_results", "fetch_url_results")
+"""The types of Perplexity's items for the results of its own tools."""
 
 
-def calls_of_results(item: JsonObject) -> list[JsonValue]:
-    """Return what Perplexity's search found, or the pages that it fetched, as items of OpenAI's API; `results` holds
-    the vendor's own entries. Source: "Create Agent Response" of Perplexity's API reference, `SearchResultsOutputItem`
-    and `FetchUrlResultsOutputItem`, November 2026."""
-    done: JsonObject = {"type": SEARCH_CALL, "status": "completed"}
+def search_items(item: JsonObject) -> list[JsonValue]:
+    """Return the results of Perplexity's search, or the pages that it fetched, as items of OpenAI's API. `results`
+    holds the vendor's own entries. Source: "Create Agent Response" of Perplexity's API reference,
+    `SearchResultsOutputItem` and `FetchUrlResultsOutputItem`, November 2026."""
+    base: JsonObject = {"type": SEARCH_CALL, "status": "completed"}
     if item.get("type") == "fetch_url_results":
         pages = objects_in(item.get("contents"))
-        return [{**done, "action": {"type": "open_page", "url": page.get("url")}, "results": [page]} for page in pages]
+        return [{**base, "action": {"type": "open_page", "url": page.get("url")}, "results": [page]} for page in pages]
     results = objects_in(item.get("results"))
-    found = [{"type": "url", "url": result.get("url"), "title": result.get("title")} for result in results]
+    sources = [{"type": "url", "url": result.get("url"), "title": result.get("title")} for result in results]
     listed = item.get("queries")
     queries = [query for query in listed if isinstance(query, str)] if isinstance(listed, list) else []
-    action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "sources": [*found]}
+    action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "sources": [*sources]}
     if len(queries) > 1:
         action["queries"] = [*queries]
-    return [{**done, "action": action, "results": [*results]}]
+    return [{**base, "action": action, "results": [*results]}]
 
 
 def call_of(item: JsonObject) -> ToolCall | None:
-    """Return the call that an item is; None for other items. Raises UpstreamError for one without id or name."""
+    """Return the tool call in an item, or `None` for other items. Raises UpstreamError for a call without id or
+    name."""
     kind = item.get("type")
     if kind not in ("function_call", "custom_tool_call"):
         return None
@@ -252,93 +276,100 @@ def format_of(profile: Profile) -> str:
 def annotation_of(annotation: JsonObject, start: int) -> JsonObject:
     """Return an annotation of a text that begins at `start`, in the form that it has in chats."""
     kind = str(annotation.get("type"))
-    held = {name: value for name, value in annotation.items() if name != "type"}
+    fields = {name: value for name, value in annotation.items() if name != "type"}
     for name in ("start_index", "end_index"):
-        if isinstance(place := held.get(name), int):
-            held[name] = place + start
-    return {"type": kind, kind: held}
+        if isinstance(offset := fields.get(name), int):
+            fields[name] = offset + start
+    return {"type": kind, kind: fields}
 
 
-def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
-    """Return the log probabilities of a text, or of a chunk of one."""
-    found = logprobs_of({"content": listed}, "") if listed else None
-    return found.content if isinstance(found, ContentLogprobs) else ()
+def tokens_in(token_list: JsonValue) -> tuple[TokenLogprob, ...]:
+    """Return the log probabilities of a text, or of a chunk of a text."""
+    logprobs = logprobs_of({"content": token_list}, "") if token_list else None
+    return logprobs.content if isinstance(logprobs, ContentLogprobs) else ()
 
 
 def check_response(profile: Profile, response: JsonObject) -> None:
-    """Raise UpstreamError for a response that failed, or an error in its place."""
+    """Raise UpstreamError for a response that failed, or that holds an error."""
     error = response.get("error")
-    if isinstance(error, dict) or response.get("status") in _BROKEN:
+    if isinstance(error, dict) or response.get("status") in _FAILED_STATUSES:
         raise UpstreamError(failure_of(profile, error if isinstance(error, dict) else {}))
 
 
 def failure_of(profile: Profile, error: JsonObject) -> Failure:
-    """Return what the error of a failed response, or of a stream, means."""
+    """Return the failure that the error of a response or a stream means."""
     failure = failure_in_body(profile, {"error": {"message": "", **error}})
     code = error.get("code")
     kind = _CODES.get(code) if isinstance(code, str) else None
-    if code is None and error.get("type") == _INVALID and failure.kind is FailureKind.SERVER:
+    if code is None and error.get("type") == _INVALID_TYPE and failure.kind is FailureKind.SERVER:
         kind = FailureKind.INVALID_REQUEST
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
-    if kind not in OUR_WORDS:
-        own = code if kind is FailureKind.INVALID_REQUEST else failure.code
-        return replace(failure, kind=kind, code=own if isinstance(own, str) else None)
-    return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
+    if kind not in GATEWAY_MESSAGES:
+        client_code = code if kind is FailureKind.INVALID_REQUEST else failure.code
+        return replace(failure, kind=kind, code=client_code if isinstance(client_code, str) else None)
+    return replace(failure, kind=kind, message=GATEWAY_MESSAGES[kind], said=failure.said or failure.message)
 
 
 def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:
-    """Return the common finish reason, and the vendor's own where it is more precise. Raises UpstreamError for a
+    """Return the common finish reason, and the vendor's own reason if it is more precise. Raises UpstreamError for a
     response that is not finished."""
     status = response.get("status")
-    if status in _FINISHED:
+    if status in _FINISHED_STATUSES:
         return "tool_calls" if calls else "stop", None
     if status != "incomplete":
         raise malformed("is a response that has not finished")
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if not isinstance(reason, str):
-        raise malformed("does not say why it is incomplete")
-    known = _INCOMPLETE.get(reason)
-    return (vendor_finish_reason(reason), reason) if known is None else (known, None if known == reason else reason)
+        raise malformed("has no reason why it is incomplete")
+    common = _INCOMPLETE_REASONS.get(reason)
+    return (vendor_finish_reason(reason), reason) if common is None else (common, None if common == reason else reason)
 
 
 def tier_of(response: JsonObject) -> str | None:
-    """Return the service tier of an answer."""
+    """Return the service tier of a response."""
     tier = response.get("service_tier")
     return tier if isinstance(tier, str) else None
 
 
-_READ_IN_USAGE = frozenset(
+_KNOWN_USAGE_FIELDS = frozenset(
     {"input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"}
 )
 
 
 def usage_of(response: JsonObject) -> Usage | None:
-    """Return the counts of an answer; None where there are none. Searches are counted by the vendor (xAI) or else by
-    their items; further fields keep their names."""
+    """Return the token counts of a response; `None` if there are none.
+
+    Searches are counted by the vendor (xAI) or else by their items. Further fields keep their names.
+    """
     raw = response.get("usage")
     if not isinstance(raw, dict):
         return None
-    given, made = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
-    read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
+    prompt, completion = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
+    prompt_details, completion_details = (
+        _counts(raw.get("input_tokens_details")),
+        _counts(raw.get("output_tokens_details")),
+    )
     if searches := reported_searches(raw) or sum(map(_is_search, objects_in(response.get("output")))):
-        written.setdefault(SEARCH_REQUESTS, searches)
+        completion_details.setdefault(SEARCH_REQUESTS, searches)
     tier = billed_tier(response.get("service_tier"))
-    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE), tier)
+    return reported_usage(
+        prompt, completion, prompt_details, completion_details, unknown_in(raw, _KNOWN_USAGE_FIELDS), tier
+    )
 
 
 def _is_search(item: JsonObject) -> bool:
     action = item.get("action")
-    if item.get("type") == RESULTS[0]:
+    if item.get("type") == RESULT_TYPES[0]:
         return True
     return item.get("type") == SEARCH_CALL and isinstance(action, dict) and action.get("type") == "search"
 
 
 def _counts(details: JsonValue) -> dict[str, int]:
-    members = details.items() if isinstance(details, dict) else ()
-    return {_COUNTS.get(name, name): count for name, value in members if (count := count_of(value)) is not None}
+    fields = details.items() if isinstance(details, dict) else ()
+    return {_COUNT_NAMES.get(name, name): count for name, value in fields if (count := count_of(value)) is not None}
 
 
-_COUNTS: Mapping[str, str] = {"cache_read_input_tokens": "cached_tokens"}
-"""OpenAI's names of counts by Perplexity's."""
+_COUNT_NAMES: Mapping[str, str] = {"cache_read_input_tokens": "cached_tokens"}
+"""OpenAI's names of counts by Perplexity's names."""

@@ -1,8 +1,8 @@
-"""A call with a client's own body of the Responses API: what the gateway decides is written over it.
+"""A call that carries a client's own body of the Responses API. The gateway overwrites the fields that it decides on.
 
-Nothing is stored at the vendor, so that what the client refers to later is in the gateway's own store alone. The
-conversation is therefore sent whole, without ids that only a store could resolve, and the vendor is asked for what its
-models thought in a form that can come back.
+Nothing is stored at the vendor, so items that the client refers to later exist only in the gateway's own store.
+Therefore the whole conversation is sent, without ids that only the vendor's store could resolve, and the vendor is
+requested to return its models' reasoning in a form that can be sent back.
 
 Sources: `openai` 3.54.0 type `ResponseCreateParams`; vercel/ai issue 7543 and langchain pull request 38372 for items
 and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reasoning, November 2026.
@@ -16,7 +16,7 @@ from providers.adaptation.file_data import fitting_file
 from providers.adaptation.unique_call_ids import CallMark, bare_id, unique_ids
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
-from providers.dialects.responses.input_items import CALL_ID, MOST_CALL_ID
+from providers.dialects.responses.input_items import CALL_ID, MAX_CALL_ID_LENGTH
 from providers.dialects.responses.own_body import OwnSchemas, fit_settings
 from providers.dialects.shared.request_body import RequestBody, finish_request
 from providers.dialects.shared.tool_names import fit_call_id
@@ -35,13 +35,13 @@ PROTECTED = (
     *sorted(PROTECTED_PARAMS),
     *("input", "instructions", "store", "previous_response_id", "conversation", "background", "include"),
 )
-"""Members that `inference_extra_params` may not set."""
+"""Fields that `inference_extra_params` may not set."""
 
 _NOT_SENT = frozenset({"previous_response_id", "stream"})
 
 
 def responses_request(request: UnifiedRequest) -> NativeRequest | None:
-    """Return the client's own request where it is one of the Responses API."""
+    """Return the client's own request if it is a request of the Responses API."""
     native = request.native
     return native if native is not None and native.api is NativeApi.RESPONSES else None
 
@@ -49,8 +49,8 @@ def responses_request(request: UnifiedRequest) -> NativeRequest | None:
 def encode_responses(
     request: UnifiedRequest, native: NativeRequest, target: Target, profile: Profile, table: Capabilities
 ) -> UpstreamRequest | None:
-    """Return the call; `None` if the vendor does not have the API, or only the gateway can see to all that the client
-    asks for. `profile` is that of the target's model. Raises Refusal."""
+    """Return the call, or `None` if the vendor does not have the API or if only the gateway can honour all fields of
+    the request. `profile` is the profile of the target's model. Raises Refusal."""
     wire = profile.responses
     if wire is None:
         return None
@@ -59,10 +59,10 @@ def encode_responses(
     body.update(model=target.upstream_model, store=False)
     schemas = OwnSchemas(profile)
     schemas.fit(body)
-    if schemas.unheld:
+    if schemas.unenforced:
         if request.losses is None or not request.losses.binding:
             return None
-        draft.dropped += schemas.unheld
+        draft.dropped += schemas.unenforced
     if isinstance(items := body.get("input"), list):
         body["input"] = items if _are_fitting(items) else _resolvable(_with_unique_ids(items), draft)
     _put_limit(draft)
@@ -81,11 +81,11 @@ def _put_limit(draft: RequestBody) -> None:
 
 
 def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) -> None:
-    """Ask a model that reasons for what it thought, by the word that it has for the effort, and keep settings of
-    reasoning from one that does not.
+    """Request the encrypted reasoning of a model that reasons, and write the model's word for the effort. For a model
+    that does not reason, leave out the reasoning settings.
 
-    The client knows what its own model takes, but not to which one a route leads. Raises Refusal for an effort that
-    the model has not.
+    The client knows the rules of the model it named, but not to which model the gateway routes the request. Raises
+    Refusal for an effort that the model does not have.
     """
     body, target = draft.body, draft.target
     if _never_reasons(profile):
@@ -103,7 +103,7 @@ def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) ->
 
 
 def effort_words(profile: Profile, wire: ResponsesWire) -> Mapping[str, str]:
-    """Return the model's words of effort by the client's, as far as they differ."""
+    """Return the model's effort words by the client's, as far as they differ."""
     own = profile.words.get(_EFFORT, {})
     return {**{given: word for given, word in own.items() if isinstance(word, str)}, **wire.efforts}
 
@@ -119,7 +119,7 @@ def _never_reasons(profile: Profile) -> bool:
 
 def _leave_out_reasoning(draft: RequestBody) -> None:
     if draft.params.get(_EFFORT) not in (None, "none", False):
-        raise draft.unsupported(_EFFORT, "this model does not think before it answers")
+        raise draft.unsupported(_EFFORT, "this model does not reason")
     if draft.body.pop("reasoning", None):
         draft.dropped.append("reasoning")
     include = draft.body.get("include")
@@ -134,7 +134,7 @@ def _with_encrypted(include: JsonValue) -> list[JsonValue]:
 
 
 def _are_fitting(items: list[JsonValue]) -> bool:
-    """Return whether it is certain at one look at each item that the vendor takes all of them, as nearly always."""
+    """Return whether one look at each item shows that the vendor accepts all of them. This is nearly always so."""
     calls: list[str] = []
     for item in items:
         if type(item) is not dict:
@@ -142,9 +142,9 @@ def _are_fitting(items: list[JsonValue]) -> bool:
         kind = item.get("type")
         if "call_id" in item:
             identity = item["call_id"]
-            if type(identity) is not str or len(identity) > MOST_CALL_ID:
+            if type(identity) is not str or len(identity) > MAX_CALL_ID_LENGTH:
                 return False
-            if kind not in _RESULTS:
+            if kind not in _RESULT_TYPES:
                 calls.append(identity)
         if kind == "reasoning" and not item.get("encrypted_content"):
             return False
@@ -158,30 +158,33 @@ def _are_fitting(items: list[JsonValue]) -> bool:
 
 
 def _are_distinct(calls: list[str]) -> bool:
-    # Two ids that differ may be the same without the signature behind "__".
+    # Two different ids may be equal without the signature after "__".
     bare = {bare_id(identity) for identity in calls} if "__" in "\0".join(calls) else {*calls}
     return len(bare) == len(calls)
 
 
-_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
-"""The commonest types of items that are results of calls."""
+_RESULT_TYPES: Final = ("function_call_output", "custom_tool_call_output")
+"""The most common types of items that are results of calls."""
 
 
 def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
-    """Return the items without those, and without the ids, that only the vendor's store could resolve."""
-    kept: list[JsonValue] = []
+    """Return the items without the items and ids that only the vendor's store could resolve."""
+    resolvable: list[JsonValue] = []
     for item in items:
         if not isinstance(item, dict):
-            kept.append(item)
+            resolvable.append(item)
         elif item.get("type") == "reasoning" and not item.get("encrypted_content"):
             draft.dropped.append("reasoning")
         else:
-            kept.append(_fitted(_without_id(item) if _is_said(item) else _with_files(item)))
-    return kept
+            resolvable.append(
+                _with_short_call_id(_without_id(item) if _is_model_message_with_id(item) else _with_files(item))
+            )
+    return resolvable
 
 
 def _with_files(item: JsonObject) -> JsonObject:
-    """Return an item whose files have a name and their data as data URLs; the same object if there are none."""
+    """Return an item whose files have a name and whose file data are data URLs. If there are no files, return the same
+    object."""
     parts = item.get(name := "content")
     if parts is None:
         parts = item.get(name := "output")
@@ -195,7 +198,7 @@ def _with_files(item: JsonObject) -> JsonObject:
 
 
 def _with_unique_ids(items: list[JsonValue]) -> list[JsonValue]:
-    """Return the items with unique ids of calls."""
+    """Return the items with unique call ids."""
     marks: list[CallMark] = []
     turn = 0
     for item in items:
@@ -207,9 +210,9 @@ def _with_unique_ids(items: list[JsonValue]) -> list[JsonValue]:
     ids = unique_ids(marks)
     if ids is None:
         return items
-    left = iter(ids)
+    new_ids = iter(ids)
     return [
-        {**item, "call_id": next(left)} if isinstance(item, dict) and _call_id(item) is not None else item
+        {**item, "call_id": next(new_ids)} if isinstance(item, dict) and _call_id(item) is not None else item
         for item in items
     ]
 
@@ -223,16 +226,16 @@ def _is_output(item: JsonValue) -> bool:
     return isinstance(item, dict) and str(item.get("type")).endswith("_output")
 
 
-def _fitted(item: JsonObject) -> JsonObject:
-    """Return an item with a call's id that the vendor takes, such as another vendor's that carries a signature: calls
-    and their results get the same."""
+def _with_short_call_id(item: JsonObject) -> JsonObject:
+    """Return an item with a call id that the vendor accepts. Ids of other vendors that carry a signature are too long;
+    a call and its result get the same new id."""
     identity = item.get("call_id")
-    if not isinstance(identity, str) or len(identity) <= MOST_CALL_ID:
+    if not isinstance(identity, str) or len(identity) <= MAX_CALL_ID_LENGTH:
         return item
     return {**item, "call_id": fit_call_id(identity, CALL_ID)}
 
 
-def _is_said(item: JsonObject) -> bool:
+def _is_model_message_with_id(item: JsonObject) -> bool:
     """Return whether an item is a message of the model that carries its id."""
     return "id" in item and item.get("role") == "assistant"
 

@@ -1,8 +1,8 @@
 """A conversation as the input items of the Responses API, for requests of clients that speak another API.
 
-Instructions stay among the items: the JSON mode looks for the word "json" in them, and not in `instructions`. A call's
-arguments go back as the model wrote them, so that the vendor's cache of the prompt holds. Reasoning goes back as the
-encrypted item that came before a text or a call; the vendor refuses it without the item that followed.
+Instructions stay among the items: the JSON mode looks for the word "json" in the items, and not in `instructions`. A
+call's arguments are sent back as the model wrote them, so that the vendor's prompt cache hits. Reasoning is sent back
+as the encrypted item that came before a text or a call. The vendor refuses it without the item that followed.
 
 Sources: `openai` 3.54.0 types `ResponseInputItemParam`, `EasyInputMessageParam` (a message of the model as one text),
 `ResponseReasoningItemParam`, November 2026.
@@ -41,14 +41,14 @@ from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
 
-MOST_CALL_ID: Final = 64
+MAX_CALL_ID_LENGTH: Final = 64
 CALL_ID: Final = re.compile(r"(?s).{1,64}")
-"""The ids of calls that the vendor takes: "string too long. Expected a string with maximum length 64"."""
+"""The call ids that the vendor accepts: "string too long. Expected a string with maximum length 64"."""
 
 BREAKPOINT: Final = "prompt_cache_breakpoint"
 _THINKING: Final = "thinking"
 _COMMON_PARTS: Final = ("input_text", "input_image")
-"""The types of parts that each vendor with an API of this shape has."""
+"""The types of parts that every vendor with an API of this shape has."""
 
 _PHASES: Final = ("commentary", "final_answer")
 
@@ -56,10 +56,10 @@ _PHASES: Final = ("commentary", "final_answer")
 def input_items(
     messages: Sequence[JsonValue], param: str, profile: Profile, wire: ResponsesWire, dropped: list[str]
 ) -> list[JsonValue]:
-    """Return a conversation as input items, and add the fields to `dropped` that promise nothing and are left out.
+    """Return a conversation as input items. Add the advisory fields that are left out to `dropped`.
 
-    `param` is the client's field that holds it, `wire` the vendor's API. Raises Refusal for content that the vendor
-    does not take.
+    `param` is the client's field that holds the conversation, `wire` the vendor's API. Raises Refusal for content that
+    the vendor does not accept.
     """
     writer = _ItemWriter(profile, wire, dropped)
     for message, turn in zip(messages, read_conversation(messages, param), strict=True):
@@ -69,7 +69,7 @@ def input_items(
 
 @dataclass(slots=True)
 class _ItemWriter:
-    """Writes the items of one conversation. `custom` are the ids of calls of custom tools."""
+    """The writer of one conversation's items. `custom` are the ids of calls of custom tools."""
 
     profile: Profile
     wire: ResponsesWire
@@ -91,60 +91,61 @@ class _ItemWriter:
                 self.items.append({"role": given if given == "developer" else role, "content": content})
 
     def _fitted(self, turn: Turn, content: JsonValue) -> JsonValue:
-        """Return a content without what a vendor with an API of its own refuses: other parts than texts and images, and
-        the resolution of an image. Raises Refusal for such a part."""
+        """Return content without the parts that a vendor with an API of its own refuses: parts other than texts and
+        images, and the resolution of an image. Raises Refusal for such a part."""
         if self.wire.openai or not isinstance(content, list):
             return content
-        kept: list[JsonValue] = []
+        parts: list[JsonValue] = []
         for part in content:
             kind = part.get("type") if isinstance(part, dict) else None
             if not isinstance(part, dict) or kind not in _COMMON_PARTS:
                 raise turn.no_part(str(kind))
             if part.get("detail") not in (None, "auto"):
                 self.dropped.append("detail")
-            kept.append({name: value for name, value in part.items() if name != "detail"})
-        return kept
+            parts.append({name: value for name, value in part.items() if name != "detail"})
+        return parts
 
     def _note_markers(self, message: JsonObject) -> None:
-        """Add the cache markers of a message and of its calls to `dropped`: their items have no field for them."""
+        """Add the cache markers of a message and of its calls to `dropped`, because their items have no field for
+        markers."""
         calls = message.get("tool_calls")
         for holder in (message, *(calls if isinstance(calls, list) else ())):
             if isinstance(holder, dict):
                 self.dropped += [name for name in holder if name in MARKERS]
 
     def _raw_parts(self, message: JsonObject) -> Sequence[JsonObject]:
-        """Return the client's own parts, without the markers that the vendor does not take."""
+        """Return the client's own parts, without the markers that the vendor does not accept."""
         content = message.get("content")
         parts = content if isinstance(content, list) else ()
         return [without_markers(part, self.profile, self.dropped) for part in parts if isinstance(part, dict)]
 
     def _add_model_turn(self, message: JsonObject, turn: Turn) -> None:
         self.dropped += [BREAKPOINT for part in self._raw_parts(message) if BREAKPOINT in part]
-        written = iter(_written_calls(message))
+        client_calls = iter(_client_calls(message))
         given = message.get("phase")
         phase: JsonObject = {"phase": given} if given in _PHASES and self.wire.openai else {}
-        thoughts = _Thoughts(self.wire.format)
-        made: list[JsonValue] = []
+        reasoning = _ReasoningItems(self.wire.format)
+        new_items: list[JsonValue] = []
         texts: list[str] = []
         for part in turn.parts:
             if not isinstance(part, Text):
-                _end_text(made, texts, phase)
+                _end_text(new_items, texts, phase)
             match part:
                 case Text(text):
                     texts.append(text)
                 case ToolUse():
-                    made.append(self._call(part, next(written, {})))
+                    new_items.append(self._call(part, next(client_calls, {})))
                 case Thinking() | RedactedThinking():
-                    made += thoughts.add(part)
+                    new_items += reasoning.add(part)
                 case _:
-                    raise turn.no_part(_KINDS.get(type(part), "file"))
-        _end_text(made, texts, phase)
-        while made and _is_reasoning(made[-1]):
-            made.pop()
-            thoughts.lost = True
-        if thoughts.lost or thoughts.summaries:
+                    raise turn.no_part(_PART_NAMES.get(type(part), "file"))
+        _end_text(new_items, texts, phase)
+        while new_items and _is_reasoning(new_items[-1]):
+            new_items.pop()
+            reasoning.lost = True
+        if reasoning.lost or reasoning.summaries:
             self.dropped.append(_THINKING)
-        self.items += made
+        self.items += new_items
 
     def _call(self, part: ToolUse, written: JsonObject) -> JsonObject:
         identity = fit_call_id(part.id, CALL_ID)
@@ -178,16 +179,16 @@ class _ItemWriter:
 
 
 @dataclass(slots=True)
-class _Thoughts:
-    """Reads the reasoning of one turn. `summaries` are texts that belong to the encrypted item after them, `lost` means
-    that some of it is not sent back."""
+class _ReasoningItems:
+    """The reasoning items of one turn. `summaries` are texts that belong to the encrypted item after them. `lost` is
+    true if some reasoning is not sent back."""
 
     form: str
     summaries: list[str] = field(default_factory=list)
     lost: bool = False
 
     def add(self, part: Thinking | RedactedThinking) -> list[JsonValue]:
-        """Return the item that a part completes, if any."""
+        """Return the item that a part completes, in a list, or an empty list."""
         if isinstance(part, Thinking):
             if part.signature is not None:
                 self.lost = True
@@ -203,10 +204,10 @@ class _Thoughts:
         return [item if part.id is None else {**item, "id": part.id}]
 
 
-def _end_text(made: list[JsonValue], texts: list[str], phase: JsonObject) -> None:
-    """Write the texts so far as one message of the model; an empty one is left out."""
+def _end_text(items: list[JsonValue], texts: list[str], phase: JsonObject) -> None:
+    """Write the texts so far as one assistant message. An empty message is left out."""
     if text := joined_texts("assistant", texts):
-        made.append({"role": "assistant", "content": text, **phase})
+        items.append({"role": "assistant", "content": text, **phase})
     texts.clear()
 
 
@@ -214,7 +215,7 @@ def _is_reasoning(item: JsonValue) -> bool:
     return isinstance(item, dict) and item.get("type") == "reasoning"
 
 
-def _written_calls(message: JsonObject) -> Iterable[JsonObject]:
+def _client_calls(message: JsonObject) -> Iterable[JsonObject]:
     """Yield the functions of a message's calls, as the client sent them."""
     calls, legacy = message.get("tool_calls"), message.get("function_call")
     given = calls if isinstance(calls, list) and calls else [{"function": legacy}]
@@ -223,20 +224,22 @@ def _written_calls(message: JsonObject) -> Iterable[JsonObject]:
         yield function if isinstance(function, dict) else {}
 
 
-_KINDS: Final[Mapping[type, str]] = {Image: "image_url", Audio: "input_audio", Video: "video_url"}
+_PART_NAMES: Final[Mapping[type, str]] = {Image: "image_url", Audio: "input_audio", Video: "video_url"}
 
 
 def _content(turn: Turn, parts: Iterable[Part], raw: Sequence[JsonObject]) -> JsonValue:
-    """Return a content as a text if it is one text without a breakpoint, else as parts."""
-    marked = {place: part[BREAKPOINT] for place, part in enumerate(raw) if part.get(BREAKPOINT)}
+    """Return content as a string if it is one text without a breakpoint, else as parts."""
+    breakpoints = {index: part[BREAKPOINT] for index, part in enumerate(raw) if part.get(BREAKPOINT)}
     match tuple(parts):
         case ():
             return ""
-        case (Text(text),) if not marked:
+        case (Text(text),) if not breakpoints:
             return text
         case several:
             written = [_part(turn, part) for part in several]
-    return [{**part, BREAKPOINT: marked[place]} if place in marked else part for place, part in enumerate(written)]
+    return [
+        {**part, BREAKPOINT: breakpoints[index]} if index in breakpoints else part for index, part in enumerate(written)
+    ]
 
 
 def _part(turn: Turn, part: Part) -> JsonObject:
@@ -254,10 +257,10 @@ def _part(turn: Turn, part: Part) -> JsonObject:
         case Document(media):
             return {"type": "input_file", **_media(media, "file_url")}
         case OtherPart(_, value):
-            # A vendor that lacks the type refuses it.
+            # A vendor without this type refuses the part itself.
             return value
         case _:
-            raise turn.no_part(_KINDS.get(type(part), _THINKING))
+            raise turn.no_part(_PART_NAMES.get(type(part), _THINKING))
 
 
 def _media(media: Media, name: str) -> JsonObject:

@@ -1,9 +1,9 @@
-"""Fits a client's own body of the Responses API to the model that is to get it: settings that the model does not have,
-ids and metadata that are too long, tools and schemas that strict mode refuses.
+"""Fits a client's own body of the Responses API to the target's model: settings that the model does not have, ids and
+metadata that are too long, tools and schemas that strict mode refuses.
 
-A field that asks for nothing is left out, one that promises nothing is cut and named, and any other is refused by name
-before the call. What only the gateway can see to (a schema that the vendor cannot promise, names of functions that it
-refuses, one call a turn) is reported, so that the request is translated instead.
+A field that requests nothing is left out. An advisory field is cut and named as dropped. Any other field is refused by
+name before the call. Some fields need the gateway's help: a schema that the vendor cannot enforce, function names that
+it refuses, one call per turn. They are reported, so that the request is translated instead.
 
 Sources: `openai` 3.54.0 type `ResponseCreateParams`; OpenAI "Structured outputs"; enricoros/big-AGI issue 947 for the
 models with a verbosity; anomalyco/opencode pull request 48857 for choices without tools, November 2026.
@@ -33,16 +33,16 @@ from providers.request_fields import is_neutral
 from providers.unified_request import Operation
 
 LOGPROBS: Final = "message.output_text.logprobs"
-"""The value of `include` that makes the vendor return log probabilities."""
+"""The value of `include` that requests log probabilities."""
 
 _SAMPLING: Final = ("temperature", "top_p")
-_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FUNCTION_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PARALLEL: Final = "parallel_tool_calls"
-_IDLE_CHOICES: Final = ("auto", "none")
+_NO_DEMAND_CHOICES: Final = ("auto", "none")
 
 
 def fit_settings(draft: RequestBody, profile: Profile) -> None:
-    """Fit the settings of a body to the model. Raises Refusal for one that the model does not have."""
+    """Fit the settings of a body to the model. Raises Refusal for a setting that the model does not have."""
     accepts = profile.wires[Operation.CHAT].accepts
     _fit_sampling(draft, profile)
     if not draft.body.get("top_logprobs"):
@@ -59,8 +59,8 @@ def fit_settings(draft: RequestBody, profile: Profile) -> None:
 
 
 def _fit_sampling(draft: RequestBody, profile: Profile) -> None:
-    """Leave out neutral settings of sampling that the model does not have. Raises Refusal for other values of these,
-    and of settings with a single value, as for chats."""
+    """Leave out neutral sampling settings that the model does not have. Raises Refusal for other values of such
+    settings, and for other values of a setting that has a single value, as in chats."""
     for name in _SAMPLING:
         value, (low, high) = draft.body.get(name), profile.bounds.get(name, (None, None))
         if value is None or draft.params.get(name) is None:
@@ -80,7 +80,7 @@ def _refuse_logprobs(draft: RequestBody) -> None:
 
 
 def _leave_out_verbosity(draft: RequestBody) -> None:
-    """Leave out how long the response is to be. Raises Refusal if the client asks for another than the usual length."""
+    """Leave out the verbosity of the response. Raises Refusal if the client requests another than the usual length."""
     text = draft.body.get("text")
     if not isinstance(text, dict) or (given := text.get("verbosity")) is None:
         return
@@ -97,7 +97,7 @@ def _leave_out_verbosity(draft: RequestBody) -> None:
 
 
 def _fit_labels(draft: RequestBody) -> None:
-    """Shorten ids and metadata to what the vendor takes. They promise nothing about the response."""
+    """Shorten ids and metadata to the lengths that the vendor accepts. They do not change the response."""
     body = draft.body
     for name, longest in LONGEST_IDS.items():
         if isinstance(given := body.get(name), str) and len(given) > longest:
@@ -110,11 +110,11 @@ def _fit_labels(draft: RequestBody) -> None:
 
 
 def _leave_out_idle_choice(body: JsonObject) -> None:
-    """Leave out an empty list of tools, and a choice without tools that asks for nothing: "'tool_choice' is only
+    """Leave out an empty list of tools, and a tool choice without tools that requests nothing: "'tool_choice' is only
     allowed when 'tools' are specified"."""
     if body.get("tools") == []:
         del body["tools"]
-    if "tools" not in body and "prompt" not in body and body.get("tool_choice") in _IDLE_CHOICES:
+    if "tools" not in body and "prompt" not in body and body.get("tool_choice") in _NO_DEMAND_CHOICES:
         del body["tool_choice"]
 
 
@@ -123,14 +123,14 @@ def _leave_out_idle_choice(body: JsonObject) -> None:
 
 @dataclass(slots=True)
 class OwnSchemas:
-    """The tools and the format of a body as the vendor's strict mode takes them. `unheld` names the fields that promise
-    more than the vendor can; as they are written here, they promise that no more."""
+    """The tools and the format of a body, in the form that the vendor's strict mode accepts. `unenforced` names the
+    fields that promise more than the vendor can enforce. In the changed body they no longer promise it."""
 
     profile: Profile
-    unheld: list[str] = field(default_factory=list)
+    unenforced: list[str] = field(default_factory=list)
 
     def fit(self, body: JsonObject) -> None:
-        """Fit a body in place. Raises Refusal for parameters that are no objects."""
+        """Fit a body in place. Raises Refusal for parameters that are not objects."""
         if isinstance(tools := body.get("tools"), list):
             body["tools"] = tools if self._are_fitting(tools) else [*self._tools(tools)]
             self._fit_parallel(body)
@@ -145,13 +145,13 @@ class OwnSchemas:
         return TOOL_RULES.get(self.profile.structured)
 
     def _fit_parallel(self, body: JsonObject) -> None:
-        taken = _PARALLEL in self.profile.wires[Operation.CHAT].accepts
-        if not taken and body.pop(_PARALLEL, None) is False:
-            self.unheld.append(_PARALLEL)
+        accepted = _PARALLEL in self.profile.wires[Operation.CHAT].accepts
+        if not accepted and body.pop(_PARALLEL, None) is False:
+            self.unenforced.append(_PARALLEL)
 
     def _are_fitting(self, tools: list[JsonValue]) -> bool:
-        """Return whether it is certain at one look at each tool that the vendor takes all of them, as mostly."""
-        bare, matches = self.profile.bare_parameters, _NAME.fullmatch
+        """Return whether one look at each tool shows that the vendor accepts all of them. This is the usual case."""
+        bare, matches = self.profile.bare_parameters, _FUNCTION_NAME.fullmatch
         for tool in tools:
             if type(tool) is not dict or tool.get("type") != "function" or "tools" in tool:
                 return False
@@ -163,19 +163,19 @@ class OwnSchemas:
         return True
 
     def _tools(self, tools: list[JsonValue]) -> Iterator[JsonValue]:
-        """Yield tools, and those of namespaces, with parameters that the vendor takes."""
+        """Yield tools, and the tools of namespaces, with parameters that the vendor accepts."""
         for tool in tools:
             if not isinstance(tool, dict):
                 yield tool
                 continue
-            if isinstance(members := tool.get("tools"), list):
-                tool = {**tool, "tools": [*self._tools(members)]}
+            if isinstance(inner_tools := tool.get("tools"), list):
+                tool = {**tool, "tools": [*self._tools(inner_tools)]}
             yield self._function(tool) if tool.get("type") == "function" else tool
 
     def _function(self, tool: JsonObject) -> JsonObject:
         name = tool.get("name")
-        if isinstance(name, str) and not _NAME.fullmatch(name):
-            self.unheld.append("tools")
+        if isinstance(name, str) and not _FUNCTION_NAME.fullmatch(name):
+            self.unenforced.append("tools")
         if tool.get("strict") is True:
             tool = self._strict_function(tool)
         return tool if self.profile.bare_parameters else with_properties(tool)
@@ -201,7 +201,7 @@ class OwnSchemas:
         if (typed := with_root_type(schema)) is not schema:
             form, schema = {**form, "schema": typed}, typed
         if schema.get("type") != "object" and "$ref" not in schema:
-            self.unheld.append("response_format")
+            self.unenforced.append("response_format")
             return form
         if form.get("strict") is not True:
             return form
@@ -211,9 +211,9 @@ class OwnSchemas:
         return form if fitted is schema else {**form, "schema": fitted}
 
     def _fitted(self, schema: JsonObject, rules: SchemaRules, name: str) -> JsonObject | None:
-        """Return a strict schema as the vendor takes it, `None` if it takes none like it. `name` is noted as unheld if
-        the vendor cannot promise all of the schema."""
+        """Return a strict schema in the form that the vendor accepts, or `None` if there is no such form. `name` is
+        added to `unenforced` if the vendor cannot enforce the whole schema."""
         fitted = fit_schema(schema, rules)
         if fitted.schema is None or fitted.weakened:
-            self.unheld.append(name)
+            self.unenforced.append(name)
         return fitted.schema

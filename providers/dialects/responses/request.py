@@ -1,12 +1,12 @@
-"""Calls of the Responses API for requests of clients that speak another API, to models that take them by it alone.
+"""Calls of the Responses API for requests of clients that speak another API, to models that require this API for them.
 
-Such a request is written as a chat first, by the writers of the OpenAI family's fields; then its fields get the names
-and the forms of this API. The vendor stores nothing unless the client requests it: the conversation is sent whole, and
-the model returns its reasoning encrypted.
+Such a request is first written as a chat, by the writers of the OpenAI family's fields. Then its fields get the names
+and forms of this API. The vendor stores nothing unless the client requests it: the whole conversation is sent, and the
+model returns its reasoning encrypted.
 
 Sources: `openai` 3.54.0 types `ResponseCreateParams`, `FunctionToolParam`, `CustomToolParam`, `ToolChoiceAllowedParam`,
-`ResponseTextConfigParam`; OpenAI's guide "Migrate to the Responses API" (functions are strict unless they say
-otherwise), November 2026.
+`ResponseTextConfigParam`; OpenAI's guide "Migrate to the Responses API" (functions are strict by default), November
+2026.
 """
 
 import re
@@ -30,25 +30,26 @@ from providers.unified_request import Operation, Params
 
 _SOURCES: Final = "web_search_call.action.sources"
 
-_LACKS: Final = frozenset(
+_MISSING_FIELDS: Final = frozenset(
     {"n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "prediction", "modalities", "audio"}
 )
 """Fields of chats that the API does not have."""
 
-_LACKING: Final = "this request goes by the Responses API, which has no such field ({})"
+_MISSING_REASON: Final = "this request goes by the Responses API, which has no such field ({})"
 
-_NAMES: Final[Mapping[str, str]] = {"reasoning_effort": "reasoning.effort", "verbosity": "text.verbosity"}
+_RENAMED_FIELDS: Final[Mapping[str, str]] = {"reasoning_effort": "reasoning.effort", "verbosity": "text.verbosity"}
 _LIMIT: Final = "max_output_tokens"
-_LEAST: Final = 16
-"""The least limit: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
+_MIN_LIMIT: Final = 16
+"""The lowest limit: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
 
 _HOSTED: Final = re.compile(r"web_search(_preview)?(_[0-9_]+)?|code_interpreter")
-"""The vendor's own tools that other vendors have too; chats have none of them. "Deep research models" need a search."""
+"""The vendor's own tools that other vendors have too. Chats have none of them. "Deep research models" require a
+search."""
 
 _NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
 
 Effort = Literal["unsaid", "none", "some"]
-"""The effort that a request has, as far as the choice of the API depends on it."""
+"""The effort of a request, as far as the choice of the API depends on it."""
 
 _REASONS: Final[Mapping[str, Mapping[Effort, str]]] = {
     "never": {},
@@ -74,9 +75,9 @@ def runs_hosted(params: Params) -> bool:
 
 
 def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str:
-    """Return the reason to send a request to the Responses API, empty if it is sent as a chat.
+    """Return the reason to send a request to the Responses API, or an empty text if it is sent as a chat.
 
-    `profile` is the profile of the model; `own` says that the request came by this API.
+    `profile` is the profile of the model. `own` is true if the client itself used this API.
     """
     wire = profile.responses
     if wire is None:
@@ -91,16 +92,16 @@ def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str
 
 
 def without_chat_fields(table: Capabilities, profile: Profile, because: str) -> Capabilities:
-    """Return the capabilities of the Responses API with a reason at each field that a chat of the same model has, and
-    that is refused because the request goes by this API; `because` is the reason."""
+    """Return the capabilities of the Responses API, with a reason for each field that only chats of the same model
+    have. `because` is the reason why the request is sent to this API."""
     chat = profile.wires[Operation.CHAT].accepts
-    lost = [name for name in _LACKS & chat if table[name].refused]
-    return replace(table, cells={**table.cells, **dict.fromkeys(lost, refused(_LACKING.format(because)))})
+    missing = [name for name in _MISSING_FIELDS & chat if table[name].refused]
+    return replace(table, cells={**table.cells, **dict.fromkeys(missing, refused(_MISSING_REASON.format(because)))})
 
 
 @lru_cache(maxsize=256)
 def responses_profile(profile: Profile) -> Profile:
-    """Return the profile of a model for its Responses API: the profile of a chat with other names and paths.
+    """Return the profile of a model for its Responses API: the profile of its chats with other names and paths.
 
     Cached by the profile, which lives as long as the process.
     """
@@ -108,16 +109,16 @@ def responses_profile(profile: Profile) -> Profile:
     own = replace(
         chat,
         path=_wire(profile).path,
-        accepts=chat.accepts - _LACKS,
-        rename=MappingProxyType({**chat.rename, **_NAMES}),
+        accepts=chat.accepts - _MISSING_FIELDS,
+        rename=MappingProxyType({**chat.rename, **_RENAMED_FIELDS}),
         max_tokens_field=_LIMIT,
     )
     return replace(
         profile,
         wires=MappingProxyType({Operation.CHAT: own}),
         words=MappingProxyType({**profile.words, "reasoning_effort": effort_words(profile, _wire(profile))}),
-        # Vendors of their own raise a smaller limit by themselves.
-        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)})
+        # Other vendors with this API raise a lower limit themselves.
+        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_MIN_LIMIT, None)})
         if _wire(profile).openai
         else profile.bounds,
         needs=MappingProxyType({}),
@@ -130,25 +131,25 @@ def responses_profile(profile: Profile) -> Profile:
     )
 
 
-def responses_members(profile: Profile, target: Target) -> JsonObject:
-    """Return the fields of every body for a target: the name of its model, and those of the profile, within the limit
-    of the operator and of the model."""
-    members: JsonObject = {_wire(profile).model_field(target.upstream_model): target.upstream_model, **profile.body}
-    given = members.get(_LIMIT)
+def responses_fields(profile: Profile, target: Target) -> JsonObject:
+    """Return the fields of every body for a target: the name of its model, and the profile's fields, with the token
+    limit lowered to the operator's and the model's."""
+    fields: JsonObject = {_wire(profile).model_field(target.upstream_model): target.upstream_model, **profile.body}
+    given = fields.get(_LIMIT)
     if isinstance(given, int):
-        known = model_facts(profile.model_host, *target.model_names).most_output
-        members[_LIMIT] = min([given, *[most for most in (target.max_output_tokens, known) if most is not None]])
-    return members
+        model_limit = model_facts(profile.model_host, *target.model_names).most_output
+        fields[_LIMIT] = min([given, *[most for most in (target.max_output_tokens, model_limit) if most is not None]])
+    return fields
 
 
 def put_input(draft: RequestBody, profile: Profile) -> None:
-    """Write the conversation. Raises Refusal for content that the vendor does not take."""
+    """Write the conversation. Raises Refusal for content that the vendor does not accept."""
     messages, param = build_messages(draft)
     draft.body["input"] = input_items(messages, param, profile, _wire(profile), draft.dropped)
 
 
 def finish_responses(draft: RequestBody, profile: Profile) -> None:
-    """Give the fields of a chat the forms of the Responses API, and write the client's further fields. Raises
+    """Change the fields of a chat to the forms of the Responses API, and write the client's further fields. Raises
     Refusal."""
     body = draft.body
     if isinstance(tools := body.get("tools"), list):
@@ -178,10 +179,10 @@ def _wire(profile: Profile) -> ResponsesWire:
 
 
 def _flat(holder: JsonObject, name: str) -> JsonObject:
-    """Return an object with the fields of the object that it has under a name."""
-    held = holder.get(name)
+    """Return an object with the fields of the object under `name` moved up into it."""
+    inner = holder.get(name)
     rest = {key: value for key, value in holder.items() if key != name}
-    return {**rest, **held} if isinstance(held, dict) else rest
+    return {**rest, **inner} if isinstance(inner, dict) else rest
 
 
 def _tool(tool: JsonObject, dropped: list[str]) -> JsonObject:
@@ -191,7 +192,7 @@ def _tool(tool: JsonObject, dropped: list[str]) -> JsonObject:
     match tool.get("type"):
         case "function":
             flat = _flat(tool, "function")
-            # The default would be true.
+            # Always written, because the default is true.
             return {
                 **flat,
                 "parameters": flat.get("parameters") or _NO_PARAMETERS,

@@ -1,4 +1,4 @@
-"""A container's own stream out of SageMaker's frames, which may cut it anywhere, also within a character.
+"""Extracts a container's own stream from SageMaker's frames, which may split it anywhere, even within a character.
 
 Sources: botocore 1.44.5 service model `sagemaker-runtime` (`ResponseStream`: `PayloadPart`, `ModelStreamError`,
 `InternalStreamFailure`).
@@ -17,7 +17,7 @@ _PART = "PayloadPart"
 
 
 def container_bytes(body: bytes) -> bytes:
-    """Return everything that the container wrote. Raises UpstreamError."""
+    """Return all bytes that the container wrote. Raises UpstreamError."""
     frames = EventFrames(SAGEMAKER)
     whole = b"".join([payload for name, payload in frames.feed(body) if name == _PART])
     if frames.unfinished:
@@ -26,7 +26,7 @@ def container_bytes(body: bytes) -> bytes:
 
 
 class FramedStream:
-    """A container's decoder behind the frames. See providers.dialect.StreamDecoder."""
+    """A `StreamDecoder` that passes the payloads of the frames to the container's decoder."""
 
     __slots__ = ("_frames", "_inner")
 
@@ -36,11 +36,9 @@ class FramedStream:
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._inner.complete
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         try:
             event = self._frames.only(data)
         except UpstreamError as error:
@@ -58,11 +56,9 @@ class FramedStream:
                     return
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         if self._frames.unfinished and not self._inner.complete:
             raise cut()
         return self._inner.finish()
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)

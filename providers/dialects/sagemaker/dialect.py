@@ -1,9 +1,9 @@
-"""Amazon SageMaker endpoints: a container's own wire format behind Amazon's addresses, frames and errors.
+"""The dialect of Amazon SageMaker endpoints: a container's own wire format behind Amazon's URLs, frames and errors.
 
-The container's dialect encodes requests and decodes answers. Requests are signed elsewhere.
+The container's dialect encodes requests and decodes responses. Another module signs the requests.
 
 Sources: botocore 1.44.5 service model `sagemaker-runtime`, operations `InvokeEndpoint` and
-`InvokeEndpointWithResponseStream`; TGI's `router/src/lib.rs` (`/invocations`); vLLM's route of that name. Read in
+`InvokeEndpointWithResponseStream`; TGI's `router/src/lib.rs` (`/invocations`); vLLM's route of the same name. Read in
 November 2026.
 """
 
@@ -33,13 +33,13 @@ _STREAM, _WHOLE = "invocations-response-stream", "invocations"
 class Container:
     """The dialect of a container.
 
-    `streams` returns whether the container answers a call with a stream. `address` returns the end of the address by
-    which the dialect knows a framed (True) or plain (False) answer.
+    `streams` returns whether the container's response to a call is a stream. `url_end` returns the end of the URL from
+    which the dialect recognizes a framed (`True`) or plain (`False`) response.
     """
 
     dialect: Dialect
     streams: Callable[[UpstreamRequest], bool]
-    address: Callable[[bool], str]
+    url_end: Callable[[bool], str]
 
 
 OPENAI_CONTAINER = Container(OpenAIDialect(), lambda sent: sent.stream, lambda framed: "")
@@ -48,20 +48,18 @@ TGI_CONTAINER = Container(TgiDialect(), is_stream, lambda framed: STREAM_PATH if
 
 @dataclass(frozen=True, slots=True)
 class SageMakerDialect:
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of an endpoint whose container speaks another dialect."""
 
     container: Container
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return self.container.dialect.capabilities(request, target)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         inner = self.container.dialect.encode(request, target)
         streams = self.container.streams(inner)
         body: JsonObject = orjson.loads(inner.body)
-        # The upstream model is the endpoint's name, which the container does not know.
+        # The upstream model is the name of the SageMaker endpoint, which the container does not know.
         body.pop("model", None)
         if streams:
             body["stream"] = True
@@ -76,26 +74,23 @@ class SageMakerDialect:
         )
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         inner = self._container_call(sent)
         return self.container.dialect.decode(inner, container_bytes(body) if _is_framed(sent) else body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         inner = self.container.dialect.stream(self._container_call(sent))
         return FramedStream(inner) if _is_framed(sent) else inner
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect. Errors of the container itself are classified by its dialect."""
-        answered = read_container_answer(body)
-        if answered is None:
+        refusal = read_container_answer(body)
+        if refusal is None:
             return classify_answer(SAGEMAKER, status, headers, body)
-        inner_status, inner_body = answered
+        inner_status, inner_body = refusal
         return self.container.dialect.classify(self._container_call(sent), inner_status, headers, inner_body)
 
     def _container_call(self, sent: UpstreamRequest) -> UpstreamRequest:
-        """Return the call as the container's dialect made it."""
-        return replace(sent, url=self.container.address(_is_framed(sent)))
+        """Return the call with the URL that the container's dialect expects."""
+        return replace(sent, url=self.container.url_end(_is_framed(sent)))
 
 
 def _is_framed(sent: UpstreamRequest) -> bool:
@@ -103,7 +98,7 @@ def _is_framed(sent: UpstreamRequest) -> bool:
 
 
 def openai_container() -> SageMakerDialect:
-    """Return the dialect of containers that speak OpenAI's wire."""
+    """Return the dialect of containers that speak OpenAI's wire format."""
     return SageMakerDialect(OPENAI_CONTAINER)
 
 

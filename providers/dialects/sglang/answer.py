@@ -1,7 +1,7 @@
-"""Answers of SGLang's own endpoint, whole and streamed, to the common completion shape.
+"""Decodes the responses of SGLang's own endpoint, streamed or not, into the common completion shape.
 
-Every event of a stream repeats the whole text so far, unless the server was started to send only what is new. Which
-one it is shows by the event's count of all tokens and the number of tokens in it.
+Every event of a stream repeats the complete text so far, unless the server was started with the option to send only new
+text. The two are distinguished by the event's count of all tokens so far and the number of token ids in the event.
 
 Sources: `sglang` 0.5.23 `api/v1/api_types.py` (`GenerateResponse`, `GenerateMetaInfo`, `GenerateStreamError`),
 `srt/managers/tokenizer_manager.py`, `srt/entrypoints/http_server.py`.
@@ -42,28 +42,29 @@ from providers.json_types import JsonObject, JsonValue
 
 _FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 NOT_PASSED: Mapping[str, str] = {
-    "id": "the gateway's answer has an id of its own",
-    "input_token_logprobs": "read where they are wanted",
-    "input_top_logprobs": "read where they are wanted",
-    "output_token_logprobs": "read where they are wanted",
-    "output_top_logprobs": "read where they are wanted",
+    "id": "the gateway's response has its own id",
+    "input_token_logprobs": "read if the client requests them",
+    "input_top_logprobs": "read if the client requests them",
+    "output_token_logprobs": "read if the client requests them",
+    "output_top_logprobs": "read if the client requests them",
 }
-"""Members of `meta_info` that are not passed on under their names, and why. Nor are `output_ids`, which every event
-has: they are the ids of the text's tokens."""
+"""Fields of `meta_info` that are not passed on under their names, with the reasons. The `output_ids` of each event,
+which are the token ids of the text, are not passed on either."""
 
 _KNOWN = frozenset({"finish_reason", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"}).union(
     NOT_PASSED
 )
-_HALF = "\ufffd"
-"""The placeholder for a character whose bytes are incomplete; a later event has the character in its place."""
+_INCOMPLETE_CHARACTER = "\ufffd"
+"""The placeholder for a character whose bytes are incomplete. A later event has the character instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SglangCall:
-    """What decoding needs of the call.
+    """The settings of a call that decoding needs.
 
-    `prompts` are the texts of the prompts, None for one in token ids, `n` is the number of choices of each; `scored`
-    says that log probabilities are wanted, `echo` that those of the prompt are too.
+    `prompts` are the texts of the prompts, with `None` for a prompt in token ids. `n` is the number of choices per
+    prompt. `scored` says that log probabilities are requested. `echo` says that the log probabilities of the prompt are
+    requested too.
     """
 
     prompts: tuple[str | None, ...]
@@ -92,11 +93,11 @@ def _call(sent: UpstreamRequest) -> _SglangCall:
     return _SglangCall(prompts, n, bool(body.get("return_logprob")), "logprob_start_len" in body)
 
 
-# Whole answers ------------------------------------------------------------------------------------------------------
+# Non-streaming responses ---------------------------------------------------------------------------------------------
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = parse_answer(body)
     call = _call(sent)
     results = [_checked(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
@@ -106,7 +107,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index: int) -> Choice:
     meta = _meta(result)
-    end = _end(sent, meta)
+    end = _finish_chunk(sent, meta)
     text = result.get("text")
     if not isinstance(text, str) or end is None:
         raise malformed("has no text or no finish reason")
@@ -125,7 +126,7 @@ def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index:
 
 
 def _checked(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
-    """Return a result that is no error. Raises UpstreamError."""
+    """Return the result, which is an object. Raises UpstreamError if the result is an error."""
     if not isinstance(result, dict):
         raise malformed("is not a JSON object")
     if is_error(result):
@@ -138,17 +139,17 @@ def _meta(result: JsonObject) -> JsonObject:
     return meta if isinstance(meta, dict) else {}
 
 
-def _end(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
-    """Return the finish of a choice, None while it goes on. Raises UpstreamError for an aborted one.
+def _finish_chunk(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
+    """Return a chunk with the finish reason of a choice; `None` while the choice has not ended.
 
-    An unknown reason is passed on.
+    An unknown reason is passed on. Raises UpstreamError if the choice was aborted.
     """
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
     kind, matched = reason.get("type"), reason.get("matched")
     if not isinstance(kind, str):
-        raise malformed("does not say why it ended")
+        raise malformed("has no finish reason")
     if kind == "abort":
         error: JsonObject = {"message": reason.get("message"), "status_code": reason.get("status_code")}
         raise UpstreamError(failure_in_body(sent.target.profile, {"error": error}))
@@ -161,13 +162,14 @@ def _end(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
 
 
 def _extras(meta: JsonObject) -> Extras | None:
-    """Return the engine's own members of a choice that has ended, such as its latency."""
+    """Return the engine's own fields of a choice that has ended, such as its latency."""
     own = unknown_in(meta, _KNOWN)
     return None if own is None else Extras(choice=own)
 
 
 def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
-    """Return the sum of the counts of all choices, each prompt once; None if a count is missing."""
+    """Return the sum of the token counts of all choices, with each prompt counted once; `None` if a count is
+    missing."""
     firsts = metas[:: call.n]
     prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
     cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
@@ -188,8 +190,9 @@ def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
 class _SglangChoice:
     """The progress of one choice in a stream.
 
-    `known` is its text in pieces, `waiting` the end of the text that was not passed on, `passed` the number of
-    characters that were. `tokens` counts its tokens, `entries` its entries with log probabilities.
+    `known` is its text so far, as chunks. `waiting` is the end of that text which has not been passed on, as chunks.
+    `passed` is the number of characters that have been passed on. `tokens` is the number of its tokens, `entries` the
+    number of its log probability entries that have been passed on.
     """
 
     index: int
@@ -203,7 +206,8 @@ class _SglangChoice:
     ended: bool = False
 
     def echoed(self, call: _SglangCall, meta: JsonObject) -> list[Chunk]:
-        """Return the prompt with its log probabilities, once, where the client wants it before the choice's text."""
+        """Return the prompt with its log probabilities, if the client requested an echo; nothing after the first
+        call."""
         if not call.echo or self.offsets is not None:
             return []
         self.offsets = Offsets()
@@ -213,42 +217,42 @@ class _SglangChoice:
         if text is None:
             text = "".join([token for token, _ in entries])
         elif entries and not text.startswith(entries[0][0]):
-            # The tokenizer's begin mark is no part of the client's prompt.
+            # The tokenizer's begin token is not part of the client's prompt.
             entries, tops = entries[1:], tops[1:]
         texts = tuple([token for token, _ in entries])
         logprobs = LegacyLogprobs(
             texts,
             tuple([number for _, number in entries]),
-            tuple([_listed(tops[place]) if place < len(tops) else None for place in range(len(entries))]),
+            tuple([_listed(tops[position]) if position < len(tops) else None for position in range(len(entries))]),
             self.offsets.of_texts(texts),
         )
         return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
 
     def repeats(self, text: str) -> bool:
-        """Return whether a text begins with all that was passed on, in time linear in the text's length."""
+        """Return whether `text` begins with all text that was passed on. The time is linear in the length of `text`."""
         if len(text) < self.passed:
             return False
         self.known = ["".join(self.known)]
         return text.startswith(self.known[0][: self.passed])
 
     def add(self, text: str) -> None:
-        """Append a piece to the text."""
+        """Append a chunk to the text."""
         self.known.append(text)
         self.waiting.append(text)
 
     def replace(self, text: str) -> None:
-        """Set the whole text so far."""
+        """Set the complete text so far."""
         self.known, self.waiting = [text], [text[self.passed :]]
 
     def take_complete(self) -> str:
-        """Pass on and return the waiting text, without a character whose bytes are incomplete."""
+        """Return the waiting text as passed on, without a character at its end whose bytes are incomplete."""
         last = self.waiting[-1]
-        piece = last.rstrip(_HALF) if last.endswith(_HALF) else last
-        if not piece:
+        chunk_text = last.rstrip(_INCOMPLETE_CHARACTER) if last.endswith(_INCOMPLETE_CHARACTER) else last
+        if not chunk_text:
             return ""
-        taken = piece if len(self.waiting) == 1 else "".join([*self.waiting[:-1], piece])
-        half = last[len(piece) :]
-        self.waiting = [half] if half else []
+        taken = chunk_text if len(self.waiting) == 1 else "".join([*self.waiting[:-1], chunk_text])
+        incomplete = last[len(chunk_text) :]
+        self.waiting = [incomplete] if incomplete else []
         self.passed += len(taken)
         return taken
 
@@ -256,28 +260,30 @@ class _SglangChoice:
         """Return the waiting text at the choice's end."""
         return "".join(self.waiting)
 
-    def chunk_of(self, call: _SglangCall, piece: str, meta: JsonObject, new_only: bool = False) -> Chunk:
-        """Return a chunk of the text and the new entries with log probabilities."""
+    def chunk_of(self, call: _SglangCall, chunk_text: str, meta: JsonObject, new_only: bool = False) -> Chunk:
+        """Return a chunk with this text and the new log probability entries."""
         return Chunk(
-            self.index, piece, logprobs=self._scores(meta, 0 if new_only else self.entries) if call.scored else None
+            self.index,
+            chunk_text,
+            logprobs=self._scores(meta, 0 if new_only else self.entries) if call.scored else None,
         )
 
     def _scores(self, meta: JsonObject, first: int) -> Logprobs | None:
-        """Return the entries from `first` on; those before it were passed on."""
+        """Return the log probability entries from `first` on. The entries before it have been passed on."""
         entries, tops = _list(meta, "output_token_logprobs"), _list(meta, "output_top_logprobs")
-        fresh = [
-            _token(entry, tops[place] if place < len(tops) else None)
-            for place, entry in enumerate(entries[first:], first)
+        new_entries = [
+            _token(entry, tops[position] if position < len(tops) else None)
+            for position, entry in enumerate(entries[first:], first)
         ]
-        if not fresh:
+        if not new_entries:
             return None
-        self.entries += len(fresh)
-        content = ContentLogprobs(tuple(fresh))
+        self.entries += len(new_entries)
+        content = ContentLogprobs(tuple(new_entries))
         return content if self.offsets is None else to_legacy(content, self.offsets)
 
 
 class SglangReader:
-    """See providers.dialects.shared.decode_stream.Reader. Complete at `[DONE]`, if every choice has a finish."""
+    """The `Reader` of SGLang's events. The stream is complete at `[DONE]` if every choice has a finish reason."""
 
     __slots__ = ("_call", "_ended", "_last", "_repeated", "_sent", "_states", "_text_only", "_whole", "complete")
 
@@ -288,14 +294,13 @@ class SglangReader:
         self._text_only = self._call.text_only
         self._states: dict[int, _SglangChoice] = {}
         self._repeated = RepeatedParts()
-        # The choice of the last event, if that had the choice's whole text so far.
+        # The choice of the last event, if that event had the choice's complete text so far.
         self._whole: _SglangChoice | None = None
         self._ended = 0
-        # Held back until the terminator: a stream that breaks must not look finished.
+        # Held back until `[DONE]`: a stream that breaks off before it must not look finished.
         self._last: list[StreamEvent] = []
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if payload == b"[DONE]":
             if not self._all_ended():
                 raise cut()
@@ -307,7 +312,7 @@ class SglangReader:
         state = self._states.get(index)
         if state is None:
             if not 0 <= index < self._call.choices:
-                raise malformed("has a choice that was not asked for")
+                raise malformed("has a choice that was not requested")
             state = self._states[index] = _SglangChoice(index)
         ids = result.get("output_ids")
         count = repeated.count + len(ids) if isinstance(ids, list) else None
@@ -318,26 +323,26 @@ class SglangReader:
         self, state: _SglangChoice, result: JsonObject, ids: int | None, payload: bytes
     ) -> Iterable[StreamEvent]:
         meta, text = _meta(result), result.get("text")
-        end = None if meta.get("finish_reason") is None else _end(self._sent, meta)
+        end = None if meta.get("finish_reason") is None else _finish_chunk(self._sent, meta)
         new_only = _counted_new_only(state, ids, meta)
-        goes_on = self._repeated.text
-        if goes_on and (new_only is not False or self._whole is not state):
-            # What the event shares with the one before is text of its own.
-            goes_on, text = False, cumulative_object(payload).get("text")
+        continues = self._repeated.text
+        if continues and (new_only is not False or self._whole is not state):
+            # The event does not repeat the text so far, so the prefix that was left out is new text.
+            continues, text = False, cumulative_object(payload).get("text")
         text = text if isinstance(text, str) else ""
         if new_only is None:
             new_only = not state.repeats(text)
-        if goes_on or new_only:
+        if continues or new_only:
             state.add(text)
         else:
             state.replace(text)
-        # Not one that has lost what was passed on: how it goes on is not new.
-        self._whole = state if goes_on or (not new_only and len(text) >= state.passed) else None
+        # Not a choice whose event has less text than was passed on: the continuation of such a text is not new.
+        self._whole = state if continues or (not new_only and len(text) >= state.passed) else None
         state.meta = meta
-        piece = state.take_complete() if end is None else state.rest()
+        chunk_text = state.take_complete() if end is None else state.rest()
         if end is None and self._text_only:
-            return (Chunk(state.index, piece),) if piece else NOTHING
-        chunks = [*state.echoed(self._call, meta), state.chunk_of(self._call, piece, meta, new_only)]
+            return (Chunk(state.index, chunk_text),) if chunk_text else NOTHING
+        chunks = [*state.echoed(self._call, meta), state.chunk_of(self._call, chunk_text, meta, new_only)]
         events: list[StreamEvent] = [chunk for chunk in chunks if chunk.text or chunk.logprobs]
         if end is not None:
             last = chunks[-1]
@@ -353,7 +358,6 @@ class SglangReader:
         return events
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         metas = [self._states[index].meta for index in sorted(self._states)]
         return as_estimate(_usage(self._call, metas)) if len(metas) == self._call.choices else None
 
@@ -362,12 +366,12 @@ class SglangReader:
 
 
 def _counted_new_only(state: _SglangChoice, ids: int | None, meta: JsonObject) -> bool | None:
-    """Return whether an event with so many ids has only what is new, instead of the whole text so far; None where the
-    counts do not say."""
+    """Return whether an event with `ids` token ids has only new text instead of the complete text so far. Return `None`
+    if the counts do not decide that. Updates the token count of `state`."""
     count = meta.get("completion_tokens")
     count = count if isinstance(count, int) else state.tokens
-    fresh, state.tokens = count - state.tokens, count
-    return ids <= fresh if ids is not None and fresh < count else None
+    new_tokens, state.tokens = count - state.tokens, count
+    return ids <= new_tokens if ids is not None and new_tokens < count else None
 
 
 # Log probabilities --------------------------------------------------------------------------------------------------
@@ -379,12 +383,12 @@ def _list(meta: JsonObject, name: str) -> list[JsonValue]:
 
 
 def _entry(raw: JsonValue) -> tuple[str, float | None]:
-    """Return text and log probability of a triple; the first token of a prompt has none."""
+    """Return text and log probability of a triple. The first token of a prompt has no log probability."""
     match raw:
         case [number, _, text, *_]:
             return text if isinstance(text, str) else "", None if number is None else logprob(number)
         case _:
-            raise malformed("has a log probability that is no triple")
+            raise malformed("has a log probability that is not a triple")
 
 
 def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
@@ -394,7 +398,8 @@ def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
 
 
 def _listed(tops: JsonValue) -> Mapping[str, float] | None:
-    """Return the alternatives of a token of the prompt; the first one has none."""
+    """Return the alternatives of a token of the prompt. The result is `None` for the first token, which has no
+    alternatives."""
     if not isinstance(tops, list):
         return None
     return {text: logprob(number) for text, number in map(_entry, tops)}

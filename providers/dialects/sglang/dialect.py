@@ -22,19 +22,17 @@ _PROTECTED = ("text", "input_ids", "input_embeds", "stream", "model", "sampling_
 
 
 class SglangDialect(OpenAIErrors):
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of SGLang's own `/generate`."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, capabilities("logprobs" in request.params, target.profile.verifies))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
-        member = "input_ids" if isinstance(request.prompt, TokenPrompt) else "text"
-        draft.body[member] = native_prompt(target, draft.table, request.prompt)
-        # The engine's default is 128 tokens.
+        key = "input_ids" if isinstance(request.prompt, TokenPrompt) else "text"
+        draft.body[key] = native_prompt(target, draft.table, request.prompt)
+        # Without the field the engine would apply its default of 128 tokens.
         draft.put("sampling_params.max_new_tokens", None)
         put_fields(draft, FIELDS)
         if request.stream:
@@ -42,9 +40,7 @@ class SglangDialect(OpenAIErrors):
         return finish_request(draft, Operation.COMPLETIONS, "/generate", _PROTECTED)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return NativeStream(SSEParser(), SglangReader(sent))

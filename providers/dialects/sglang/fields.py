@@ -30,7 +30,7 @@ from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import MAX_STOPS, GuidedKind, Operation
 
 MOST_STOPS = MAX_STOPS
-"""The engine's own limit is the same."""
+"""The engine's own limit is the same as the gateway's."""
 
 
 def _sampling(name: str) -> str:
@@ -54,7 +54,8 @@ _TEXT_STYLE = STYLES["sglang"][Operation.COMPLETIONS]
 
 
 def _sampling_encoding(kind: GuidedKind) -> Encoding:
-    """Return the encoding of the server's OpenAI-compatible completions, whose members are sampling settings here."""
+    """Return the encoding of the server's OpenAI-compatible completions, with its fields moved into
+    `sampling_params`."""
     encoding = _TEXT_STYLE.guided(kind)
     return replace(encoding, make=lambda guided: {"sampling_params": encoding.make(guided)})
 
@@ -75,7 +76,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "n": unless_neutral("n", plain(_sampling("n"))),
     "temperature": plain(_sampling("temperature")),
     "top_p": above_zero("top_p", _sampling("top_p"), 1),
-    # The engine refuses 0, which other vendors take for "off".
+    # The engine refuses 0, which means "off" for other vendors.
     "top_k": neutral_as("top_k", _sampling("top_k"), -1),
     "min_p": bounded("min_p", _sampling("min_p"), 0, 1),
     "seed": plain(_sampling("sampling_seed")),
@@ -92,7 +93,7 @@ FIELDS: Mapping[str, FieldWriter] = {
     "response_format": _response_format,
     WINDOW: check_limited_window,
 }
-"""Writers of the fields; other fields are refused unless neutral."""
+"""Writers of all supported fields. Fields without a writer are refused unless their value is neutral."""
 
 _CELLS: Mapping[str, Cell] = {
     "prompt": NATIVE,
@@ -100,7 +101,7 @@ _CELLS: Mapping[str, Cell] = {
     "prompt.tokens": NATIVE,
     "prompt.token_batch": NATIVE,
     "messages": refused("its own endpoint takes prompts; the profile 'sglang' has its chat"),
-    "images": refused("a prompt would need the model's own mark for an image; ask by chat"),
+    "images": refused("a prompt would need the model's own image marker; use chat"),
     "best_of": RANKED,
     "stop.blank": NATIVE,
     "stop.many": NATIVE,
@@ -115,9 +116,8 @@ _WATCHED = frozenset({"best_of", "echo", "stop"})
 
 @cache
 def capabilities(scored: bool, verifies: bool) -> Capabilities:
-    """Return the capabilities; `scored` says that the client wants log probabilities, which an echoed prompt then has.
-
-    Without them the gateway makes the echo.
+    """Return the capabilities. `scored` says that the client wants log probabilities; then the engine echoes the prompt
+    with its log probabilities. Otherwise the gateway itself makes the echo.
     """
     cells = compiled(FIELDS.keys(), {**_CELLS, "echo": NATIVE if scored else PREFIXED})
     return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])

@@ -1,1 +1,1 @@
-"""What several dialects share: bodies, conversations, streams, errors, prompts."""
+"""Code that several dialects share: request bodies, conversations, streams, errors and prompts."""

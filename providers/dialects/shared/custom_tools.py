@@ -1,4 +1,5 @@
-"""OpenAI's custom tools, which take a text, as functions of one argument for vendors that have functions only.
+"""Translates OpenAI's custom tools, whose input is a text, to functions with one argument, for vendors that have only
+functions.
 
 Sources: OpenAI OpenAPI 2.3.0 `CustomToolChatCompletions`, `ChatCompletionMessageCustomToolCall`, November 2026.
 """
@@ -19,16 +20,17 @@ from providers.unified_request import Params
 INPUT = "input"
 """The argument that holds the text."""
 
-_MOST_BEFORE: Final = 256
-"""Characters of arguments in which the text has to begin; otherwise the arguments are read when they are whole."""
+_MOST_BEFORE_TEXT: Final = 256
+"""The number of characters of the arguments within which the text must begin. Otherwise the arguments are read only
+once they are complete."""
 
 _START: Final = re.compile(r'\s*\{\s*"input"\s*:\s*"')
-_INNER: Final = re.compile(
+_COMPLETE_CHARACTERS: Final = re.compile(
     r'[^"\\]*(?:\\(?:u[0-9a-fA-F]{4}|u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|[^u])[^"\\]*)*', re.DOTALL
 )
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-_SINGLE: Mapping[str, str] = {
+_SIMPLE_ESCAPES: Mapping[str, str] = {
     **{'"': '"', "\\": "\\", "/": "/"},
     **{"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"},
 }
@@ -42,8 +44,8 @@ _PARAMETERS: JsonObject = {
 
 
 def as_functions(params: Params) -> tuple[Params, frozenset[str]]:
-    """Return the parameters with functions in place of custom tools, and the names of those. Raises Refusal for a tool
-    whose input must follow a grammar."""
+    """Return the parameters with functions instead of custom tools, and the names of the custom tools. Raises Refusal
+    for a tool whose input must follow a grammar."""
     tools, choice = params.get("tools") or [], params.get("tool_choice")
     if not any([tool.get("type") == "custom" for tool in tools]):
         return params, frozenset()
@@ -65,20 +67,20 @@ def _custom_name(tool: JsonObject) -> str:
 
 def _function(tool: JsonObject) -> JsonObject:
     custom = tool["custom"]
-    held = custom if isinstance(custom, dict) else {}
-    form = held.get("format")
+    custom_fields = custom if isinstance(custom, dict) else {}
+    form = custom_fields.get("format")
     if isinstance(form, dict) and form.get("type") != "text":
-        raise Refusal("tools", "The vendor cannot hold the input of a custom tool to a grammar.")
-    function: JsonObject = {"name": held["name"], "parameters": _PARAMETERS}
-    if held.get("description"):
-        function["description"] = held["description"]
-    beside = {name: value for name, value in tool.items() if name not in ("type", "custom")}
-    return {**beside, "type": "function", "function": function}
+        raise Refusal("tools", "The vendor cannot enforce a grammar for the input of a custom tool.")
+    function: JsonObject = {"name": custom_fields["name"], "parameters": _PARAMETERS}
+    if custom_fields.get("description"):
+        function["description"] = custom_fields["description"]
+    other_fields = {name: value for name, value in tool.items() if name not in ("type", "custom")}
+    return {**other_fields, "type": "function", "function": function}
 
 
 def input_text(arguments: str) -> str:
-    """Return the text in a call's arguments, or the arguments themselves where a model wrote them otherwise. Of
-    arguments that were cut off, or whose text is no JSON, it is what can be read of the text."""
+    """Return the text in a call's arguments, or the arguments themselves if the model wrote them in another form. If
+    the arguments were cut off or the text is not valid JSON, return the part of the text that can be read."""
     try:
         given = load_json(arguments.encode(errors="surrogatepass"))
     except orjson.JSONDecodeError:
@@ -90,10 +92,10 @@ def input_text(arguments: str) -> str:
 
 
 class InputReader:
-    """Reads the text in the streamed arguments of one call, as far as it has come. `begun` says that the text has.
+    """A reader of the text in the streamed arguments of one call. `begun` says that the text has begun.
 
-    Arguments that do not begin with the text are held until they are whole. The end of a piece may cut an escape, or
-    lie between the two escapes of one character: what is incomplete waits for the next piece.
+    Arguments that do not begin with the text are held until they are complete. The end of a chunk may split an escape,
+    or the two escapes of one character. The incomplete part waits for the next chunk.
     """
 
     __slots__ = ("_ended", "_held", "_high", "_rest", "_size", "begun")
@@ -104,16 +106,16 @@ class InputReader:
         self._size = 0
         self._rest = self._high = ""
 
-    def add(self, piece: str) -> str:
-        """Return the text that is known since the piece before."""
+    def add(self, chunk: str) -> str:
+        """Return the new text that is known with this chunk."""
         if self._ended:
             return ""
         if not self.begun:
-            if not self._begins(piece):
+            if not self._begins(chunk):
                 return ""
-            piece = self._held.pop()
-        given = self._rest + piece
-        end = _inner(given)
+            chunk = self._held.pop()
+        given = self._rest + chunk
+        end = _length_of_complete(given)
         inner, self._rest = given[:end], given[end:]
         if self._rest.startswith('"'):
             self._ended, self._rest = True, ""
@@ -124,19 +126,19 @@ class InputReader:
         return _whole_characters(text)
 
     def rest(self) -> str:
-        """Return what remains at the end of the call."""
+        """Return the remaining text at the end of the call."""
         if self.begun:
             high, self._high = self._high, ""
             return _whole_characters(high)
         held, self._held = self._held, []
         return input_text("".join(held))
 
-    def _begins(self, piece: str) -> bool:
-        """Hold a piece, and return whether the text has begun; what is held is then the beginning of it."""
-        self._held.append(piece)
-        if self._size > _MOST_BEFORE:
+    def _begins(self, chunk: str) -> bool:
+        """Hold a chunk, and return whether the text has begun. If so, the held chunk is the beginning of the text."""
+        self._held.append(chunk)
+        if self._size > _MOST_BEFORE_TEXT:
             return False
-        self._size += len(piece)
+        self._size += len(chunk)
         joined = "".join(self._held)
         start = _START.match(joined)
         if start is not None:
@@ -144,27 +146,27 @@ class InputReader:
         return self.begun
 
 
-def _inner(text: str) -> int:
-    """Return where the complete characters of a JSON string end."""
-    found = _INNER.match(text)
+def _length_of_complete(text: str) -> int:
+    """Return the end position of the complete characters of a JSON string."""
+    found = _COMPLETE_CHARACTERS.match(text)
     return 0 if found is None else found.end()
 
 
 def _unescaped(escape: re.Match[str]) -> str:
     kind = escape[1]
-    return chr(int(kind[1:], 16)) if len(kind) > 1 else _SINGLE.get(kind, escape[0])
+    return chr(int(kind[1:], 16)) if len(kind) > 1 else _SIMPLE_ESCAPES.get(kind, escape[0])
 
 
 def _whole_characters(text: str) -> str:
-    """Return a text with halves of characters joined; one without the other is replaced."""
+    """Return a text with surrogate pairs joined. A surrogate without a pair is replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def whole_call(call: ToolCall, custom_tools: frozenset[str]) -> ToolCall:
-    """Return a call of a whole answer as the client knows its tool: one of a custom tool has its text, and one of a
-    function without arguments has an empty object, since clients parse the arguments as JSON."""
+def complete_call(call: ToolCall, custom_tools: frozenset[str]) -> ToolCall:
+    """Return a complete call in the client's form. A custom tool call has its text. A function call without arguments
+    has an empty object, since clients parse the arguments as JSON."""
     if call.name in custom_tools:
         return ToolCall(call.id, call.name, input_text(call.arguments), "custom", call.extra)
     if call.arguments or call.kind == "custom":

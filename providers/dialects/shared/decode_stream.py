@@ -1,8 +1,8 @@
-"""Stream decoding from a framing's events to a dialect's reader, or from an answer that a vendor only gives whole. A
-stream is complete only when its reader says so.
+"""Decodes streams: a framing splits the bytes into events, which a dialect's reader translates. Also decodes
+non-streaming responses as streams.
 
-For calls in an API that the client speaks too there is a reader that gives what the vendor sent, beside its meaning.
-That is read as for any other call; only calls whose `native` is true cost more for it.
+A stream is complete only if its reader says so. For calls in an API that the client also speaks, a second reader
+attaches the vendor's own events to their translation. Only calls whose `native` is true have the cost of that.
 """
 
 import re
@@ -36,36 +36,36 @@ class Frames(Protocol):
     """A framing of events, such as `providers.framing.parse_sse.SSEParser` and
     `providers.framing.parse_ndjson.NDJSONParser`."""
 
-    def only(self, piece: bytes) -> tuple[str, bytes] | None:
-        """Return name and payload of a piece that is exactly one event, where nothing of another is pending. None for a
-        piece that `feed` has to read, which gives the same. Raises what `feed` raises."""
+    def only(self, chunk: bytes) -> tuple[str, bytes] | None:
+        """Return name and payload of a chunk that is exactly one event, if no other event is pending. `None` for any
+        other chunk, which `feed` must read. Raises the same errors as `feed`."""
 
-    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
-        """Yield name and payload of the events that the piece completes. Raises EventTooLarge."""
+    def feed(self, chunk: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield name and payload of the events that the chunk completes. Raises EventTooLarge."""
 
     def finish(self) -> Iterator[tuple[str, bytes]]:
         """Yield the events that the end of the body completes."""
 
 
 class Reader(Protocol):
-    """Translator of one stream's events into events of the common shape."""
+    """A translator of one stream's events into events of the common shape."""
 
     @property
     def complete(self) -> bool:
-        """Whether the vendor has declared the answer finished."""
+        """Whether the vendor has declared the response finished."""
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
         """Translate one event. Raises UpstreamError."""
 
 
 def failing(error: UpstreamError) -> Iterator[StreamEvent]:
-    """Return events that end in an error before the first."""
+    """Return an iterator of events that raises the error before the first event."""
     yield from NOTHING
     raise error
 
 
 class NativeStream:
-    """See providers.dialect.StreamDecoder."""
+    """The `StreamDecoder` of a framing and a reader."""
 
     __slots__ = ("_frames", "_reader")
 
@@ -75,11 +75,11 @@ class NativeStream:
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._reader.complete
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder. A piece that is one event, as nearly all are, is read without the two generators."""
+        """Decode one chunk. A chunk that is one event, as nearly all are, is read without the cost of two
+        generators."""
         reader = self._reader
         if reader.complete:
             return iter(NOTHING)
@@ -108,26 +108,25 @@ class NativeStream:
             return self._join(name, payload)
 
     def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """Read an event with half a character, and from now on every event with those before in mind."""
+        """Read an event with half a character. From now on, every event is joined with halves from the events
+        before."""
         self._reader = JoiningReader(self._reader)
         return self._reader.read(name, payload)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         reader = self._reader
         if not reader.complete:
             try:
                 for name, payload in self._frames.finish():
                     yield from self._read(name, payload)
             except UpstreamError as error:
-                # An event that the end cut in two is no JSON: the answer was cut off.
+                # An event that the end of the body cuts in two is not JSON: the response was cut off.
                 if error.failure.kind is not FailureKind.MALFORMED:
                     raise
         if not reader.complete:
             raise cut()
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._reader)
 
 
@@ -138,16 +137,17 @@ _MOST_NAMES = 128
 
 
 class NamingReader(Reader, Protocol):
-    """A reader that knows the name of the event that it has read last, from the event itself or its frame."""
+    """A reader that knows the name of the last event it has read, from the event itself or its frame."""
 
     kind: str
-    """The name; unchanged by an event that is no JSON object or has none."""
+    """The name. An event that is not a JSON object or has no name does not change it."""
 
 
 class NativeReader:
-    """A reader that passes on every event that has a name, with the first chunk of its meaning or in one of its own.
+    """A `Reader` that passes on every named event of the vendor, attached to the first chunk of its translation or to
+    an extra chunk.
 
-    What the inner reader raises, an event that is an error among it, ends the stream as ever. See Reader.
+    Errors that the inner reader raises, also for events that are errors, end the stream.
     """
 
     __slots__ = ("_inner", "_names", "complete")
@@ -158,7 +158,6 @@ class NativeReader:
         self.complete = False
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         inner = self._inner
         inner.kind = ""
         events = inner.read(name, payload)
@@ -173,11 +172,10 @@ class NativeReader:
         return _with_event(event, events)
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
     def _fits(self, kind: str) -> bool:
-        """Return whether a name of the vendor's may become a line of the client's stream, and remember it."""
+        """Return whether a vendor's event name may be written into the client's stream, and store it if so."""
         fits = _NAME.fullmatch(kind) is not None
         if fits and len(self._names) < _MOST_NAMES:
             self._names.add(kind)
@@ -185,30 +183,31 @@ class NativeReader:
 
 
 def _attach(chunk: Chunk, event: NativeEvent) -> None:
-    # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
+    # The chunk was made for this event and has no other references. Copying it would cost more than the parsing.
     object.__setattr__(chunk, "native", event)
 
 
 def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return events with the vendor's own in the first chunk, which is one that holds nothing else if it must."""
-    made = [*events]
-    first = made[0] if made else None
+    """Return the events with the vendor's own event in the first chunk. If the first event is not a chunk, an extra
+    chunk is put before it."""
+    listed = [*events]
+    first = listed[0] if listed else None
     if isinstance(first, Chunk):
         _attach(first, event)
-        return made
-    return [Chunk(native=event), *made]
+        return listed
+    return [Chunk(native=event), *listed]
 
 
 # Ends -----------------------------------------------------------------------------------------------------------------
 
 
 def cut() -> UpstreamError:
-    """Return the error for a stream that ended before its answer did."""
+    """Return the error for a stream that ended before its response was complete."""
     return UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))
 
 
 def event_object(payload: bytes, parse: Callable[[bytes], JsonValue] = parse_event) -> JsonObject:
-    """Parse an event's JSON object. Raises UpstreamError(MALFORMED), and what else `parse` raises: SplitCharacter."""
+    """Parse an event's JSON object. Raises UpstreamError(MALFORMED), and SplitCharacter if `parse` raises it."""
     try:
         event = parse(payload)
     except orjson.JSONDecodeError:
@@ -221,8 +220,8 @@ def event_object(payload: bytes, parse: Callable[[bytes], JsonValue] = parse_eve
 # Characters in two events ---------------------------------------------------------------------------------------------
 
 
-class Characters:
-    """The characters of one stream, joined where their halves came in two events."""
+class CharacterJoiner:
+    """The joiner of a stream's characters whose halves came in two events."""
 
     __slots__ = ("_joiner",)
 
@@ -230,44 +229,42 @@ class Characters:
         self._joiner = SurrogateJoiner()
 
     def parse(self, payload: bytes) -> JsonValue:
-        """Parse an event, joined to those before. Raises UpstreamError(MALFORMED) for a half without its other half,
-        and JSONDecodeError."""
-        parse_json(payload)  # within its bounds of memory and depth
+        """Parse an event, and join halves of characters with halves from previous events. Raises
+        UpstreamError(MALFORMED) for a half without its other half, and JSONDecodeError."""
+        parse_json(payload)  # checks the limits of memory and depth
         try:
             return self._joiner.parse(payload)
         except HalfCharacter:
             raise SplitCharacter from None
 
     def end(self, chunk: Chunk) -> Chunk:
-        """Return the last chunk of a choice. Raises SplitCharacter for a half that the vendor did not complete, but for
-        one at which it had to stop: that is shown as U+FFFD."""
-        held = self._joiner.open
-        places = [place for place in held if place[0] != "choices" or place[1] == chunk.index]
-        if not places:
+        """Return the last chunk of a choice. Raises SplitCharacter for a half that the vendor did not complete. If the
+        token limit ended the text there, the half becomes U+FFFD instead."""
+        open_halves = self._joiner.open
+        paths = [path for path in open_halves if path[0] != "choices" or path[1] == chunk.index]
+        if not paths:
             return chunk
         if chunk.finish_reason != "length":
             raise SplitCharacter
-        for place in places:
-            del held[place]
+        for path in paths:
+            del open_halves[path]
         return replace(chunk, text=chunk.text + REPLACEMENT)
 
 
 class JoiningReader:
-    """A reader of a stream whose events hold halves of characters. See Reader."""
+    """A `Reader` of a stream whose events hold halves of characters."""
 
     __slots__ = ("_characters", "_inner")
 
     def __init__(self, inner: Reader) -> None:
         self._inner = inner
-        self._characters = Characters()
+        self._characters = CharacterJoiner()
 
     @property
     def complete(self) -> bool:
-        """See Reader."""
         return self._inner.complete
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if payload[:1] == b"{":
             with suppress(orjson.JSONDecodeError):
                 payload = orjson.dumps(self._characters.parse(payload))
@@ -276,7 +273,6 @@ class JoiningReader:
             yield self._characters.end(event) if ends and isinstance(event, Chunk) else event
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
 
@@ -284,8 +280,9 @@ MAX_BODY = 32 * 1024 * 1024
 """The largest body in bytes; a larger one is malformed."""
 
 
-class WholeStream:
-    """Yields the answer when the body has ended; `decode` reads the body. See providers.dialect.StreamDecoder."""
+class SingleResponseStream:
+    """A `StreamDecoder` of a non-streaming response, which yields all events once the body has ended. `decode` reads
+    the body."""
 
     __slots__ = ("_body", "_decode", "complete")
 
@@ -295,14 +292,12 @@ class WholeStream:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._body += data
         if len(self._body) > MAX_BODY:
             raise malformed("is too large")
         return iter(())
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         body = bytes(self._body)
         if not is_json(body):
             raise cut()

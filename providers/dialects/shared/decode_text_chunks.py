@@ -1,4 +1,4 @@
-"""Streams of typed events of which many that mean a chunk of text, of reasoning or of a call's arguments are read at
+"""Decodes streams of typed events. Many events that each mean a chunk of text, reasoning or arguments are read at
 once."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,27 +12,29 @@ from providers.dialect import RunDecoder
 from providers.dialects.shared.decode_stream import NamingReader, NativeReader, NativeStream, Reader
 from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import BEFORE_DATA, MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
+from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD, Around, FrameLearner, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
 _MOST_LED = 1024 * 1024
-"""Bytes at most of a piece that is read as a run, and hence of an event: far below any limit of an event that is
-parsed."""
+"""The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
+events."""
 
-_MOST_BEGUN = 8 * 1024
-"""Bytes at most of an event's begin that the next piece is put behind: they are copied with each piece."""
+_MOST_INCOMPLETE = 8 * 1024
+"""The most bytes of an incomplete event that are joined with the next chunk. They are copied with each chunk."""
 
-_MARKED_WITHIN = 256
-"""Bytes in which an event shows that it may hold a text."""
+_MARK_SEARCH_LENGTH = 256
+"""The number of bytes at an event's beginning in which a mark shows that it may hold a text."""
 
 
 @record
 class MarkedEvent:
-    """An event that means one chunk of a part and nothing else: the name of the field that has its text, and the event
-    with MARK in its place. `call` is the number of the call whose arguments it is of, or of the block of reasoning that
-    it is of, `detail` the reasoning detail of that block. `native` is the event's name if the client gets the event
-    itself."""
+    """An event that means one chunk of text, reasoning or arguments and nothing else.
+
+    `member` is the name of the field that holds the text. `event` is the event with MARK instead of that text. `call`
+    is the number of the call or of the reasoning block that the chunk belongs to. `detail` is the reasoning detail of
+    that block. `native` is the event's name if the client gets the event itself.
+    """
 
     member: str
     event: JsonObject
@@ -43,28 +45,28 @@ class MarkedEvent:
 
 
 class TextReader(Reader, Protocol):
-    """A reader that knows which events mean a chunk of text, of reasoning or of a call's arguments, and nothing else.
-    Each of these has one of `marks` near its begin."""
+    """A reader that recognizes events that mean only a chunk of text, of reasoning or of a call's arguments. Each of
+    these events has one of `marks` near its beginning."""
 
     @property
     def marks(self) -> Sequence[bytes]:
-        """See the class."""
+        """The bytes by which such events are recognized."""
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """Return such an event; None for another one. From then on runs are of events that are this one but for the
-        piece."""
+        """Return such an event with its text marked; `None` for any other event. The events of the following runs
+        differ from the marked event only by their text."""
 
     def take(self, run: TextRun) -> bool:
-        """Change what reading the events of a run one by one would have changed. Returns False, and changes nothing,
-        where they mean something else by now: what they are pieces of has ended."""
+        """Update the state as reading the events of a run one by one would have done. Return `False` and change nothing
+        if such events have another meaning now, because their text, reasoning or call has ended."""
 
 
 class NamingTextReader(TextReader, NamingReader, Protocol):
-    """A TextReader of an API that clients speak too."""
+    """A TextReader of an API that clients also speak."""
 
 
 class NativeTextReader(NativeReader):
-    """A NativeReader of a stream whose chunks of text are read at once. See TextReader."""
+    """A NativeReader that is also a TextReader, so that many chunks of text are read at once."""
 
     __slots__ = ("_texts",)
 
@@ -74,25 +76,22 @@ class NativeTextReader(NativeReader):
 
     @property
     def marks(self) -> Sequence[bytes]:
-        """See TextReader."""
         return self._texts.marks
 
     def marked(self, event: JsonObject) -> MarkedEvent | None:
-        """See TextReader."""
         found, kind = self._texts.marked(event), event.get("type")
         return replace(found, native=kind) if found is not None and isinstance(kind, str) else None
 
     def take(self, run: TextRun) -> bool:
-        """See TextReader."""
         return self._texts.take(run)
 
 
 class TextStream(NativeStream, RunDecoder):
-    """A stream of whose pieces many are read at once. See providers.dialect.RunDecoder.
+    """A `RunDecoder` of typed events, which reads many events at once.
 
-    A form is learned from the event that is to be read: it is parsed for that, and then not again. `_alone` says that
-    nothing has come since the last run, so that nothing is pending; `_marked` is the event of the form, and `_native`
-    the vendor's form for a client of the same API.
+    The form of a run is learned from the next event, which is parsed once for that. `_alone` says that nothing has
+    arrived since the last run, so that nothing is pending. `_marked` is the event of the form. `_native` is the
+    vendor's form for a client of the same API.
     """
 
     __slots__ = ("_alone", "_learner", "_marked", "_native", "_sse", "_texts")
@@ -106,24 +105,27 @@ class TextStream(NativeStream, RunDecoder):
         self._native: NativeForm | None = None
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         self._alone = False
         return super().feed(data)
 
     def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        self._learner.frames, self._learner.lessons = None, 0  # a text alone may be what half a character wants
+        # An event with only text may hold the other half of a character, so that runs are no longer read.
+        self._learner.frames, self._learner.forms_left = None, 0
         return super()._join(name, payload)
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder."""
         texts, learner = self._texts, self._learner
-        begun = b"" if self._alone else self._sse.begun(_MOST_BEGUN)
+        begun = b"" if self._alone else self._sse.begun(_MOST_INCOMPLETE)
         if begun is None or texts.complete or len(data) > _MOST_LED:
             return None
         if begun:
             data = begun + data
         literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        if not end and learner.lessons and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
+        if (
+            not end
+            and learner.forms_left
+            and any([data.find(mark, 0, _MARK_SEARCH_LENGTH) >= 0 for mark in texts.marks])
+        ):
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
         marked = self._marked
@@ -140,27 +142,25 @@ class TextStream(NativeStream, RunDecoder):
         return run, data[end:]
 
     def around(self) -> Around | None:
-        """See RunDecoder."""
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
     def passed(self, characters: int) -> None:
-        """See RunDecoder."""
         self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:
-        """Learn the form of the event that the data begins with."""
-        learner, end = self._learner, data.find(b"\n\n", 0, MOST_BYTES)
+        """Learn the form of the first event in the data."""
+        learner, end = self._learner, data.find(b"\n\n", 0, MAX_LEARNED_BYTES)
         if end < 0:
             return
         event = SSEParser().only(data[: end + 2])
         try:
             body = None if event is None else load_json(event[1])
         except orjson.JSONDecodeError:
-            body = None  # is mended when it is read
+            body = None  # it is parsed leniently when it is read
         found = self._texts.marked(body) if isinstance(body, dict) else None
         if event is None or found is None:
-            learner.lessons -= 1
+            learner.forms_left -= 1
         else:
             learner.learn(event[1], found.member, found.event, data)
             self._marked = found
@@ -174,7 +174,7 @@ _NOT_MARKED = MarkedEvent("", {})
 
 
 def _native_form(name: str, around: Around | None) -> NativeForm | None:
-    """Return the form of events without their framing; `None` if they have more than one hole."""
+    """Return the form of events without their framing; `None` if the form has more than one gap for a text."""
     if around is None or around[1] is not None or (begin := BEFORE_DATA.match(around[0])) is None:
         return None
     return NativeForm(name, around[0][begin.end() :], around[2].rstrip(b"\r\n"))

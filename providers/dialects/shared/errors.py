@@ -1,7 +1,8 @@
-"""Errors of the OpenAI family, whatever envelope they come in, and what the readers of all vendors' errors share.
+"""Classifies errors of the OpenAI family in all their envelopes, and holds the functions that readers of all vendors'
+errors share.
 
-The vendor's profile decides first by code or message, then the codes that mean the same everywhere, then a message
-about sizes, and the status last.
+The failure kind is decided in this order: codes and messages of the vendor's profile, codes that mean the same for
+every vendor, a message about sizes, the HTTP status.
 """
 
 import re
@@ -13,7 +14,7 @@ import orjson
 from providers.context_overflow import Overflow, read_overflow
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import parse_json
-from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
+from providers.failure import GATEWAY_MESSAGES, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.vendor_text.read_retry_after import read_rate_limit_wait, read_retry_after
@@ -26,9 +27,9 @@ _STATUSES: Mapping[int, FailureKind] = {
     410: FailureKind.NOT_FOUND,
     413: FailureKind.INVALID_REQUEST,
     422: FailureKind.INVALID_REQUEST,
-    # A dependency of the engine failed: TGI and Bedrock send it for a generation that broke.
+    # A dependency of the engine failed: TGI and Bedrock send this status if generating failed.
     424: FailureKind.SERVER,
-    # The server will not process early data and wants the request again (RFC 8470).
+    # The server does not process early data and requires that the request is sent again (RFC 8470).
     425: FailureKind.OVERLOADED,
     498: FailureKind.OVERLOADED,
     499: FailureKind.SERVER,
@@ -57,19 +58,20 @@ _CODES: Mapping[str, FailureKind] = {
     "overloaded_error": FailureKind.OVERLOADED,
 }
 _SIZE_STATUSES = frozenset({None, 400, 403, 413, 422})
-"""Statuses under which a message about sizes is believed. Together sends 403 for it; None is an error inside a 200."""
-_OF_REQUEST = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
-_SHOWN_CODE = _OF_REQUEST | {FailureKind.CONTEXT_LENGTH}
+"""The statuses with which a message about sizes is trusted. Together sends 403 for it. `None` means an error inside a
+200."""
+_REQUEST_KINDS = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
+_KINDS_WITH_CODE = _REQUEST_KINDS | {FailureKind.CONTEXT_LENGTH}
 _MACHINE_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
-"""The form of a code or a field's name; anything else is text that must not reach a client."""
+"""The form of a code or a field's name. Any other text must not reach a client."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
     """The content of an error envelope.
 
-    `words` are all machine-readable words in it, `evidence` is a text that is not for the client, `overflow` what the
-    texts say of sizes, `members` the error object itself; `empty` says that there was no body.
+    `words` are all machine-readable words in it. `evidence` is a text that is not shown to the client. `overflow` holds
+    the sizes that the texts report. `members` is the error object itself. `empty` says that there was no body.
     """
 
     message: str
@@ -86,16 +88,16 @@ class _Facts:
 # For every vendor ---------------------------------------------------------------------------------------------------
 
 TextRule = tuple[FailureKind | None, re.Pattern[str], FailureKind]
-"""The kind so far (None for any), a pattern that the message contains, and the kind that it then is."""
+"""The kind so far (`None` for any kind), a pattern that the message must contain, and the resulting kind."""
 
 
 def refine_kind(rules: Iterable[TextRule], kind: FailureKind, message: str) -> FailureKind:
-    """Return the kind by the first rule that matches, else `kind`."""
+    """Return the kind of the first rule that matches, otherwise `kind`."""
     return next((meant for of, pattern, meant in rules if of in (None, kind) and pattern.search(message)), kind)
 
 
 def parse_error(body: bytes) -> JsonValue:
-    """Return the JSON value of an error body, None where it has none: front ends answer in HTML."""
+    """Return the JSON value of an error body; `None` if the body is not JSON. Front ends respond in HTML."""
     try:
         value: JsonValue = parse_json(body)
     except orjson.JSONDecodeError:
@@ -104,13 +106,13 @@ def parse_error(body: bytes) -> JsonValue:
 
 
 def parse_error_object(body: bytes) -> JsonObject:
-    """Return the JSON object of an error body, an empty one where it has none."""
+    """Return the JSON object of an error body, or an empty object if the body is not an object."""
     value = parse_error(body)
     return value if isinstance(value, dict) else {}
 
 
 def read_sizes(kind: FailureKind, message: str, members: JsonObject) -> tuple[FailureKind, Overflow | None]:
-    """Return the kind, and what the message of an invalid request or the error's `members` say of sizes."""
+    """Return the kind, and the sizes that the message of an invalid request or the error's `members` report."""
     overflow = read_overflow(message, members) if kind is FailureKind.INVALID_REQUEST else None
     if overflow is None or overflow.of_answer:
         return kind, overflow
@@ -118,42 +120,43 @@ def read_sizes(kind: FailureKind, message: str, members: JsonObject) -> tuple[Fa
 
 
 def size_field(overflow: Overflow | None) -> str | None:
-    """Return the unified field whose size was wrong."""
+    """Return the unified field whose size was wrong; `None` without an overflow."""
     if overflow is None:
         return None
     return "max_tokens" if overflow.of_answer else "prompt"
 
 
 def client_message(kind: FailureKind, message: str, status: int | None) -> str:
-    """Return the message for the client. Without a status, the error came inside a 2xx answer."""
-    unsaid = "reported an error" if status is None else f"answered with status {status}"
-    return OUR_WORDS.get(kind) or vet(message) or f"The upstream {unsaid}."
+    """Return the message for the client. `status` is `None` if the error came inside a 2xx response."""
+    default = "reported an error" if status is None else f"responded with status {status}"
+    return GATEWAY_MESSAGES.get(kind) or vet(message) or f"The upstream {default}."
 
 
 def withheld_words(kind: FailureKind, message: str) -> str:
-    """Return the vendor's vetted words for the operator if the client gets ours."""
-    return vet(message).strip() if kind in OUR_WORDS else ""
+    """Return the vendor's vetted message for the operator if the client gets the gateway's own message, otherwise an
+    empty text."""
+    return vet(message).strip() if kind in GATEWAY_MESSAGES else ""
 
 
 # The OpenAI family --------------------------------------------------------------------------------------------------
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     value = parse_error(body)
     return _failure(profile, status, headers, _facts(value[0] if isinstance(value, list) and value else value, body))
 
 
 class OpenAIErrors:
-    """The part of a dialect that reads errors as the OpenAI family sends them."""
+    """The base of dialects whose vendors report errors as the OpenAI family does."""
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify(sent.target.profile, status, headers, body)
 
 
 def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
-    """Return what an error object inside a 200 or a stream means; its own status, if any, is used instead of HTTP's."""
+    """Return the failure that an error object inside a 200 or a stream means. The status in the object, if any, is used
+    instead of the HTTP status."""
     facts = _facts(body, b"")
     return _failure(profile, facts.status, {}, facts)
 
@@ -162,7 +165,7 @@ _IN_ERRORS = frozenset({"error", "object", "error_code", "success"})
 
 
 def is_error(body: JsonObject) -> bool:
-    """Return whether the JSON object of a 200 is an error."""
+    """Return whether the JSON object of a 200 response is an error."""
     if _IN_ERRORS.isdisjoint(body):
         return False
     if body.get("error") or body.get("object") == "error":
@@ -178,10 +181,10 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
     param = "max_tokens" if overflow is not None and overflow.of_answer else _machine_word(facts.param)
     return Failure(
         kind,
-        OUR_WORDS.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
+        GATEWAY_MESSAGES.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
         status,
-        _machine_word(facts.code) if kind in _SHOWN_CODE else None,
-        param if kind in _OF_REQUEST else None,
+        _machine_word(facts.code) if kind in _KINDS_WITH_CODE else None,
+        param if kind in _REQUEST_KINDS else None,
         wait,
         overflow,
         said=withheld_words(kind, f"{facts.message} {facts.evidence}") or vet(facts.evidence).strip(),
@@ -189,7 +192,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
 
 
 def _overflow(kind: FailureKind, facts: _Facts) -> Overflow | None:
-    """Return what the texts say of sizes, as far as it fits the kind."""
+    """Return the sizes that the texts report if they fit the failure kind, otherwise `None`."""
     if kind is FailureKind.CONTEXT_LENGTH:
         return facts.overflow or Overflow()
     of_answer = facts.overflow is not None and facts.overflow.of_answer
@@ -197,8 +200,8 @@ def _overflow(kind: FailureKind, facts: _Facts) -> Overflow | None:
 
 
 def _default_message(kind: FailureKind, status: int | None) -> str:
-    where = "an error" if status is None else f"status {status}"
-    return f"The upstream answered with {where} ({kind.value.replace('_', ' ')})."
+    result = "an error" if status is None else f"status {status}"
+    return f"The upstream responded with {result} ({kind.value.replace('_', ' ')})."
 
 
 def _machine_word(text: str | None) -> str | None:
@@ -213,20 +216,20 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     inner = _error_in(parsed)
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
-    # OpenRouter has its error type in the metadata, beside a code that is a status.
+    # OpenRouter puts its error type into the metadata, and its code is a status.
     named: tuple[JsonValue, ...] = (
-        _member(metadata, "error_type"),
+        _field(metadata, "error_type"),
         raw_code,
         holder.get("type"),
         holder.get("error_type"),
         holder.get("error_code"),
         holder.get("status"),
     )
-    named += tuple(_member(detail, "reason") for detail in _listed(holder.get("details")))
+    named += tuple(_field(detail, "reason") for detail in _listed(holder.get("details")))
     statuses = (raw_code, holder.get("status_code"), parsed.get("status_code"))
-    # Cloudflare numbers its errors.
+    # Cloudflare's error codes are numbers.
     words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
-    raw = _member(metadata, "raw")
+    raw = _field(metadata, "raw")
     message, evidence = message_text(_text(parsed, inner)), message_text(raw)
     return _Facts(
         message,
@@ -241,7 +244,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
 
 
 def _error_in(parsed: JsonObject) -> JsonValue:
-    """Return the error itself: an object, or its text."""
+    """Return the error of a body, which is an object or a text."""
     detail = parsed.get("detail")
     if isinstance(detail, dict) and detail.get("error"):
         return detail["error"]
@@ -252,36 +255,36 @@ def _error_in(parsed: JsonObject) -> JsonValue:
 
 
 def _text(parsed: JsonObject, inner: JsonValue) -> str:
-    """Return the message, from the most specific of the places where vendors put it."""
-    places: list[JsonValue] = [inner.get("message") if isinstance(inner, dict) else inner, parsed.get("message")]
-    places.append("; ".join([words for entry in _details(parsed)[:5] if (words := _detail(entry))]))
-    places.append(parsed.get("detail"))
-    # Apigee in front of Fireworks, and Scale's LLM Engine.
-    for holder, name in ((parsed.get("fault"), "faultstring"), (_member(inner, "content"), "error")):
-        places.append(_member(holder, name))
-    return next((place for place in places if isinstance(place, str) and place), "")
+    """Return the message from the most specific of the fields in which vendors put it."""
+    candidates: list[JsonValue] = [inner.get("message") if isinstance(inner, dict) else inner, parsed.get("message")]
+    candidates.append("; ".join([words for entry in _details(parsed)[:5] if (words := _detail(entry))]))
+    candidates.append(parsed.get("detail"))
+    # `fault` is from Apigee in front of Fireworks, `content` from Scale's LLM Engine.
+    for holder, name in ((parsed.get("fault"), "faultstring"), (_field(inner, "content"), "error")):
+        candidates.append(_field(holder, name))
+    return next((candidate for candidate in candidates if isinstance(candidate, str) and candidate), "")
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:
     return value[:16] if isinstance(value, list) else []
 
 
-def _member(holder: JsonValue, name: str) -> JsonValue:
+def _field(holder: JsonValue, name: str) -> JsonValue:
     return holder.get(name) if isinstance(holder, dict) else None
 
 
 def _details(parsed: JsonObject) -> list[JsonValue]:
-    """Return the faults that a server based on FastAPI lists; Mistral has them within the message too."""
-    places = (parsed, parsed.get("message"), _member(parsed.get("error"), "message"), parsed.get("error"))
-    return next((found for place in places if (found := _listed(_member(place, "detail")))), [])
+    """Return the faults that a server based on FastAPI lists. Mistral also lists them within the message."""
+    candidates = (parsed, parsed.get("message"), _field(parsed.get("error"), "message"), parsed.get("error"))
+    return next((found for candidate in candidates if (found := _listed(_field(candidate, "detail")))), [])
 
 
 def _detail(entry: JsonValue) -> str:
-    """Return the words of a fault: the field and the reason. What the client sent, which some add, is left out."""
+    """Return the field and the reason of a fault as text. The client's input, which some servers add, is left out."""
     if not isinstance(entry, dict):
         return message_text(entry)
-    where, reason = ".".join(_steps(entry)), message_text(entry.get("msg"))
-    return f"{where}: {reason}" if where else reason
+    field_path, reason = ".".join(_steps(entry)), message_text(entry.get("msg"))
+    return f"{field_path}: {reason}" if field_path else reason
 
 
 _SHOWN_STEPS = 8
@@ -292,7 +295,7 @@ def _steps(entry: JsonObject) -> list[str]:
 
 
 def _field_of(details: list[JsonValue]) -> str | None:
-    """Return the field of the first fault: what follows `body`."""
+    """Return the field of the first fault, without the leading `body`."""
     first = details[0] if details else None
     steps = _steps(first) if isinstance(first, dict) else []
     return ".".join(steps[1:] if steps[:1] == ["body"] else steps) or None
@@ -306,18 +309,18 @@ def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
 
 
 def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
-    """Yield the kind by each sign, the most reliable first; None where a sign says nothing."""
+    """Yield the kind by each sign, the most reliable sign first; `None` if a sign does not decide."""
     text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
-    common = _by_word(_CODES, facts.words)
-    yield _by_word(profile.errors.codes, facts.words)
-    yield next((kind for path, kind in profile.errors.members.items() if _has_member(facts.members, path)), None)
+    common = _kind_by_word(_CODES, facts.words)
+    yield _kind_by_word(profile.errors.codes, facts.words)
+    yield next((kind for path, kind in profile.errors.members.items() if _has_field(facts.members, path)), None)
     yield next((kind for pattern, kind in profile.errors.patterns if pattern.search(text)), None)
     if _exceeds_rate_alone(status, common, facts.message):
         yield FailureKind.TOO_LARGE
     if facts.empty and status is not None:
         yield profile.errors.silent.get(status)
     if status == 429:
-        # A 429 is never about the request itself; only a spent account differs from a rate.
+        # A 429 is never a fault of the request itself. It is either an exhausted account or a rate limit.
         yield common if common is FailureKind.QUOTA else profile.errors.statuses.get(429, FailureKind.RATE_LIMITED)
     yield common
     if overflow is not None and status in _SIZE_STATUSES:
@@ -328,21 +331,22 @@ def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Itera
 
 
 def _exceeds_rate_alone(status: int | None, common: FailureKind | None, message: str) -> bool:
-    """Return whether one request wants more than a minute's tokens: Groq's 413, or a 429 with OpenAI's text for it.
+    """Return whether one request needs more tokens than a minute's limit: Groq's 413, or a 429 with OpenAI's text for
+    it.
 
-    A text quoted from a request can only prevent a cooldown here, not cause one.
+    A text quoted from a request can only prevent a cooldown here, never cause one.
     """
     limited = common is FailureKind.RATE_LIMITED
     return (limited and status == 413) or (status == 429 and message.startswith("Request too large for "))
 
 
-def _has_member(holder: JsonObject, path: str) -> bool:
-    """Return whether the member at a dotted path holds something."""
+def _has_field(holder: JsonObject, path: str) -> bool:
+    """Return whether the field at a dotted path has a value that is not empty."""
     value: JsonValue = holder
     for name in path.split("."):
-        value = _member(value, name)
+        value = _field(value, name)
     return bool(value)
 
 
-def _by_word(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:
+def _kind_by_word(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:
     return next((table[word] for word in words if word in table), None)

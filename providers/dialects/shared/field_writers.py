@@ -1,5 +1,5 @@
-"""Writers of single fields that several vendors' own APIs spell alike, and cache markers, which parts and tools go
-without if the vendor does not take them."""
+"""Writers of single fields that several vendors' own APIs write alike, and the removal of cache markers for vendors
+that do not accept them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,14 +13,15 @@ from providers.request_fields import STOP_STRING, is_neutral
 from providers.unified_request import ChatPrompt, LogprobsWanted
 
 CHECKED_FIELDS = {False: frozenset[str](), True: frozenset({"guided", "response_format"})}
-"""The fields whose effect the gateway checks in the answer, by the profile's `verifies`."""
+"""By the profile's `verifies`: the fields whose effect the gateway checks in the response."""
 
 MARKERS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
-"""Cache markers; they promise nothing about the answer."""
+"""Cache markers. They do not affect the content of the response."""
 
 
 def without_markers(holder: JsonObject, profile: Profile, dropped: list[str]) -> JsonObject:
-    """Return a part, call or tool without the cache markers that the vendor does not take, which go into `dropped`."""
+    """Return a part, call or tool without the cache markers that the vendor does not accept. Their names are added to
+    `dropped`."""
     if holder.keys().isdisjoint(MARKERS):
         return holder
     refused = MARKERS - profile.takes
@@ -28,18 +29,18 @@ def without_markers(holder: JsonObject, profile: Profile, dropped: list[str]) ->
     return {name: value for name, value in holder.items() if name not in refused}
 
 
-def keep_stop(draft: RequestBody, value: object) -> None:
-    """Note that the gateway keeps the stop string in the text, where there are stop strings."""
+def emulate_stop_string(draft: RequestBody, value: object) -> None:
+    """Record that the gateway itself leaves the stop string in the text, if the request has stop strings."""
     if value and draft.params.get("stop"):
         draft.emulated.append(STOP_STRING)
 
 
 def write_nothing(draft: RequestBody, value: object) -> None:
-    """Write no member, for a field that is honoured without one or is written with another field."""
+    """Write nothing, for a field that is honoured without being sent or is written with another field."""
 
 
 def check_images(draft: RequestBody, value: object) -> None:
-    """Check `images`, which have become parts of the prompt's message. Raises Refusal beside a chat."""
+    """Check `images`, which are already parts of the prompt's message. Raises Refusal for a chat."""
     if (cell := draft.table["images"]).refused:
         raise draft.unsupported("images", cell.how)
     if isinstance(draft.request.prompt, ChatPrompt):
@@ -59,14 +60,15 @@ def above_zero(name: str, path: str, most: float | None = None) -> FieldWriter:
 
 
 def neutral_as(name: str, path: str, off: int) -> FieldWriter:
-    """Return a writer that sends `off` for a neutral value: left out, the server's own default would apply."""
+    """Return a writer that sends `off` for a neutral value. If the field were left out, the server's own default would
+    apply."""
     return lambda draft, value: draft.put(path, off if is_neutral(name, value) else value)
 
 
 def sampled(put: FieldWriter, switch: str = "", on: object = None) -> FieldWriter:
-    """Return a writer of a sampling setting, which a temperature of 0 leaves out.
+    """Return a writer of a sampling setting, which is left out if the temperature is 0.
 
-    `switch` is the path of the member that turns sampling on by the value `on`, where the engine has one.
+    `switch` is the path of the field that turns sampling on by the value `on`, empty if the engine has no such field.
     """
 
     def write(draft: RequestBody, value: object) -> None:
@@ -79,21 +81,22 @@ def sampled(put: FieldWriter, switch: str = "", on: object = None) -> FieldWrite
 
 
 LONGEST_IDS: Final[Mapping[str, int]] = {"user": 64, "prompt_cache_key": 64, "safety_identifier": 128}
-"""Characters: "Invalid 'user': string too long. Expected a string with maximum length 64"; `openai` 3.52
-`completion_create_params`."""
+"""The most characters of each id. Sources: "Invalid 'user': string too long. Expected a string with maximum length 64";
+`openai` 3.52 `completion_create_params`."""
 
 MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
-"""Bounds of OpenAI's `metadata`, by the same types."""
+"""Limits of OpenAI's `metadata`, from the same source: the number of pairs, and the characters of a key and of a
+value."""
 
 
 def fitting_id(text: str, longest: int) -> str:
-    """Return an opaque id of at most `longest` characters, 64 or more: a longer one as its digest, which tells the same
-    users, or the same caches, apart."""
+    """Return an opaque id of at most `longest` characters, which must be 64 or more. A longer id is replaced by its
+    digest, which still distinguishes users or caches."""
     return text if len(text) <= longest else hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def short_id(put: FieldWriter, longest: int) -> FieldWriter:
-    """Return a writer of an opaque id, see `fitting_id`."""
+    """Return a writer of an opaque id, shortened by `fitting_id`."""
 
     def write(draft: RequestBody, value: object) -> None:
         put(draft, fitting_id(str(value), longest))
@@ -102,7 +105,8 @@ def short_id(put: FieldWriter, longest: int) -> FieldWriter:
 
 
 def fitting_pairs(given: JsonObject, most: int, longest_key: int, longest_value: int) -> JsonObject:
-    """Return at most so many pairs of an object of texts, of keys and values of at most so many characters."""
+    """Return the first `most` pairs of an object of texts that fit. A pair fits if its key has at most `longest_key`
+    and its value at most `longest_value` characters."""
 
     def fits(key: str, value: object) -> bool:
         return 0 < len(key) <= longest_key and isinstance(value, str) and len(value) <= longest_value
@@ -111,8 +115,8 @@ def fitting_pairs(given: JsonObject, most: int, longest_key: int, longest_value:
 
 
 def few_pairs(name: str, put: FieldWriter, most: int, longest_key: int, longest_value: int) -> FieldWriter:
-    """Return a writer of an object of texts that takes at most so many pairs, keys and values of at most so many
-    characters. Pairs that do not fit are left out, and the field is named for it."""
+    """Return a writer of an object of texts, limited by `fitting_pairs`. If pairs are left out, the field is reported
+    as dropped."""
 
     def write(draft: RequestBody, value: object) -> None:
         given = value if isinstance(value, dict) else {}

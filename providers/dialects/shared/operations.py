@@ -1,4 +1,4 @@
-"""Choice of the vendor's operation that a request goes to, its URL, and prompts that are sent as chats."""
+"""Chooses the vendor's operation for a request and its URL, and wraps prompts that are sent as chats."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
@@ -16,9 +16,9 @@ ECHO_CELLS: Mapping[Operation, Mapping[str, Cell]] = {
     Operation.COMPLETIONS: {"echo": PREFIXED},
     Operation.CHAT: {"echo": REFUSED, "echo.logprobs": REFUSED},
 }
-"""Cells of `echo` by the client's operation, on APIs without an echo of their own."""
+"""By the client's operation: the cells of `echo` on APIs without their own echo."""
 
-# By whether prompts go as chats: the vendor's operation for each of the client's.
+# By whether prompts are sent as chats: the vendor's operation for each of the client's operations.
 _OUTGOING: Mapping[bool, Mapping[Operation, Operation]] = {
     True: {Operation.COMPLETIONS: Operation.CHAT, Operation.CHAT: Operation.CHAT},
     False: {Operation.COMPLETIONS: Operation.COMPLETIONS, Operation.CHAT: Operation.CHAT},
@@ -26,7 +26,7 @@ _OUTGOING: Mapping[bool, Mapping[Operation, Operation]] = {
 
 
 def check_operation(request: UnifiedRequest, target: Target) -> Operation:
-    """Return the request's operation. Raises Refusal, by its name, for any but a raw prompt and a chat."""
+    """Return the request's operation. Raises Refusal for any operation except completions and chat."""
     if request.operation not in _OUTGOING[False]:
         name = str(request.operation)
         raise Refusal(name, f"'{name}' is not supported by {target.name}.")
@@ -34,10 +34,10 @@ def check_operation(request: UnifiedRequest, target: Target) -> Operation:
 
 
 def choose_operation(request: UnifiedRequest, target: Target) -> Operation:
-    """Return the operation that a request goes out as, on an API with raw prompts and chats.
+    """Return the upstream operation of a request, on an API with raw prompts and chats.
 
-    A prompt goes out as a chat if the routing table says that the model only chats, or if the request has tools. Raises
-    Refusal for other operations.
+    A prompt is sent as a chat if the configuration says that the model takes only chats, or if the request has tools.
+    Raises Refusal for other operations.
     """
     outgoing = _OUTGOING[target.completions is False or bool(request.params.get("tools"))]
     return outgoing[check_operation(request, target)]
@@ -46,7 +46,7 @@ def choose_operation(request: UnifiedRequest, target: Target) -> Operation:
 def build_messages(draft: RequestBody) -> tuple[Sequence[JsonValue], str]:
     """Return the messages of a chat in OpenAI's shape, and the client's field that they come from.
 
-    A prompt and its images become one message of the user. Raises Refusal for a prompt that cannot be sent as a chat.
+    A prompt and its images become one user message. Raises Refusal for a prompt that cannot be sent as a chat.
     """
     prompt = draft.request.prompt
     if isinstance(prompt, ChatPrompt):
@@ -57,8 +57,8 @@ def build_messages(draft: RequestBody) -> tuple[Sequence[JsonValue], str]:
 
 
 def endpoint_url(target: Target, profile: Profile, path: str) -> str:
-    """Return the URL of a path of the OpenAI family's API: below the model's own on Azure, whose versions are in the
-    query."""
+    """Return the URL of a path of the OpenAI family's API. On Azure the path is below the model's own path, and the
+    version is in the query."""
     url = target.base_url
     if profile.model_in == "path":
         url += f"/openai/deployments/{quote(target.upstream_model, safe='')}"

@@ -1,8 +1,9 @@
 """Reads a conversation in OpenAI's chat shape into `providers.conversation`, for dialects of another shape.
 
-Besides OpenAI's own members, messages may hold what clients of other gateways send: `reasoning_details` (OpenRouter),
-`thinking_blocks` (LiteLLM), `reasoning_content` and `reasoning`, thinking parts, `extra_content` (Google), and
-`cache_control` (Anthropic, OpenRouter) on messages, parts and calls, and `prompt_cache_breakpoint` (OpenAI) on parts.
+Besides OpenAI's own fields, messages may have the fields that clients of other gateways send: `reasoning_details`
+(OpenRouter), `thinking_blocks` (LiteLLM), `reasoning_content` and `reasoning`, `thinking` parts, `extra_content`
+(Google), `cache_control` (Anthropic, OpenRouter) on messages, parts and calls, and `prompt_cache_breakpoint` (OpenAI)
+on parts.
 
 Sources: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`; @openrouter/sdk 1.3.19; litellm 1.109.1 `types/utils`,
 November 2026.
@@ -13,9 +14,9 @@ from dataclasses import replace
 
 from providers.adaptation.file_data import data_uri, named_type, with_data_url
 from providers.conversation import (
-    CITED,
-    CONTINUING,
-    DESCRIBING,
+    CITATION_FIELDS,
+    CONTINUATION_FIELDS,
+    DESCRIPTIVE_FIELDS,
     Address,
     Audio,
     Document,
@@ -35,15 +36,21 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.shared.read_thinking import came_after, google_signature, in_order, thinking_block, thinking_of
+from providers.dialects.shared.read_thinking import (
+    google_signature,
+    order_parts,
+    position_in_turn,
+    reasoning_of_message,
+    thinking_block,
+)
 from providers.dialects.shared.tool_definitions import read_arguments
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 CACHE = "cache_control"
-"""The advisory field of messages and parts, as it is named in `x-dragoman-dropped`."""
+"""The name of the cache markers of messages, parts and calls, as reported in `x-dragoman-dropped`."""
 
-_BAD = "invalid_value"
+_INVALID_VALUE = "invalid_value"
 
 _ROLES: Mapping[JsonValue, Role] = {
     "system": "system",
@@ -54,37 +61,39 @@ _ROLES: Mapping[JsonValue, Role] = {
     "function": "tool",
 }
 
-_THINKING = frozenset({"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"})
-"""Fields of a turn of the model that hold its thinking."""
-
-# Any other field is refused unless it is null or empty, since it would change the response. Clients repeat a response
-# whole: further fields of a turn of the model are left out, and named unless they are in DESCRIBING.
+_REASONING_FIELDS = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_details", "reasoning_signature", "thinking_blocks"}
+)
+"""Fields of an assistant message that hold its reasoning."""
+# Any other field is refused unless it is null or empty, since it would change the response. Clients send a response
+# back with all its fields: unknown fields of an assistant message are left out, and reported unless they are in
+# DESCRIPTIVE_FIELDS.
 _KNOWN = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "is_error", "images"}
     | {"extra_content", "cache_control"}
-    | _THINKING
-    | DESCRIBING
-    | CITED
+    | _REASONING_FIELDS
+    | DESCRIPTIVE_FIELDS
+    | CITATION_FIELDS
 )
-_SILENT = _KNOWN - CITED
-"""Fields of a turn of the model that are read, or left out in silence."""
+_UNREPORTED = _KNOWN - CITATION_FIELDS
+"""Fields of an assistant message that are read, or left out without being reported."""
 
-_PLAIN = _THINKING | {"role", "content", "tool_calls"}
+_PLAIN = _REASONING_FIELDS | {"role", "content", "tool_calls"}
 _BESIDE_CALL = frozenset({"custom", "extra_content", CACHE})
 
 
 def read_conversation(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[Turn]:
-    """Yield a turn for each message, in order; `param` is the client's field that holds them.
+    """Yield a turn for each message, in order. `param` is the client's field that holds the messages.
 
-    Raises Refusal for a message that makes no sense, and for a member that no vendor takes.
+    Raises Refusal for a malformed message, and for a field that no vendor accepts.
     """
     for position, read in enumerate(read_messages(messages, param)):
         yield read.turn(param, position) if isinstance(read, PlainMessage) else read
 
 
 def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Iterator[PlainMessage | Turn]:
-    """Yield each message as it is, if it is a plain one, and as the turn that `read_conversation` yields otherwise.
-    Raises Refusal as that does."""
+    """Yield a `PlainMessage` for each plain message, and for any other message the turn that `read_conversation`
+    yields. Raises Refusal in the same cases."""
     for position, message in enumerate(messages):
         plain = _plain(message) if isinstance(message, dict) else None
         if plain is None:
@@ -94,7 +103,7 @@ def read_messages(messages: Iterable[JsonValue], param: str = "messages") -> Ite
 
 
 def _plain(message: JsonObject) -> PlainMessage | None:
-    """Return a message that the fields of `PlainMessage` hold completely; `None` for any other message."""
+    """Return the message as a `PlainMessage` if that can hold all of it, otherwise `None`."""
     given = message.get("role")
     role = _ROLES.get(given) if isinstance(given, str) else None
     if role == "assistant":
@@ -111,14 +120,14 @@ def _plain(message: JsonObject) -> PlainMessage | None:
 
 
 def _plain_turn(message: JsonObject) -> PlainMessage | None:
-    """Return a message of the model that is thinking, a text and calls of functions; `None` for any other message."""
+    """Return an assistant message that has only reasoning, a text and function calls; `None` for any other message."""
     content, listed = message.get("content"), message.get("tool_calls")
     thinking: list[Part] = []
     if len(message) > 1 + ("content" in message) + ("tool_calls" in message):
-        if _says_more(message):
+        if _has_other_fields(message):
             return None
-        thinking = thinking_of(message)
-        if any([came_after(thought) != (0, 0) for thought in thinking]):
+        thinking = reasoning_of_message(message)
+        if any([position_in_turn(reasoning) != (0, 0) for reasoning in thinking]):
             return None
     text = "" if content is None else _only_text(content)
     if text is None or not (listed is None or isinstance(listed, list)):
@@ -133,20 +142,20 @@ def _plain_turn(message: JsonObject) -> PlainMessage | None:
 
 
 def _only_text(content: JsonValue) -> str | None:
-    """Return a content that is one text; `None` for any other content."""
+    """Return the text of a content that is a single text; `None` for any other content."""
     if isinstance(content, list) and len(content) == 1 and isinstance(part := content[0], dict):
         content = part.get("text") or None if len(part) == 2 and part.get("type") == "text" else None
     return content if isinstance(content, str) else None
 
 
-def _says_more(message: JsonObject) -> bool:
-    """Return whether a message of the model has a value in a further field. OpenAI's clients repeat a response with the
-    fields that it left empty."""
+def _has_other_fields(message: JsonObject) -> bool:
+    """Return whether an assistant message has a value in a field other than `_PLAIN`. OpenAI's clients send a response
+    back with all its empty fields."""
     return any([value is not None and value != [] for name, value in message.items() if name not in _PLAIN])
 
 
 def _plain_call(call: JsonValue) -> ToolUse | None:
-    """Return a call of a function without anything besides; `None` for any other call."""
+    """Return a function call that has no other fields; `None` for any other call."""
     if not isinstance(call, dict) or not _BESIDE_CALL.isdisjoint(call):
         return None
     function, identity = call.get("function"), call.get("id")
@@ -159,34 +168,34 @@ def _plain_call(call: JsonValue) -> ToolUse | None:
 
 @record
 class _MessageReader:
-    """Reads one message; `turn` is a turn without parts, for errors."""
+    """The reader of one message. `turn` is a turn without parts, which names the message in errors."""
 
     turn: Turn
 
     def read(self, message: JsonValue) -> Turn:
         if not isinstance(message, dict):
-            raise self.turn.refusal("is not an object", _BAD)
+            raise self.turn.refusal("is not an object", _INVALID_VALUE)
         given = message.get("role")
         if not isinstance(given, str):
-            raise self.turn.refusal("has no role", _BAD)
+            raise self.turn.refusal("has no role", _INVALID_VALUE)
         role = _ROLES.get(given)
         if role is None:
             raise self.turn.refusal(f"has the role '{given}', which cannot be translated")
-        self._check_members(message)
+        self._check_fields(message)
         if role == "tool":
             parts: list[Part] = [self._result(message)]
         else:
             parts = self._content(message.get("content"))
             if role == "assistant":
-                said = [*_thinking_first(parts), *self._refusal(message)] or self._transcript(message)
-                parts = in_order(thinking_of(message), said, self._calls(message))
+                texts = [*_reasoning_first(parts), *self._refusal(message)] or self._transcript(message)
+                parts = order_parts(reasoning_of_message(message), texts, self._calls(message))
         name = message.get("name")
         records: tuple[str, ...] = ()
-        if role == "assistant" and not _SILENT.issuperset(message):
-            records = tuple([each for each in message if each not in _SILENT and message[each]])
+        if role == "assistant" and not _UNREPORTED.issuperset(message):
+            records = tuple([each for each in message if each not in _UNREPORTED and message[each]])
         return Turn(
             role,
-            tuple(_marked(parts, _object(message.get(CACHE)))),
+            tuple(_with_marker_on_last(parts, _object(message.get(CACHE)))),
             name if isinstance(name, str) and role != "tool" else None,
             google_signature(message),
             self.turn.param,
@@ -194,20 +203,20 @@ class _MessageReader:
             records,
         )
 
-    def _check_members(self, message: JsonObject) -> None:
+    def _check_fields(self, message: JsonObject) -> None:
         free = message.get("role") == "assistant"
-        if free and CONTINUING.isdisjoint(message):
+        if free and CONTINUATION_FIELDS.isdisjoint(message):
             return
         for name, member in message.items():
-            if member and name not in _KNOWN and not (free and name not in CONTINUING):
-                raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
+            if member and name not in _KNOWN and not (free and name not in CONTINUATION_FIELDS):
+                raise self.turn.refusal(f"has the field '{name}', which the vendor does not have")
 
     def _result(self, message: JsonObject) -> ToolResult:
         call_id, name = message.get("tool_call_id"), message.get("name")
         if message.get("role") == "function":
             call_id = f"call_{name}"
         if not isinstance(call_id, str):
-            raise self.turn.refusal("is a tool's result without 'tool_call_id'", _BAD)
+            raise self.turn.refusal("is a tool's result without 'tool_call_id'", _INVALID_VALUE)
         parts: list[Text | Image | Document | Audio | Video | OtherPart] = []
         for part in self._content(message.get("content")):
             if isinstance(part, ToolUse | ToolResult | Thinking | RedactedThinking):
@@ -221,7 +230,7 @@ class _MessageReader:
         )
 
     def _content(self, content: JsonValue) -> list[Part]:
-        """Return the parts of a content; blank texts are kept, since only some vendors refuse them."""
+        """Return the parts of a content. Blank texts stay, since only some vendors refuse them."""
         if isinstance(content, str):
             return [Text(content)] if content else []
         return [self._part(part) for part in content] if isinstance(content, list) else []
@@ -237,7 +246,7 @@ class _MessageReader:
         text = part.get("refusal" if part["type"] == "refusal" else "text")
         return Text(text if isinstance(text, str) else "", _marker(part))
 
-    def _thought(self, part: JsonObject) -> Part:
+    def _reasoning(self, part: JsonObject) -> Part:
         return thinking_block(part)
 
     def _image(self, part: JsonObject) -> Part:
@@ -249,22 +258,22 @@ class _MessageReader:
         elif isinstance(url, str):
             media = self._media(url, "an image", image, part)
         else:
-            raise self.turn.refusal("has an image without an address", _BAD)
+            raise self.turn.refusal("has an image without a URL", _INVALID_VALUE)
         return Image(media, detail if isinstance(detail, str) else None, _marker(part))
 
     def _file(self, part: JsonObject) -> Part:
         file = part.get("file")
-        held = with_data_url(file if isinstance(file, dict) else part)
-        data, address, known = held.get("file_data"), held.get("file_url"), held.get("file_id")
-        name = held.get("filename")
+        file_fields = with_data_url(file if isinstance(file, dict) else part)
+        data, address, file_id = file_fields.get("file_data"), file_fields.get("file_url"), file_fields.get("file_id")
+        name = file_fields.get("filename")
         if isinstance(data, str) and data:
-            media = self._media(data, "a file", held)
+            media = self._media(data, "a file", file_fields)
         elif isinstance(address, str) and address:
-            media = self._media(address, "a file", held)
-        elif isinstance(known, str) and known:
-            media = UploadedFile(known)
+            media = self._media(address, "a file", file_fields)
+        elif isinstance(file_id, str) and file_id:
+            media = UploadedFile(file_id)
         else:
-            raise self.turn.refusal("has a file without 'file_data', 'file_url' or 'file_id'", _BAD)
+            raise self.turn.refusal("has a file without 'file_data', 'file_url' or 'file_id'", _INVALID_VALUE)
         if isinstance(media, InlineData) and media.media_type.startswith("video/"):
             return Video(media, _marker(part))
         named = name if isinstance(name, str) and name else None
@@ -274,7 +283,7 @@ class _MessageReader:
         video = part.get("video_url")
         url = video.get("url") if isinstance(video, dict) else video
         if not isinstance(url, str):
-            raise self.turn.refusal("has a video without an address", _BAD)
+            raise self.turn.refusal("has a video without a URL", _INVALID_VALUE)
         return Video(self._media(url, "a video", video, part), _marker(part))
 
     def _audio(self, part: JsonObject) -> Part:
@@ -282,19 +291,20 @@ class _MessageReader:
         data = sound.get("data") if isinstance(sound, dict) else None
         form = sound.get("format") if isinstance(sound, dict) else None
         if not isinstance(data, str) or not isinstance(form, str):
-            raise self.turn.refusal("has a sound without 'data' or 'format'", _BAD)
+            raise self.turn.refusal("has audio without 'data' or 'format'", _INVALID_VALUE)
         return Audio(data, form, _marker(part))
 
-    def _media(self, url: str, what: str, *holders: JsonValue) -> Media:
-        """Return the media at an address or in a data URI; the `holders` may name its type."""
+    def _media(self, url: str, subject: str, *holders: JsonValue) -> Media:
+        """Return the media at a URL or in a data URI. `subject` names the media in errors. The `holders` may name the
+        media type."""
         if url[:5].lower() == "data:":
             media_type, data = data_uri(url)
             if not media_type:
-                raise self.turn.refusal(f"has {what} whose data URI is not in base64 or has no type")
+                raise self.turn.refusal(f"has {subject} whose data URI is not in base64 or has no type")
             return InlineData("image/jpeg" if media_type == "image/jpg" else media_type, data)
         scheme, found, _ = url.partition("://")
         if not found or scheme.lower() not in ("https", "http", "gs", "s3"):
-            raise self.turn.refusal(f"has {what} that is neither an address nor a data URI in base64")
+            raise self.turn.refusal(f"has {subject} that is neither a URL nor a data URI in base64")
         return Address(url, named_type(holders))
 
     def _refusal(self, message: JsonObject) -> list[Part]:
@@ -302,21 +312,24 @@ class _MessageReader:
         return [Text(refusal)] if isinstance(refusal, str) and refusal else []
 
     def _transcript(self, message: JsonObject) -> list[Part]:
-        """Return the text of a spoken response. Raises Refusal for a sound without one: only its vendor knows it."""
+        """Return the transcript of a spoken response. Raises Refusal for audio without a transcript, which only its
+        vendor can look up."""
         audio = message.get("audio")
         if not isinstance(audio, dict) or message.get("tool_calls"):
             return []
-        said = audio.get("transcript")
-        if not isinstance(said, str) or not said:
-            raise self.turn.refusal("has a sound of the model without its 'transcript', which the vendor does not know")
-        return [Text(said)]
+        transcript = audio.get("transcript")
+        if not isinstance(transcript, str) or not transcript:
+            raise self.turn.refusal(
+                "has audio of another response without its 'transcript', which the vendor cannot look up"
+            )
+        return [Text(transcript)]
 
     def _calls(self, message: JsonObject) -> list[Part]:
         calls, legacy = message.get("tool_calls"), message.get("function_call")
-        made: list[Part] = [self._call(call) for call in calls] if isinstance(calls, list) else []
-        if not made and isinstance(legacy, dict):
-            made.append(self._call({"id": f"call_{legacy.get('name')}", "function": legacy}))
-        return made
+        tool_uses: list[Part] = [self._call(call) for call in calls] if isinstance(calls, list) else []
+        if not tool_uses and isinstance(legacy, dict):
+            tool_uses.append(self._call({"id": f"call_{legacy.get('name')}", "function": legacy}))
+        return tool_uses
 
     def _call(self, call: JsonValue) -> ToolUse:
         if (plain := _plain_call(call)) is not None:
@@ -330,7 +343,7 @@ class _MessageReader:
             raise self.turn.refusal("has a tool call that is not a function's")
         arguments = read_arguments(function)
         if arguments is None:
-            raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _BAD)
+            raise self.turn.refusal("has a tool call whose 'arguments' are nested too deeply", _INVALID_VALUE)
         return ToolUse(
             str(call.get("id")),
             str(function.get("name")),
@@ -341,7 +354,8 @@ class _MessageReader:
 
 
 def _marker(part: JsonObject) -> JsonObject | None:
-    """Return the cache marker of a part; OpenAI's has no time that other vendors' caches have."""
+    """Return the cache marker of a part, otherwise `None`. OpenAI's marker has no lifetime that other vendors' caches
+    know."""
     marker = part.get(CACHE)
     if marker is None and isinstance(part.get("prompt_cache_breakpoint"), dict):
         return {"type": "ephemeral"}
@@ -352,20 +366,20 @@ def _object(value: JsonValue) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _thinking_first(parts: list[Part]) -> list[Part]:
-    """Return the parts in the order that vendors demand."""
+def _reasoning_first(parts: list[Part]) -> list[Part]:
+    """Return the parts with reasoning first, which is the order that vendors require."""
     return sorted(parts, key=lambda part: not isinstance(part, Thinking | RedactedThinking))
 
 
-def _marked(parts: list[Part], marker: JsonObject | None) -> list[Part]:
-    """Put a message's cache marker on its last part that can have one."""
+def _with_marker_on_last(parts: list[Part], marker: JsonObject | None) -> list[Part]:
+    """Return the parts with the message's cache marker on the last part that can have one."""
     if marker is None:
         return parts
-    for place in range(len(parts) - 1, -1, -1):
-        part = parts[place]
+    for index in range(len(parts) - 1, -1, -1):
+        part = parts[index]
         if not isinstance(part, Thinking | RedactedThinking | OtherPart):
             marked = part if part.cache is not None else replace(part, cache=marker)
-            return [*parts[:place], marked, *parts[place + 1 :]]
+            return [*parts[:index], marked, *parts[index + 1 :]]
     return parts
 
 
@@ -374,8 +388,8 @@ _PARTS: Mapping[str, Callable[[_MessageReader, JsonObject], Part]] = {
     "input_text": _MessageReader._text,
     "output_text": _MessageReader._text,
     "refusal": _MessageReader._text,
-    "thinking": _MessageReader._thought,
-    "redacted_thinking": _MessageReader._thought,
+    "thinking": _MessageReader._reasoning,
+    "redacted_thinking": _MessageReader._reasoning,
     "image_url": _MessageReader._image,
     "input_image": _MessageReader._image,
     "file": _MessageReader._file,

@@ -1,4 +1,4 @@
-"""Parsing of vendors' JSON within bounds of memory and depth, and the small readings that all dialects share."""
+"""Parses vendors' JSON within limits of memory and depth, and reads small values for all dialects."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -9,81 +9,80 @@ import orjson
 from providers.adaptation.unique_call_ids import made_id
 from providers.constraints.constraint_styles import unwrap_choice
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.json_types import JsonObject, JsonValue, occurs_more
+from providers.json_types import JsonObject, JsonValue, opens_more
 
 MAX_HELD_BYTES = 320 * 2**20
-"""Bytes that the values of one JSON text may take. 30 MB of log probabilities, twenty for each token, stay below it."""
+"""The most bytes of memory that the values of one JSON text may take. 30 MB of log probabilities, with twenty per
+token, stay below it."""
 
-_HELD_BY = ((b"{", 200), (b"[", 72), (b",", 64))
-"""Bytes that each of these means in memory: an object with one member, an empty list, a short string."""
+_MEMORY_BY_CHARACTER = ((b"{", 200), (b"[", 72), (b",", 64))
+"""The bytes of memory that each of these characters stands for: an object with one field, an empty list, a short
+string."""
 
-_SMALL = MAX_HELD_BYTES // max(held for _, held in _HELD_BY)
-"""Bytes of the longest text that cannot exceed MAX_HELD_BYTES."""
+_LONGEST_SAFE_TEXT = MAX_HELD_BYTES // max(held for _, held in _MEMORY_BY_CHARACTER)
+"""The length in bytes of the longest text whose values cannot exceed MAX_HELD_BYTES."""
 
-_PARSER = 13
-"""Bytes that orjson 3.11 allocates per byte of text before it parses; it crashes when the allocation fails. Nearly all
-of them stay untouched."""
+_PARSER_BYTES_PER_BYTE = 13
+"""The bytes that orjson 3.11 allocates per byte of text before it parses. It crashes if the allocation fails. Nearly
+all of these bytes are never written."""
 
 MAX_UNKNOWN = 4096
-"""Members of one object of an answer, where some are not known."""
+"""The most fields of an object in a response that has unknown fields."""
 
 _MOST_OPEN = 200
-"""Brackets below which a text needs no check of its depth: fewer levels than any recursion here fails at."""
+"""The number of brackets up to which the depth of a text is not checked. Recursion in this code copes with that many
+levels."""
 
 _FEW_OPEN = 24
-"""Brackets of one kind up to which they are looked for one by one."""
+"""The number of brackets of one kind up to which brackets are searched one by one."""
 
 SHORT = 2 * _MOST_OPEN
-"""Bytes of the longest text that needs no check, as most events of a stream are."""
+"""The length in bytes of the longest text that needs no check. Most events of a stream are shorter."""
 
 
-HALF_CHARACTER = "The upstream's answer holds half of a character."
+HALF_CHARACTER = "The upstream's response has half of a character."
 
 
-def malformed(what: str) -> UpstreamError:
-    """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
-    return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
+def malformed(problem: str) -> UpstreamError:
+    """Return the error for a malformed response. `problem` is the gateway's own text and quotes nothing from the
+    vendor."""
+    return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's response {problem}."))
 
 
-def values_held(data: bytes) -> int:
+def estimate_value_bytes(data: bytes) -> int:
     """Estimate the bytes of memory that the values of a JSON text take. Raises UpstreamError above MAX_HELD_BYTES."""
-    held = sum([data.count(mark) * each for mark, each in _HELD_BY])
+    held = sum([data.count(mark) * each for mark, each in _MEMORY_BY_CHARACTER])
     if held > MAX_HELD_BYTES:
-        raise malformed("has more members than are read")
+        raise malformed("has more values than are read")
     return held
 
 
 def load_json(data: bytes) -> JsonValue:
     """Parse a JSON text into a value that orjson can write again.
 
-    Raises `orjson.JSONDecodeError`, MemoryError, and UpstreamError for a text whose values would take far more memory
-    than the text (32 MB of empty objects take 800). orjson reads 1,024 levels and writes 254; a value between the two
-    would end in a RecursionError elsewhere.
+    Raises `orjson.JSONDecodeError`, MemoryError, and UpstreamError if the values would take far more memory than the
+    text (32 MB of empty objects take 800 MB). orjson reads 1,024 levels and writes 254. A value with more levels than
+    orjson writes would cause a RecursionError elsewhere, and is refused here.
     """
-    if len(data) > _SMALL:
+    if len(data) > _LONGEST_SAFE_TEXT:
         _require_memory(data)
     value: JsonValue = orjson.loads(data)
-    if len(data) > SHORT and _opens_many(data):
+    if len(data) > SHORT and opens_more(data, _FEW_OPEN):
         _refuse_deep(data, value)
     return value
 
 
 def load_unchecked(data: bytes) -> JsonValue:
-    """Parse as `load_json` does, but for the depth: for a reader that hands on no value which holds others."""
-    if len(data) > _SMALL:
+    """Parse as `load_json` does, but without the check of the depth. For readers that pass on no nested value."""
+    if len(data) > _LONGEST_SAFE_TEXT:
         _require_memory(data)
     value: JsonValue = orjson.loads(data)
     return value
 
 
 def _require_memory(data: bytes) -> None:
-    """Raise MemoryError where there is no room to parse a text; the pages stay untouched."""
-    bytes(_PARSER * len(data) + values_held(data))
-
-
-def _opens_many(data: bytes) -> bool:
-    """Return whether a text has so many brackets that it may be deep; nearly all answers have few."""
-    return occurs_more(data, b"[", _FEW_OPEN) or occurs_more(data, b"{", _FEW_OPEN)
+    """Raise MemoryError if there is not enough memory to parse a text. The allocated pages are never written."""
+    bytes(_PARSER_BYTES_PER_BYTE * len(data) + estimate_value_bytes(data))
 
 
 def _refuse_deep(data: bytes, value: JsonValue) -> None:
@@ -95,34 +94,34 @@ def _refuse_deep(data: bytes, value: JsonValue) -> None:
 
 
 _SURROGATES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})*")
-"""What looks like escapes of surrogates that follow each other; the backslash of the first may itself be escaped. The
-pattern begins with what is rare in a text, so that it is looked for as fast as bytes are compared."""
+"""A run of escapes that look like surrogates. The backslash of the first may itself be escaped. The pattern begins with
+bytes that are rare in a text, which makes the search as fast as a comparison of bytes."""
 
 _ESCAPE = len(b"\\ud800")
 
 _MOST_RUNS = 2**18
-"""Runs of such escapes that are mended in one text: a quarter of a second's work."""
+"""The most runs of escapes that are repaired in one text. They take a quarter of a second."""
 
 
 def parse_json(data: bytes) -> JsonValue:
-    """Parse as `load_json` does, with U+FFFD for what is no character: engines that cut a text between tokens may cut
-    one, in its UTF-8 or between the two escapes of a surrogate pair."""
+    """Parse as `load_json` does, with U+FFFD for incomplete characters. Engines that split a text between tokens may
+    split a character, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
         return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
-        mended = _mended(text.encode())
-        if mended == data:
+        repaired = _repaired(text.encode())
+        if repaired == data:
             raise
-    return load_json(mended)
+    return load_json(repaired)
 
 
 _LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
 
 
 def passed_on(data: bytes) -> bytes:
-    """Return the JSON of an event as it is passed on: on one line, since line ends are white space in JSON, and with
-    U+FFFD for what is no UTF-8, as `parse_json` reads it."""
+    """Return the JSON of an event in the form that is passed on: on one line, since line ends are white space in JSON,
+    and with U+FFFD for bytes that are not UTF-8, as `parse_json` reads them."""
     if b"\n" in data or b"\r" in data:
         data = data.translate(_LINE_ENDS)
     if not data.isascii():
@@ -134,15 +133,15 @@ def passed_on(data: bytes) -> bytes:
 
 
 class SplitCharacter(UpstreamError):
-    """An event of a stream holds half of a character, whose other half may be in another event. Where nobody looks for
-    that the answer makes no sense."""
+    """The error for an event of a stream with half of a character, whose other half may be in another event. If no
+    caller handles it, the response counts as malformed."""
 
     def __init__(self) -> None:
         super().__init__(Failure(FailureKind.MALFORMED, HALF_CHARACTER))
 
 
 def parse_event(data: bytes) -> JsonValue:
-    """Parse an event of a stream as `parse_json` does a whole text. Raises SplitCharacter besides."""
+    """Parse an event of a stream as `parse_json` parses a complete text. Also raises SplitCharacter."""
     try:
         return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
@@ -153,7 +152,7 @@ def parse_event(data: bytes) -> JsonValue:
 
 
 def _surrogates(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield from where to where runs of escapes of surrogates stand in a JSON text."""
+    """Yield start and end of each run of surrogate escapes in a JSON text."""
     for found in _SURROGATES.finditer(data):
         start, end = found.span()
         start += _ESCAPE if _follows_escape(data, start) else 0
@@ -162,7 +161,7 @@ def _surrogates(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _follows_escape(data: bytes, at: int) -> bool:
-    """Return whether an odd number of backslashes stands before a place, so that what stands there is escaped."""
+    """Return whether an odd number of backslashes precedes a position, so that the character there is escaped."""
     count, size = 0, 64
     while at > 0:
         window = data[max(0, at - size) : at]
@@ -175,7 +174,7 @@ def _follows_escape(data: bytes, at: int) -> bool:
 
 
 def _is_half(escapes: bytes) -> bool:
-    """Return whether a run of escapes holds a surrogate that belongs to no pair."""
+    """Return whether a run of escapes has a surrogate that belongs to no pair."""
     try:
         escapes.decode("unicode_escape").encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
@@ -183,15 +182,16 @@ def _is_half(escapes: bytes) -> bool:
     return False
 
 
-def _mended(data: bytes) -> bytes:
-    """Return a JSON text with characters for its escapes of surrogates, and U+FFFD for those that belong to no pair."""
-    pieces: list[bytes] = []
+def _repaired(data: bytes) -> bytes:
+    """Return a JSON text with characters instead of surrogate escapes, and U+FFFD instead of surrogates without a
+    pair."""
+    parts: list[bytes] = []
     at = 0
     for start, end in islice(_surrogates(data), _MOST_RUNS):
         halves = data[start:end].decode("unicode_escape").encode("utf-16-le", "surrogatepass")
-        pieces += (data[at:start], halves.decode("utf-16-le", "replace").encode())
+        parts += (data[at:start], halves.decode("utf-16-le", "replace").encode())
         at = end
-    return b"".join([*pieces, data[at:]]) if pieces else data
+    return b"".join([*parts, data[at:]]) if parts else data
 
 
 def parse_answer(data: bytes, problem: str = "is not valid JSON") -> JsonValue:
@@ -203,7 +203,7 @@ def parse_answer(data: bytes, problem: str = "is not valid JSON") -> JsonValue:
 
 
 def is_json(data: bytes) -> bool:
-    """Return whether the bytes are a whole JSON text."""
+    """Return whether the bytes are a complete JSON text."""
     try:
         parse_json(data)
     except orjson.JSONDecodeError:
@@ -212,9 +212,9 @@ def is_json(data: bytes) -> bool:
 
 
 def json_object(data: bytes) -> JsonObject:
-    """Parse a JSON object, or a list that begins with one. Raises UpstreamError(MALFORMED).
+    """Parse a JSON object, or return the first element of a list. Raises UpstreamError(MALFORMED) if that is no object.
 
-    Blank lines before it are a vendor's keep-alive.
+    Blank lines before the JSON are a vendor's keep-alive, and are skipped.
     """
     data = data.strip()
     try:
@@ -225,10 +225,10 @@ def json_object(data: bytes) -> JsonObject:
 
 
 def object_in(data: bytes, value: JsonValue) -> JsonObject:
-    """Return the object that `json_object` does for a text that `load_unchecked` has parsed. Raises
+    """Return the same object as `json_object`, for a text that `load_unchecked` has already parsed. Raises
     UpstreamError(MALFORMED)."""
     try:
-        if _opens_many(data):
+        if opens_more(data, _FEW_OPEN):
             _refuse_deep(data, value)
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None
@@ -240,20 +240,20 @@ def object_in(data: bytes, value: JsonValue) -> JsonObject:
 
 
 def arguments_text(raw: JsonValue) -> str:
-    """Return a call's arguments as JSON text; some vendors send the value itself."""
+    """Return a call's arguments as JSON text. Some vendors send the arguments as a JSON value instead of a string."""
     if isinstance(raw, str):
         return raw
     return "" if raw is None else orjson.dumps(raw).decode()
 
 
 def call_id(answer: JsonValue, choice: int, number: int) -> str:
-    """Return an id for a call whose vendor gave none, derived from the answer's id: it must be unique in a
-    conversation."""
+    """Return an id for a call without an id from the vendor. It is derived from the response's id, because it must be
+    unique in a conversation."""
     return made_id(f"{answer}/{choice}/{number}".encode(errors="replace"))
 
 
 def unwrap_answer(text: str) -> str:
-    """Return the choice inside the JSON object that was generated in its place. Raises UpstreamError(MALFORMED)."""
+    """Return the choice inside the JSON object that the model generated. Raises UpstreamError(MALFORMED)."""
     try:
         return unwrap_choice(text)
     except ValueError:
@@ -264,24 +264,24 @@ _EMPTY: Collection[JsonValue] = (None, "", [], {})
 
 
 def unknown_in(holder: JsonObject, known: frozenset[str]) -> JsonObject | None:
-    """Return the members that are not known, without those that are null or empty; None where there are none. Raises
-    UpstreamError for more than MAX_UNKNOWN of them, since each is written again for the client."""
+    """Return the unknown fields of an object that are not null or empty, otherwise `None`. Raises UpstreamError if the
+    object has more than MAX_UNKNOWN fields, since each unknown field is written again for the client."""
     if known.issuperset(holder):
         return None
     if len(holder) > MAX_UNKNOWN:
-        raise malformed("has more members than are passed on")
+        raise malformed("has more fields than are passed on")
     return {name: value for name, value in holder.items() if name not in known and value not in _EMPTY} or None
 
 
 def index_of(choice: JsonObject, position: int) -> int:
-    """Return a choice's index, or its position where the vendor leaves the index out."""
+    """Return a choice's index, or its position if the vendor leaves out the index."""
     value = choice.get("index")
     return value if isinstance(value, int) and not isinstance(value, bool) else position
 
 
-def asked_index(choice: JsonObject, choices: int) -> int:
-    """Return the index of a streamed choice of so many that were asked for: the first, where the vendor leaves it out.
-    Raises UpstreamError for what is the number of none of them."""
+def requested_index(choice: JsonObject, choices: int) -> int:
+    """Return the index of a streamed choice, which is 0 if the vendor leaves it out. `choices` is the number of
+    requested choices. Raises UpstreamError for any other index."""
     value = choice.get("index")
     match value:
         case None:
@@ -291,13 +291,13 @@ def asked_index(choice: JsonObject, choices: int) -> int:
         case str() if value.isdecimal() and len(value) < 10:
             value = int(value)
     if type(value) is not int or not 0 <= value < choices:
-        raise malformed("has a choice that was not asked for")
+        raise malformed("has a choice that was not requested")
     return value
 
 
 def text_of(content: JsonValue) -> str:
-    """Return the text of a message's content: a string, or a list's text parts joined. Raises UpstreamError for another
-    form."""
+    """Return the text of a message's content: the string, or the joined text parts of the list. Raises UpstreamError
+    for another form."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

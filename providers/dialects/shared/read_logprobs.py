@@ -1,4 +1,5 @@
-"""Log probabilities of vendors' answers, in chat's shape, in the completion API's, or as one number."""
+"""Reads the log probabilities in vendors' responses, in the shape of chats or of the completion API, or as one
+number."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -9,9 +10,10 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def logprobs_of(raw: JsonValue, text: str) -> Logprobs | None:
-    """Return the log probabilities of a choice, None where there are none.
+    """Return the log probabilities of a choice, otherwise `None`.
 
-    llama.cpp answers in chat's shape on both routes. Together's streams give one number, which is that of `text`.
+    llama.cpp responds in the shape of chats on both routes. Together's streams have one number, which is the log
+    probability of `text`.
     """
     if isinstance(raw, dict):
         content, refusal = _tokens(raw.get("content")), _tokens(raw.get("refusal"))
@@ -29,12 +31,13 @@ def _tokens(raw: JsonValue) -> tuple[TokenLogprob, ...]:
 
 
 def _alternatives(raw: JsonValue) -> tuple[TokenLogprob, ...]:
-    """Read alternatives one level deep, so that no vendor chooses the depth of the stack."""
+    """Return the alternatives of a token. They are read only one level deep, so that no vendor controls the depth of
+    the stack."""
     return tuple([_token(entry, ()) for entry in objects_in(raw)])
 
 
 def objects_in(raw: JsonValue) -> list[JsonObject]:
-    """Return the objects of a list, none where it is no list."""
+    """Return the objects in a list; an empty list if the value is not a list."""
     return [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
 
 
@@ -49,7 +52,7 @@ def _token(entry: JsonObject, top: tuple[TokenLogprob, ...]) -> TokenLogprob:
 
 
 def logprob(raw: JsonValue) -> float:
-    """Return a log probability, FLOOR_LOGPROB where the vendor has null or minus infinity."""
+    """Return a log probability, or FLOOR_LOGPROB if the vendor's value is null or minus infinity."""
     if isinstance(raw, int | float) and isfinite(raw):
         return float(raw)
     return FLOOR_LOGPROB

@@ -1,4 +1,4 @@
-"""The body of an upstream request in the making, writers of its fields, and the finished request, for all dialects."""
+"""Builds the body of an upstream request, writes its fields, and returns the finished request, for all dialects."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, 
 from providers.client_extras.proxy_instructions import is_left_out
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
-    TOLD_STYLE,
+    PROMPT_ONLY_STYLE,
     ConstraintStyle,
     Unenforceable,
     constraint_cells,
-    constraint_members,
+    constraint_fields,
     field_of,
     schema_in,
 )
@@ -30,11 +30,11 @@ from providers.unified_request import ContextBehavior, Guided, Operation, Params
 
 @dataclass(slots=True)
 class RequestBody:
-    """The body of one upstream request while it is written, and what decoding the answer needs.
+    """The body of one upstream request while it is written, and the settings that decoding its response needs.
 
-    `emulated` names the request's fields that the gateway has a part in, `dropped` the advisory ones that are left out;
-    `unheld`, `in_text` and `native` are as in UpstreamRequest; `unwrap` says that the answer is a JSON object holding
-    one choice.
+    `table` are the target's capabilities. `emulated` names the request's fields that the gateway emulates. `dropped`
+    names the advisory fields that are left out. `unenforced`, `in_prompt` and `native` are as in UpstreamRequest.
+    `unwrap` says that the response is a JSON object that holds one choice.
     """
 
     request: UnifiedRequest
@@ -43,33 +43,33 @@ class RequestBody:
     body: JsonObject
     emulated: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    unheld: list[str] = field(default_factory=list)
-    in_text: bool = False
+    unenforced: list[str] = field(default_factory=list)
+    in_prompt: bool = False
     unwrap: bool = False
     native: bool = False
 
     @property
     def params(self) -> Params:
-        """The request's fields."""
+        """The fields of the client's request."""
         return self.request.params
 
     def put(self, path: str, value: object) -> None:
-        """Set a member; a dot in the path leads into a nested object."""
+        """Set a field. A dot in the path leads into a nested object."""
         *outer, last = path.split(".")
         holder = self.body
         for step in outer:
             inner = holder.get(step)
-            # Copied on the way: a profile's own members belong to every request.
+            # Nested objects are copied, because a profile's own fields are shared by all requests.
             holder[step] = inner = {**inner} if isinstance(inner, dict) else {}
             holder = inner
-        holder[last] = cast(JsonValue, value)  # Params holds JSON under the fields that are written as they are
+        holder[last] = cast(JsonValue, value)  # Params holds JSON in the fields that are written unchanged
 
     def unsupported(self, name: str, reason: str = "") -> Refusal:
-        """Return the refusal of a field."""
+        """Return the refusal of a field that the target does not support."""
         return unsupported(self.target, name, reason)
 
     def invalid(self, name: str, rule: str) -> Refusal:
-        """Return the refusal of a value."""
+        """Return the refusal of a field's value. `rule` is the rest of a sentence about the field."""
         return Refusal(name, f"'{name}' {rule} on {self.target.name}.", "invalid_value")
 
 
@@ -78,16 +78,16 @@ FieldWriter = Callable[[RequestBody, object], None]
 
 
 def unsupported(target: Target, name: str, reason: str = "") -> Refusal:
-    """Return the refusal of a field, under the client's name for it."""
-    because = f": {reason}" if reason else ""
-    return Refusal(name, f"'{name}' is not supported by {target.name}{because}.")
+    """Return the refusal of a field that the target does not support. `name` is the client's name of the field."""
+    suffix = f": {reason}" if reason else ""
+    return Refusal(name, f"'{name}' is not supported by {target.name}{suffix}.")
 
 
 def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere: Collection[str] = ()) -> None:
-    """Write every field of the request except those that are written `elsewhere`.
+    """Write every field of the request except the fields in `elsewhere`, which other code writes.
 
-    Raises Refusal for the first one that the vendor cannot honour. Left out instead are a field that the surface filled
-    in as its own default, and an advisory one, which is noted in `dropped`.
+    Raises Refusal for the first field that the vendor cannot honour. A default that the surface added is left out
+    instead. An advisory field is left out too, and added to `dropped`.
     """
     params = draft.request.params
     for name, value in params.items():
@@ -97,7 +97,7 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
             put = fields.get(name)
             if put is not None:
                 put(draft, value)
-            elif not (is_neutral(name, value) or _is_moot(params, name)):
+            elif not (is_neutral(name, value) or _has_no_effect(params, name)):
                 raise not_native(draft, name, value)
         except Refusal:
             if name in draft.request.injected:
@@ -109,30 +109,31 @@ def put_fields(draft: RequestBody, fields: Mapping[str, FieldWriter], elsewhere:
         raise draft.unsupported("logprobs", "the choice is made inside an object whose tokens are not the text's")
 
 
-def _is_moot(params: Params, name: str) -> bool:
-    """Return whether a field asks for nothing in this request: how calls are made, without any tools."""
+def _has_no_effect(params: Params, name: str) -> bool:
+    """Return whether a field has no effect in this request: `parallel_tool_calls` without tools."""
     return name == "parallel_tool_calls" and not params.get("tools")
 
 
 def not_native(draft: RequestBody, name: str, value: object) -> Refusal:
-    """Return the refusal of a field that the vendor does not honour; emulated fields have left the request before."""
+    """Return the refusal of a field that the vendor does not honour. Emulated fields have been removed from the request
+    before."""
     feature = feature_of(name, value)
     return draft.unsupported(feature.partition(".")[0], draft.table[feature].how)
 
 
 def plain(path: str) -> FieldWriter:
-    """Write the value unchanged; a dot in the path leads into a nested object."""
+    """Return a writer of the unchanged value. A dot in the path leads into a nested object."""
     if "." in path:
         return lambda draft, value: draft.put(path, value)
-    return partial(_write_member, path)
+    return partial(_write_field, path)
 
 
-def _write_member(path: str, draft: RequestBody, value: object) -> None:
+def _write_field(path: str, draft: RequestBody, value: object) -> None:
     draft.body[path] = cast(JsonValue, value)
 
 
 def unless_neutral(name: str, put: FieldWriter) -> FieldWriter:
-    """Leave out a value that asks for nothing."""
+    """Return a writer that leaves out a neutral value."""
 
     def write(draft: RequestBody, value: object) -> None:
         if not is_neutral(name, value):
@@ -142,17 +143,18 @@ def unless_neutral(name: str, put: FieldWriter) -> FieldWriter:
 
 
 def bounded(name: str, path: str, low: float | None, high: float | None) -> FieldWriter:
-    """Write a number between two inclusive bounds, and leave out one outside that asks for nothing."""
+    """Return a writer of a number between two inclusive bounds. It leaves out a neutral number outside of them, and
+    refuses others."""
     return within(name, low, high, plain(path))
 
 
 def within(name: str, low: float | None, high: float | None, put: FieldWriter) -> FieldWriter:
-    """Write a value that is no number or lies between two inclusive bounds, and leave out one outside that asks for
-    nothing."""
-    least = "" if low is None else f"at least {low:g}"
+    """Return a writer that passes a value to `put` if it is not a number or lies between two inclusive bounds. It
+    leaves out a neutral number outside of them, and refuses others."""
+    minimum = "" if low is None else f"at least {low:g}"
     most = "" if high is None else f"at most {high:g}"
     fixed = low is not None and low == high
-    limits = f"{low:g}" if fixed else " and ".join(limit for limit in (least, most) if limit)
+    limits = f"{low:g}" if fixed else " and ".join(limit for limit in (minimum, most) if limit)
 
     def write(draft: RequestBody, value: object) -> None:
         outside = isinstance(value, int | float) and (
@@ -161,14 +163,14 @@ def within(name: str, low: float | None, high: float | None, put: FieldWriter) -
         if not outside:
             put(draft, value)
         elif not is_neutral(name, value):
-            # A setting with a single value is no setting.
+            # If only one value is allowed, the field as a whole is unsupported.
             raise draft.unsupported(name, f"it must be {limits}") if fixed else draft.invalid(name, f"must be {limits}")
 
     return write
 
 
 def listed(path: str) -> FieldWriter:
-    """Write a list of strings, unless it is empty."""
+    """Return a writer of a list of strings, which writes nothing if the list is empty."""
 
     def write(draft: RequestBody, value: object) -> None:
         if isinstance(value, tuple) and value:
@@ -181,14 +183,15 @@ _AT_WINDOW: Mapping[object, str] = {value: feature_of(WINDOW, value) for value i
 
 
 def check_window(draft: RequestBody, value: object) -> None:
-    """Refuse a behaviour at the window's end that the capability table refuses; write nothing."""
+    """Raise Refusal if the target does not support the requested behaviour at the end of the context window. Write
+    nothing."""
     if (cell := draft.table.cells[_AT_WINDOW[value]]).refused:
         raise draft.unsupported(WINDOW, cell.how)
 
 
 def check_limited_window(draft: RequestBody, value: object) -> None:
-    """Check as `check_window` does where the answer has a limit; without one only the prompt can be too long, which is
-    an error under either behaviour."""
+    """Check as `check_window` does if the request has a token limit. Without a limit only the prompt can be too long,
+    which is an error under either behaviour."""
     if "max_tokens" in draft.params:
         check_window(draft, value)
 
@@ -197,36 +200,38 @@ def check_limited_window(draft: RequestBody, value: object) -> None:
 
 
 def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) -> None:
-    """Write `guided` or `response_format` in a style. Raises Refusal for what the style cannot enforce."""
+    """Write `guided` or `response_format` in a style. Raises Refusal for a constraint that the style cannot enforce."""
     name = field_of(value)
     try:
-        made = constraint_members(style, value)
+        encoded = constraint_fields(style, value)
     except Unenforceable as reason:
         raise draft.unsupported(name, reason.reason) from None
-    # Members of one holder may come from several fields (NIM's nvext).
-    draft.body = merged(draft.body, made.members)
-    draft.unwrap = draft.unwrap or made.unwrap
-    draft.in_text = draft.in_text or made.in_text
-    if made.emulated:
+    # Several fields may write into the same object, such as NIM's `nvext`.
+    draft.body = merged(draft.body, encoded.fields)
+    draft.unwrap = draft.unwrap or encoded.unwrap
+    draft.in_prompt = draft.in_prompt or encoded.in_prompt
+    if encoded.emulated:
         draft.emulated.append(name)
-    if made.unheld:
-        draft.unheld.append(name)
+    if encoded.unenforced:
+        draft.unenforced.append(name)
 
 
-_TELLABLE = constraint_cells(TOLD_STYLE)
+_DESCRIBABLE = constraint_cells(PROMPT_ONLY_STYLE)
 
 
-def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
-    """Leave `guided` or `response_format` to the prompt, for a vendor that takes none beside tools; the response is
-    checked. Raises Refusal for a constraint that a prompt cannot describe."""
+def put_constraint_in_prompt(draft: RequestBody, value: object, why: str) -> None:
+    """Describe `guided` or `response_format` in the prompt, for a vendor that accepts no constraint beside tools. The
+    response is checked against it. Raises Refusal with the reason `why` for a constraint that a prompt cannot
+    describe."""
     name = field_of(value)
-    if _TELLABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
+    if _DESCRIBABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)
-    put_constraint(draft, TOLD_STYLE, value)
+    put_constraint(draft, PROMPT_ONLY_STYLE, value)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:
-    """Return a writer of `guided` or `response_format` that refuses with the reason in the capability table first."""
+    """Return a writer of `guided` or `response_format`. It raises Refusal with the reason from the target's
+    capabilities if they refuse the constraint."""
 
     def write(draft: RequestBody, value: object) -> None:
         name = field_of(value)
@@ -246,13 +251,13 @@ def constraint_writer(style: ConstraintStyle) -> FieldWriter:
 
 
 def own_constraint_cells(style: ConstraintStyle) -> Mapping[str, Cell]:
-    """Return the cells of a style's constraints for an API without structural tags."""
+    """Return the cells of a style's constraints, without structural tags."""
     return {name: cell for name, cell in constraint_cells(style).items() if name != "response_format.structural_tag"}
 
 
 # Capabilities -------------------------------------------------------------------------------------------------------
 
-_UNKNOWN_WINDOW = "set 'context_window' in the table, so that the gateway can"
+_UNKNOWN_WINDOW = "configure 'context_window', so that the gateway can"
 
 
 def unknown_cell(profile: Profile) -> Cell:
@@ -261,31 +266,30 @@ def unknown_cell(profile: Profile) -> Cell:
 
 
 REFUSES_OVERFLOW: Mapping[str, Cell] = {f"{WINDOW}.truncate": RESENT, f"{WINDOW}.error": NATIVE}
-"""Cells of both behaviours at the window's end, where the vendor refuses what does not fit."""
-
-ENDS_ANSWER = refused(f"it ends the answer where the window ends instead of refusing; {_UNKNOWN_WINDOW} refuse")
+"""Cells of both behaviours at the end of the context window, for vendors that refuse requests that do not fit."""
+ENDS_ANSWER = refused(f"it ends the response at the end of the window instead of refusing; {_UNKNOWN_WINDOW} refuse")
 
 
 def window_cells(wire: Wire, counted: bool) -> Iterator[tuple[str, Cell]]:
-    """Yield the cells of both behaviours at the window's end, from what the vendor does by itself.
+    """Yield the cells of both behaviours at the end of the context window, derived from the vendor's own behaviour.
 
-    Where that is the other behaviour the prompt must be `counted` before it is sent.
+    For a behaviour that the vendor does not have, the prompt must be `counted` before it is sent.
     """
-    shortens = refused(f"it shortens the answer by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")
-    cuts = refused(f"it cuts the prompt by itself instead; {_UNKNOWN_WINDOW} hold prompts against it")
-    by_habit: dict[AtWindow, tuple[Cell, Cell]] = {
+    shortens = refused(f"it shortens the response by itself instead of refusing; {_UNKNOWN_WINDOW} refuse")
+    cuts = refused(f"it cuts the prompt by itself instead; {_UNKNOWN_WINDOW} check prompts against it")
+    by_behavior: dict[AtWindow, tuple[Cell, Cell]] = {
         "native": (NATIVE, NATIVE),
         "never": (NATIVE, NATIVE),
         "errors": (RESENT, NATIVE),
         "clamps": (NATIVE, COUNTED if counted else shortens),
         "cuts": (COUNTED, COUNTED) if counted else (cuts, cuts),
     }
-    yield f"{WINDOW}.truncate", by_habit[wire.context][0]
-    yield f"{WINDOW}.error", by_habit[wire.context][1]
+    yield f"{WINDOW}.truncate", by_behavior[wire.context][0]
+    yield f"{WINDOW}.error", by_behavior[wire.context][1]
 
 
 def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Capabilities:
-    """Return the table of an endpoint that takes prompts and no chats. Raises Refusal for a chat."""
+    """Return the capabilities of an endpoint that takes prompts and no chats. Raises Refusal for a chat."""
     name = PROMPT_FIELDS[request.operation]
     if (cell := table[name]).refused:
         raise unsupported(target, name, cell.how)
@@ -296,17 +300,18 @@ def raw_only(request: UnifiedRequest, target: Target, table: Capabilities) -> Ca
 
 
 _ADVISORY = frozenset({"cache_control", "prompt_cache_options", "prompt_cache_breakpoint", "reasoning"})
-"""Settings of Anthropic's and of OpenAI's caches, and what is left of OpenRouter's `reasoning` when its effort has been
-read: they promise nothing about the answer."""
+"""Settings of Anthropic's and OpenAI's caches, and the rest of OpenRouter's `reasoning` once its effort has been read.
+They do not affect the content of the response."""
 
 
 def put_unknown(
     draft: RequestBody, reserved: Collection[str] = (), taken: Collection[str] = (), joined: Collection[str] = ()
 ) -> None:
-    """Write the fields that the unified request does not know. Advisory ones that are not among `taken`, and those that
-    instruct a proxy, are left out and noted; an object joins the one that the body has under a name among `joined`.
+    """Write the fields that the unified request does not know.
 
-    Raises Refusal where the vendor takes no other fields, and for one whose name is `reserved` or in the body already.
+    Advisory fields that are not in `taken`, and fields that instruct a proxy, are left out and added to `dropped`. An
+    object whose name is in `joined` is merged with the object that the body already has. Raises Refusal if the vendor
+    accepts no unknown fields, and for a field whose name is `reserved` or already in the body.
     """
     for name, value in (draft.request.unknown or {}).items():
         if name not in taken and (name in _ADVISORY or is_left_out(name, draft.target.permits.fields)):
@@ -314,11 +319,11 @@ def put_unknown(
             continue
         if (cell := draft.table["unknown"]).refused:
             raise draft.unsupported(name, cell.how)
-        standing = draft.body.get(name)
-        if name in joined and isinstance(standing, dict) and isinstance(value, dict):
-            draft.body[name] = merged(standing, value)
+        existing = draft.body.get(name)
+        if name in joined and isinstance(existing, dict) and isinstance(value, dict):
+            draft.body[name] = merged(existing, value)
         elif name in draft.body or name in reserved:
-            message = f"'{name}' goes to {draft.target.name} for another field of the request already."
+            message = f"'{name}' is already sent to {draft.target.name} for another field of the request."
             raise Refusal(name, message, "conflicting_parameters")
         else:
             draft.body[name] = value
@@ -331,8 +336,8 @@ def finish_request(
     protected: Collection[str],
     tool_names: Mapping[str, str] | None = None,
 ) -> UpstreamRequest:
-    """Return the request to `path` of the target, with the client's extra members on top. Raises Refusal for an extra
-    member at one of the `protected` paths: the model, the prompt, the number of answers and the like."""
+    """Return the request to `path` of the target. The client's extra fields override fields of the body. Raises Refusal
+    for an extra field at one of the `protected` paths, such as the model, the prompt or the number of choices."""
     if extra := draft.request.extra_params:
         for path_to in protected:
             if _holds(extra, path_to):
@@ -349,14 +354,14 @@ def build_request(
     headers: Mapping[str, str],
     tool_names: Mapping[str, str],
 ) -> UpstreamRequest:
-    """Return the request to `url`, with the client's extra members on top."""
+    """Return the request to `url`. The client's extra fields override fields of the body."""
     extra = draft.request.extra_params
     if extra:
-        # A vendor's own tools stand beside the request's functions.
+        # A vendor's own tools in the extra fields are added to the request's functions.
         extra = _with_tools(draft.body, extra)
-        held, more = draft.body.get("toolConfig"), extra.get("toolConfig")
-        if isinstance(held, dict) and isinstance(more, dict):
-            extra = {**extra, "toolConfig": _with_tools(held, more)}
+        body_config, extra_config = draft.body.get("toolConfig"), extra.get("toolConfig")
+        if isinstance(body_config, dict) and isinstance(extra_config, dict):
+            extra = {**extra, "toolConfig": _with_tools(body_config, extra_config)}
     return UpstreamRequest(
         draft.target,
         operation,
@@ -367,8 +372,8 @@ def build_request(
         "POST",
         tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
         tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
-        tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
-        draft.in_text,
+        tuple(dict.fromkeys(draft.unenforced)) if draft.unenforced else (),
+        draft.in_prompt,
         tool_names,
         draft.unwrap,
         native=draft.native,
@@ -376,11 +381,11 @@ def build_request(
     )
 
 
-def _with_tools(held: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
-    """Return extra members with the tools that are held already before their own."""
-    tools, more = held.get("tools"), extra.get("tools")
-    if isinstance(tools, list) and isinstance(more, list):
-        return {**extra, "tools": [*tools, *more]}
+def _with_tools(holder: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
+    """Return the extra fields with the tools of the body put before their own tools."""
+    tools, extra_tools = holder.get("tools"), extra.get("tools")
+    if isinstance(tools, list) and isinstance(extra_tools, list):
+        return {**extra, "tools": [*tools, *extra_tools]}
     return {**extra}
 
 

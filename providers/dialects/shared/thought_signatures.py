@@ -1,11 +1,11 @@
-"""Ids of Gemini's function calls, the thought signatures that travel in them, and those that a turn brings besides.
+"""Packs Gemini's thought signatures into the ids of function calls, and reads the signatures of a turn.
 
-OpenAI's clients keep a call's id but no unknown members, and the vendor refuses a conversation whose calls lost their
-signatures; so the id carries them. The characters are those that other vendors allow in ids, and the mark is the one
-LiteLLM uses, so that conversations may move between gateways. The Gemini API and Vertex AI refuse each other's
-signatures, so the id also says which of them made it.
+OpenAI's clients send a call's id back but no unknown fields, and Gemini refuses a conversation whose calls lost their
+signatures. Therefore the id carries the signature. It uses characters that other vendors allow in ids, and the same
+mark as LiteLLM, so that conversations can move between gateways. The Gemini API and Vertex AI refuse each other's
+signatures, so the id also names the service that made the signature.
 
-Sources: "Thought signatures" pages of the Gemini API and of Vertex AI; pydantic-ai 2.68.0 on signatures of the other
+Sources: "Thought signatures" pages of the Gemini API and of Vertex AI; pydantic-ai 2.68.0 for signatures of the other
 service, November 2026.
 """
 
@@ -20,30 +20,31 @@ from providers.conversation import GEMINI_FORMAT, Part, RedactedThinking, Thinki
 from providers.frozen_record import record
 
 MARK = "__thought__"
-"""Separates an id from the signature of its call."""
+"""The separator between an id and the signature of its call."""
 
 TEXT_MARK = "__said__"
-"""Separates an id from the signature of the text before its call, where older models put it."""
+"""The separator between an id and the signature of the text before its call. Older models sign that text."""
 
 MARKS = "__"
-"""The beginning of both marks. An id without it carries nothing."""
+"""The beginning of both separators. An id without it carries no signature."""
 
 SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
-"""The signature that the vendor documents for calls that its model did not make."""
+"""The placeholder signature that Google documents for calls that its model did not make."""
 
 _GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
 
 Service = Literal["studio", "vertex"]
-"""The services of Google that sign: the Gemini API, and Vertex AI."""
+"""Google's services that sign: the Gemini API (`studio`) and Vertex AI."""
 
-_OF_VERTEX = "vertex:"
+_VERTEX_PREFIX = "vertex:"
 _SERVICES: tuple[Service, ...] = ("studio", "vertex")
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _TO_ID, _FROM_ID = str.maketrans("+/", "-_"), str.maketrans("-_", "+/")
 
 
 class SignedId(NamedTuple):
-    """What an id carries: the vendor's own id, the call's signature, that of the text before it, and who signed."""
+    """The contents of an id: the vendor's own id, the call's signature, the signature of the text before the call, and
+    the service that signed."""
 
     id: str
     signature: str | None = None
@@ -52,9 +53,10 @@ class SignedId(NamedTuple):
 
 
 def is_modern(*names: str) -> bool:
-    """Return whether a model of these names is of generation 3 or later, which demands ids and signatures of its calls.
+    """Return whether a model of these names is of generation 3 or later, which requires ids and signatures of its
+    calls.
 
-    Names without a generation (`gemini-flash-latest`, tuned models) count as the newest.
+    Names without a generation (`gemini-flash-latest`, tuned models) count as the newest generation.
     """
     found = next((match for name in names if (match := _GENERATION.search(name))), None)
     return found is None or int(found[1]) >= 3
@@ -63,7 +65,8 @@ def is_modern(*names: str) -> bool:
 def pack_call_id(
     call_id: str, signature: str | None, text_signature: str | None = None, service: Service | None = None
 ) -> str:
-    """Return an id for the client that carries the call's own signature, or else that of the text before it."""
+    """Return an id for the client that carries the call's own signature, otherwise the signature of the text before the
+    call."""
     mark, carried = (MARK, signature) if signature else (TEXT_MARK, text_signature)
     if not carried:
         return call_id
@@ -72,7 +75,7 @@ def pack_call_id(
 
 
 def unpack_call_id(given: str) -> SignedId:
-    """Return what an id carries; other vendors' ids have no signatures."""
+    """Return the contents of an id. Other vendors' ids have no signatures."""
     if MARKS not in given:
         return SignedId(given)
     for mark in (MARK, TEXT_MARK):
@@ -85,7 +88,7 @@ def unpack_call_id(given: str) -> SignedId:
 
 
 def fit_signature(given: str | None) -> str | None:
-    """Return a signature in the base64 that the vendor reads; None for text that cannot be one."""
+    """Return a signature in the base64 form that Google reads; `None` for a text that cannot be a signature."""
     if not given or not _SIGNATURE.fullmatch(given):
         return None
     bare = given.rstrip("=").translate(_FROM_ID)
@@ -93,28 +96,33 @@ def fit_signature(given: str | None) -> str | None:
 
 
 def mark_service(signature: str, service: Service | None) -> str:
-    """Return the signature of a text for the client; those of Vertex AI say so, since they travel without an id."""
-    return _OF_VERTEX + signature if service == "vertex" else signature
+    """Return the signature of a text for the client. A signature of Vertex AI gets a prefix that says so, since it has
+    no id that could."""
+    return _VERTEX_PREFIX + signature if service == "vertex" else signature
 
 
 def text_signature_for(service: Service, given: str | None) -> str | None:
-    """Return the signature of a text as a service takes it; None for one of the other service."""
-    signed_by_vertex = given is not None and given.startswith(_OF_VERTEX)
+    """Return the signature of a text in the form that a service accepts; `None` for a signature of the other
+    service."""
+    signed_by_vertex = given is not None and given.startswith(_VERTEX_PREFIX)
     if given is None or signed_by_vertex != (service == "vertex"):
         return None
-    return fit_signature(given.removeprefix(_OF_VERTEX))
+    return fit_signature(given.removeprefix(_VERTEX_PREFIX))
 
 
 def make_call_id(answer: str, candidate: int, number: int, name: str, arguments: bytes) -> str:
-    """Return an id for a call that has none; the same answer gives the same ids, whole or streamed."""
+    """Return an id for a call without an id. The same response gives the same ids, whether streamed or not."""
     parts = b"\0".join([answer.encode(), b"%d" % candidate, b"%d" % number, name.encode(), arguments])
     return f"call_{hashlib.sha256(parts).hexdigest()[:24]}"
 
 
 @record
 class TurnSignatures:
-    """The signatures that one turn of the model brought, without the ones in the ids of its calls: by call, of its
-    text, and `loose` ones that name neither. `left_out` means that there was further reasoning."""
+    """The signatures of one assistant turn, except the signatures in the ids of its calls.
+
+    `of_calls` are by call id. `of_text` is the signature of the text. `loose` signatures belong to no known call or
+    text. `left_out` says that the turn has other reasoning, which the service does not read.
+    """
 
     of_calls: dict[str, str] = field(default_factory=dict)
     of_text: str | None = None
@@ -123,7 +131,7 @@ class TurnSignatures:
 
     @property
     def none(self) -> bool:
-        """Whether there are none."""
+        """Whether there are no signatures."""
         return not (self.of_calls or self.of_text or self.loose)
 
 
@@ -133,22 +141,22 @@ NO_SIGNATURES = TurnSignatures()
 def turn_signatures(
     service: Service, parts: Iterable[Part], calls: Iterable[ToolUse], text_signature: str | None = None
 ) -> TurnSignatures:
-    """Return the signatures that a service takes of a turn with this thinking among its `parts`, and these calls."""
-    thoughts = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
-    if not thoughts and text_signature is None:
+    """Return the signatures of a turn that a service accepts. `parts` holds the turn's reasoning, `calls` its calls."""
+    reasoning = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
+    if not reasoning and text_signature is None:
         return NO_SIGNATURES
     of_calls: dict[str, str] = {}
     loose: list[str] = []
     left_out = False
     ids = {own for call in calls for own in (call.id, unpack_call_id(call.id).id)}
-    for thought in thoughts:
-        match thought:
-            case RedactedThinking(data, whose, call_id) if whose == GEMINI_FORMAT:
+    for reasoning_part in reasoning:
+        match reasoning_part:
+            case RedactedThinking(data, signature_format, call_id) if signature_format == GEMINI_FORMAT:
                 if call_id in ids and (signature := fit_signature(data)):
                     of_calls[str(call_id)] = signature
                 elif signature := text_signature_for(service, data):
                     loose.append(signature)
-            case Thinking(_, given, whose) if whose == GEMINI_FORMAT and given:
+            case Thinking(_, given, signature_format) if signature_format == GEMINI_FORMAT and given:
                 if signature := text_signature_for(service, given):
                     loose.append(signature)
             case _:

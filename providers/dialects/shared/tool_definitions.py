@@ -1,5 +1,5 @@
-"""Checks of a request's tools, the schemas of their parameters and the arguments of their calls, common to all vendors'
-own APIs."""
+"""Checks a request's tools, the schemas of their parameters and the arguments of their calls, for all vendors' own
+APIs."""
 
 import orjson
 
@@ -11,10 +11,10 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.unified_request import Params
 
 MAX_DEPTH = 64
-"""Levels of a call's arguments, as many as a client's whole request may have."""
+"""The most levels of a call's arguments. A client's complete request may have as many."""
 
-_COMBINED = ("anyOf", "oneOf", "allOf")
-_AT_ROOT = frozenset({*_COMBINED, "$ref"})
+_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
+_AT_ROOT = frozenset({*_ALTERNATIVES, "$ref"})
 
 
 def offers_tools(params: Params) -> bool:
@@ -27,20 +27,25 @@ def offers_tools(params: Params) -> bool:
 
 
 def read_parameters(function: JsonObject) -> JsonObject:
-    """Return the schema of a function's parameters, empty where it has none. Raises Refusal unless it is of objects.
+    """Return the schema of a function's parameters, empty for a function without parameters. Raises Refusal unless the
+    schema describes objects.
 
-    Vendors refuse alternatives and references at its root: the properties of all of them are then the function's.
+    Vendors refuse alternatives and references at the root of the schema. The properties of all of them are merged into
+    one object.
     """
     parameters = object_parameters(function)
     return parameters if _AT_ROOT.isdisjoint(parameters) else _one_object(parameters)
 
 
 def with_properties(function: JsonObject) -> JsonObject:
-    """Return a function whose parameters are a schema of objects with properties, and without alternatives at its root;
-    the same object if they are. OpenAI refuses others: "In context=(), object schema missing properties."
-    (spring-projects/spring-ai issue 4776; nested ones are taken), "schema must be a JSON Schema of 'type: \"object\"',
-    got 'type: \"None\"'", "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top
-    level". Raises Refusal for parameters that are no objects."""
+    """Return the function with a parameter schema that has type `object`, has properties, and has no alternatives at
+    its root.
+
+    The same object is returned if the schema is already like that. OpenAI refuses other schemas: "In context=(), object
+    schema missing properties." (spring-projects/spring-ai issue 4776; nested schemas without properties are accepted),
+    "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'", "schema must have type 'object' and not
+    have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level". Raises Refusal if the schema has another type.
+    """
     parameters = function.get("parameters")
     if not isinstance(parameters, dict) or not parameters or has_properties(parameters):
         return function
@@ -57,7 +62,7 @@ def with_properties(function: JsonObject) -> JsonObject:
 
 
 def has_properties(parameters: JsonValue) -> bool:
-    """Return whether parameters are a schema of objects with properties, and without alternatives at its root."""
+    """Return whether a parameter schema has type `object`, has properties, and has no alternatives at its root."""
     return (
         isinstance(parameters, dict)
         and parameters.get("type") == "object"
@@ -67,23 +72,23 @@ def has_properties(parameters: JsonValue) -> bool:
 
 
 def _one_object(schema: JsonObject) -> JsonObject:
-    """Return a schema of one object that all alternatives at the root are part of."""
+    """Return a schema of one object, merged from all alternatives at the root."""
     references = References(schema)
-    whole: JsonObject = {**(_part(references, schema) if "$ref" in schema else {})}
-    whole.update({word: value for word, value in schema.items() if word not in (*_COMBINED, "$ref")})
+    merged: JsonObject = {**(_part(references, schema) if "$ref" in schema else {})}
+    merged.update({word: value for word, value in schema.items() if word not in (*_ALTERNATIVES, "$ref")})
     properties: JsonObject = {}
-    required = required_names(whole)
-    for word in _COMBINED:
+    required = required_names(merged)
+    for word in _ALTERNATIVES:
         parts = schema.get(word)
         found = [_part(references, part) for part in parts] if isinstance(parts, list) else []
         for part in found:
             properties.update(_properties(part))
         if found:
-            needed = [required_names(part) for part in found]
-            required |= set.union(*needed) if word == "allOf" else set.intersection(*needed)
-    properties.update(_properties(whole))
-    whole.update({"type": "object", "properties": properties})
-    return {**whole, "required": [*sorted(required)]} if required else whole
+            required_by_part = [required_names(part) for part in found]
+            required |= set.union(*required_by_part) if word == "allOf" else set.intersection(*required_by_part)
+    properties.update(_properties(merged))
+    merged.update({"type": "object", "properties": properties})
+    return {**merged, "required": [*sorted(required)]} if required else merged
 
 
 def _properties(schema: JsonObject) -> JsonObject:
@@ -92,7 +97,7 @@ def _properties(schema: JsonObject) -> JsonObject:
 
 
 def _part(references: References, part: JsonValue) -> JsonObject:
-    """Return what a part of the root refers to, empty for anything that is no object. Raises Refusal."""
+    """Return the schema that a part of the root refers to, empty if the part is not an object. Raises Refusal."""
     try:
         return follow(references, part) if isinstance(part, dict) else {}
     except Unfittable as problem:
@@ -103,8 +108,8 @@ def _part(references: References, part: JsonValue) -> JsonObject:
 def read_arguments(function: JsonObject) -> JsonObject | None:
     """Return the arguments of a call; `None` if they have more than MAX_DEPTH levels.
 
-    What is no JSON object is kept as the only argument `arguments`: models write such calls, clients send them back
-    with the result that says so, and vendors take objects only.
+    Arguments that are not a JSON object become the only argument `arguments`. Models write such calls, clients send
+    them back with a result that reports the error, and vendors accept only objects.
     """
     given = function.get("arguments")
     value = given

@@ -1,4 +1,5 @@
-"""Names of functions and ids of calls as a vendor's pattern allows them, and the functions that a request offers."""
+"""Changes names of functions and ids of calls to match a vendor's pattern, and lists the functions that a request
+offers."""
 
 import hashlib
 import re
@@ -14,10 +15,11 @@ _NINE = 9
 
 
 class DistinctNames:
-    """Makes names unique: a taken name is followed by `mark` and the least free number from 2 on.
+    """A set of unique names. A name that is already in use gets `mark` and the smallest free number from 2 on as a
+    suffix.
 
-    `taken` are names in use elsewhere, `most` the maximal number of characters of a name (None for any). The time for
-    any sequence of names is linear in their total length.
+    `taken` are names that are in use elsewhere. `most` is the maximal number of characters of a name, `None` for no
+    limit. The time for any sequence of names is linear in their total length.
     """
 
     __slots__ = ("_mark", "_most", "_next", "_taken")
@@ -30,7 +32,7 @@ class DistinctNames:
         self._next: dict[tuple[str, int], int] = {}
 
     def add(self, base: str) -> str:
-        """Return the name, with a number and shortened to fit where it is taken."""
+        """Add and return the name. If it is in use, it gets a number and is shortened to fit."""
         name, digits = base, 1
         while name in self._taken:
             stem = base if self._most is None else base[: self._most - len(self._mark) - digits]
@@ -45,10 +47,11 @@ class DistinctNames:
 
 
 class FittedNames:
-    """The names of one request's functions on the vendor's wire. `history` lists those that only the conversation uses.
+    """The names of one request's functions as sent to the vendor. `history` lists the names that only the conversation
+    uses.
 
-    A vendor's subclass sets the pattern that `fits`, the `foreign` characters to replace, and `most`, the maximal
-    length (None for any); `lead` is put before a name whose first character is not allowed.
+    A vendor's subclass sets the pattern `fits` of allowed names, the pattern `foreign` of characters to replace, and
+    the maximal length `most` (`None` for no limit). `lead` is put before a name whose first character is not allowed.
     """
 
     __slots__ = ("_distinct", "_wire", "history")
@@ -69,24 +72,24 @@ class FittedNames:
                 self._fit(name)
 
     def __getitem__(self, name: str) -> str:
-        """Return the wire name of an offered tool."""
+        """Return the vendor's name of an offered tool."""
         return self._wire[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._wire
 
     def keep(self, name: str) -> None:
-        """Keep a name as it is, since the vendor has given it."""
+        """Register a name that stays unchanged, since it is the vendor's own."""
         self._wire[name] = name
 
     def used(self, name: str) -> str:
-        """Return the wire name of a tool that the conversation has called."""
+        """Return the vendor's name of a tool that the conversation has called."""
         if name not in self._wire:
             self.history.append(self._fit(name))
         return self._wire[name]
 
     def changed(self) -> Mapping[str, str]:
-        """Return the client's names by wire name, where they differ."""
+        """Return the client's names by the vendor's names, for all names that differ."""
         return {wire: name for name, wire in self._wire.items() if wire != name}
 
     def _fit(self, name: str) -> str:
@@ -121,21 +124,22 @@ def native_choice(
     names: FittedNames,
     named: Callable[[str], JsonObject],
 ) -> JsonObject | None:
-    """Return the vendor's form of a `tool_choice`, None for its default: one of `words`, or `named` of a name."""
+    """Return the vendor's form of a `tool_choice`; `None` for its default. A mode is looked up in `words`; a tool's
+    name is passed to `named`."""
     if choice is None or isinstance(choice, str):
         return words[choice or "auto"]
     return named(names[chosen_name(choice, names)])
 
 
 def nine_character_id(given: str) -> str:
-    """Return the id, or a digest of one that is not nine letters and digits, which Mistral's models demand."""
+    """Return the id if it is nine letters and digits, which Mistral's models require; otherwise a digest of it."""
     if len(given) == _NINE and given.isascii() and given.isalnum():
         return given
     return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_NINE]
 
 
 def fit_call_id(given: str, fits: re.Pattern[str]) -> str:
-    """Return the id, or a digest of one that does not fit the vendor's pattern."""
+    """Return the id if it matches the vendor's pattern, otherwise a digest of it."""
     if fits.fullmatch(given):
         return given
     return f"call_{hashlib.sha256(given.encode(errors='surrogatepass')).hexdigest()[:32]}"

@@ -1,7 +1,8 @@
-"""Answers of TGI's own endpoints, streamed and whole, to the common completion shape.
+"""Decodes the responses of TGI's own endpoints, streamed or not, into the common completion shape.
 
-Only a stream's end counts the prompt's tokens; for a whole answer a header does, which decoders do not see. So calls
-request streams, except those for the prompt's log probabilities, which no stream has.
+A stream counts the prompt's tokens in its last event. A non-streaming response counts them only in a header, which
+decoders do not see. Therefore calls request streams, except calls for the prompt's log probabilities, which no stream
+has.
 
 Sources: huggingface/text-generation-inference `docs/openapi.json` (`GenerateResponse`, `StreamResponse`, `Details`,
 `StreamDetails`, `Token`, `PrefillToken`, `ErrorResponse`), `router/src/lib.rs`, January 2026.
@@ -52,18 +53,18 @@ _STATUSES: Mapping[str, int] = {
     "overloaded": 429,
     "healthcheck": 503,
 }
-"""The status of each error type outside a stream; inside a stream it is 200."""
+"""The status that each error type has outside of a stream. Inside a stream the status is 200."""
 
 
 def is_stream(sent: UpstreamRequest) -> bool:
-    """Return whether the answer of a call is a stream, by its path."""
+    """Return whether the response to a call is a stream, by the call's path."""
     return sent.url.endswith(STREAM_PATH)
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body, which may be a stream. Raises UpstreamError."""
+    """Decode a complete 2xx body, which may be a stream. Raises UpstreamError."""
     if not is_stream(sent):
-        return _whole(sent, json_object(body))
+        return _decode_whole(sent, json_object(body))
     stream, gatherer = NativeStream(SSEParser(), TgiReader(sent)), Gatherer(1)
     for events in (stream.feed(body), stream.finish()):
         for event in events:
@@ -72,7 +73,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 class _TgiCall:
-    """What decoding needs of the call."""
+    """The settings of a call that decoding needs."""
 
     __slots__ = ("inputs", "scanner", "scored", "top")
 
@@ -86,7 +87,7 @@ class _TgiCall:
 
 
 class TgiReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """The `Reader` of TGI's events."""
 
     __slots__ = ("_call", "_profile", "complete")
 
@@ -96,11 +97,11 @@ class TgiReader:
         self._profile = sent.target.profile
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader. An event is one token; the last one also repeats the whole text."""
+        """Translate one event. An event is one token; the last event also repeats the complete text."""
         event = event_object(payload)
         _check_error(self._profile, event)
         token = event.get("token")
-        text = _text(token) if isinstance(token, dict) else ""
+        text = _visible_text(token) if isinstance(token, dict) else ""
         logprobs = None
         if self._call.scored and isinstance(token, dict) and not token.get("special"):
             logprobs = ContentLogprobs((_scored(token, event.get("top_tokens")),))
@@ -119,8 +120,8 @@ class TgiReader:
         return iter((chunk,)) if scanner is None else iter(scanner.feed(chunk))
 
 
-def _whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
-    """Return the echoed prompt and the answer with their log probabilities. Raises UpstreamError."""
+def _decode_whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
+    """Return the echoed prompt and the generated text with their log probabilities. Raises UpstreamError."""
     _check_error(sent.target.profile, answer)
     text, details = answer.get("generated_text"), answer.get("details")
     if not isinstance(text, str) or not isinstance(details, dict):
@@ -130,8 +131,8 @@ def _whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
     tokens, tops = objects_in(details.get("tokens")), details.get("top_tokens")
     listed = tops if isinstance(tops, list) else []
     scored = [
-        _scored(token, listed[place] if place < len(listed) else None)
-        for place, token in enumerate(tokens)
+        _scored(token, listed[position] if position < len(listed) else None)
+        for position, token in enumerate(tokens)
         if not token.get("special")
     ]
     chunk = Chunk(0, text, finish, native, ContentLogprobs(tuple(scored)))
@@ -152,10 +153,11 @@ def _whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
 
 
 def _with_prompt(inputs: str, prompt: list[JsonObject], answer: object) -> LegacyLogprobs | None:
-    """Return the four arrays of prompt and answer, without the tokenizer's begin mark before the prompt."""
-    if prompt and not inputs.startswith(_piece(prompt[0])):
+    """Return the four arrays of log probabilities for prompt and generated text, without the tokenizer's begin
+    token."""
+    if prompt and not inputs.startswith(_token_text(prompt[0])):
         prompt = prompt[1:]
-    texts = tuple([_piece(token) for token in prompt])
+    texts = tuple([_token_text(token) for token in prompt])
     offsets = Offsets()
     numbers = [token.get("logprob") for token in prompt]
     echoed = LegacyLogprobs(
@@ -171,36 +173,36 @@ def _with_prompt(inputs: str, prompt: list[JsonObject], answer: object) -> Legac
 
 
 def _check_error(profile: Profile, event: JsonObject) -> None:
-    """Raise UpstreamError for an error, with the status that its type has outside a stream."""
+    """Raise UpstreamError if the event is an error, with the status that its type has outside of a stream."""
     if event.get("error"):
         kind = event.get("error_type")
         status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
         raise UpstreamError(failure_in_body(profile, {**event, "status_code": status}))
 
 
-def _piece(token: JsonObject) -> str:
+def _token_text(token: JsonObject) -> str:
     text = token.get("text")
     return text if isinstance(text, str) else ""
 
 
-def _text(token: JsonObject) -> str:
-    """Return what a token adds to the text; special tokens add nothing."""
-    return "" if token.get("special") else _piece(token)
+def _visible_text(token: JsonObject) -> str:
+    """Return the text that a token adds to the response. Special tokens add nothing."""
+    return "" if token.get("special") else _token_text(token)
 
 
 def _scored(token: JsonObject, tops: JsonValue) -> TokenLogprob:
-    listed = tuple([TokenLogprob(_piece(top), logprob(top.get("logprob"))) for top in objects_in(tops)])
-    return TokenLogprob(_piece(token), logprob(token.get("logprob")), None, listed)
+    listed = tuple([TokenLogprob(_token_text(top), logprob(top.get("logprob"))) for top in objects_in(tops)])
+    return TokenLogprob(_token_text(token), logprob(token.get("logprob")), None, listed)
 
 
 def _finish(details: JsonValue) -> tuple[str, str | None]:
-    """Return the common finish reason, and the engine's own where it is unknown."""
+    """Return the common finish reason, and the engine's own reason if that is unknown."""
     reason = details.get("finish_reason") if isinstance(details, dict) else None
     return read_finish_reason(reason, _FINISH) if isinstance(reason, str) else ("stop", None)
 
 
 def _usage(details: JsonValue) -> Usage | None:
-    """Return the counts at a stream's end; servers before 2.3 do not count the prompt."""
+    """Return the token counts at the end of a stream. Servers before 2.3 do not count the prompt."""
     prompt = details.get("input_length") if isinstance(details, dict) else None
     generated = details.get("generated_tokens") if isinstance(details, dict) else None
     return reported_usage(count_of(prompt), count_of(generated))

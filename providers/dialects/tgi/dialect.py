@@ -12,7 +12,7 @@ from functools import partial
 from providers.capabilities import Capabilities
 from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
-from providers.dialects.shared.decode_stream import NativeStream, WholeStream
+from providers.dialects.shared.decode_stream import NativeStream, SingleResponseStream
 from providers.dialects.shared.errors import classify, parse_error_object
 from providers.dialects.shared.prompt import IMAGE_MARKER, native_prompt
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
@@ -29,14 +29,12 @@ _PROTECTED = ("inputs", "stream", "model", "parameters.details", "parameters.bes
 
 
 class TgiDialect:
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of TGI's own endpoints."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return raw_only(request, target, capabilities("logprobs" in request.params, target.profile.verifies))
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
         draft.body["inputs"] = _inputs(draft)
@@ -46,24 +44,21 @@ class TgiDialect:
                 raise draft.unsupported("echo")
             path = WHOLE_PATH
             draft.put("parameters.decoder_input_details", True)
-        # Without details an answer has neither a finish reason nor counts.
+        # Without details a response has neither a finish reason nor token counts.
         draft.put("parameters.details", True)
         draft.put("parameters.return_full_text", False)
         put_fields(draft, FIELDS, ELSEWHERE)
         return finish_request(draft, Operation.COMPLETIONS, path, _PROTECTED)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return decode_answer(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         if is_stream(sent):
             return NativeStream(SSEParser(), TgiReader(sent))
-        return WholeStream(partial(decode_answer, sent))
+        return SingleResponseStream(partial(decode_answer, sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect. A gateway in front of a model that is still loading sends the seconds that this takes."""
         failure = classify(sent.target.profile, status, headers, body)
         wait = parse_error_object(body).get("estimated_time")
         if failure.retry_after is None and isinstance(wait, int | float) and 0 <= wait < float("inf"):
@@ -72,7 +67,7 @@ class TgiDialect:
 
 
 def _inputs(draft: RequestBody) -> JsonValue:
-    """Return the prompt, with Markdown images in place of the image markers, as the engine requires."""
+    """Return the prompt with Markdown images instead of the image markers, as the engine requires."""
     text = native_prompt(draft.target, draft.table, draft.request.prompt)
     if text == "":
         raise Refusal("prompt", f"{draft.target.name} does not take an empty prompt.", "invalid_value")
@@ -81,4 +76,4 @@ def _inputs(draft: RequestBody) -> JsonValue:
         return text
     draft.emulated.append("images")
     first, *rest = text.split(IMAGE_MARKER)
-    return first + "".join(f"![]({image}){piece}" for image, piece in zip(images[0], rest, strict=True))
+    return first + "".join(f"![]({image}){text_part}" for image, text_part in zip(images[0], rest, strict=True))

@@ -17,7 +17,13 @@ from providers.constraints.constraint_styles import (
     refused_encoding,
 )
 from providers.constraints.engine_gaps import TGI
-from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_logprobs, keep_stop, sampled
+from providers.dialects.shared.field_writers import (
+    CHECKED_FIELDS,
+    above_zero,
+    check_logprobs,
+    emulate_stop_string,
+    sampled,
+)
 from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
@@ -54,7 +60,7 @@ def _temperature(draft: RequestBody, value: object) -> None:
 
 
 def _between_ends(name: str) -> FieldWriter:
-    """Return a writer of a number between 0 and 1, both excluded: the engine refuses 1, which is neutral."""
+    """Return a writer of a number between 0 and 1, both excluded. The engine refuses 1, which is the neutral value."""
 
     def put(draft: RequestBody, value: object) -> None:
         if not isinstance(value, int | float) or not 0 < value < 1:
@@ -65,7 +71,8 @@ def _between_ends(name: str) -> FieldWriter:
 
 
 def _logprobs(draft: RequestBody, value: object) -> None:
-    # The sampled tokens always have theirs; this member marks for `tgi_answer` that the client wants them.
+    # The response always has the log probabilities of the sampled tokens. By this field the decoder knows that the
+    # client wants them.
     draft.put(_parameter("top_n_tokens"), max(check_logprobs(draft, value, MOST_LOGPROBS).top, 1))
 
 
@@ -99,13 +106,14 @@ FIELDS: Mapping[str, FieldWriter] = {
         "repetition_penalty", above_zero("repetition_penalty", _parameter("repetition_penalty"))
     ),
     "stop": listed(_parameter("stop")),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "logprobs": _logprobs,
     "guided": constraint_writer(_STYLE),
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides echo and images; other fields are refused unless neutral."""
+"""Writers of all supported fields except `echo` and `images`. Fields without a writer are refused unless their value is
+neutral."""
 
 ELSEWHERE = frozenset({"echo", "images"})
 
@@ -127,16 +135,16 @@ _WATCHED = frozenset({"n", "best_of", "echo", "stop"})
 
 @cache
 def capabilities(scored: bool, verifies: bool) -> Capabilities:
-    """Return the capabilities; `scored` says that the client wants log probabilities, which an echoed prompt then has.
-
-    Without them the gateway makes the echo, so that an answer may have no tokens.
+    """Return the capabilities. `scored` says that the client wants log probabilities; then the engine echoes the prompt
+    with its log probabilities. Otherwise the gateway itself makes the echo, and the client may request no tokens.
     """
     cells = compiled(FIELDS.keys(), {**_CELLS, "echo": NATIVE if scored else PREFIXED})
     return Capabilities(cells, most_stops=MOST_STOPS, verifies=verifies, watched=_WATCHED | CHECKED_FIELDS[verifies])
 
 
 def echoes(draft: RequestBody) -> bool:
-    """Return whether the client wants the prompt echoed. Raises Refusal beside images, which change its text."""
+    """Return whether the client wants the prompt echoed. Raises Refusal if the request also has images, which change
+    the prompt's text."""
     if is_neutral("echo", draft.params.get("echo", False)):
         return False
     if not is_neutral("images", draft.params.get("images", ())):

@@ -1,10 +1,11 @@
-"""Answers of Triton's generate extension, whole and streamed, to the common completion shape.
+"""Decodes the responses of Triton's generate extension, streamed or not, into the common completion shape.
 
-Answers have no finish reason, and streams no last event: a body that ends after a complete event is complete.
+Responses have no finish reason, and streams do not mark their last event. A stream is complete if its body ends after a
+complete event.
 
 Sources: triton-inference-server/server `docs/protocol/extension_generate.md`; NVIDIA/TensorRT-LLM
-`tensorrt_llm_bls/config.pbtxt` and `model_instance_state.cc`: each response of a stream counts its own tokens only,
-and the text includes the stop word. November 2026.
+`tensorrt_llm_bls/config.pbtxt` and `model_instance_state.cc`: each event of a stream counts only its own tokens, and
+the text includes the stop word. November 2026.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ from providers.request_fields import STOP_STRING
 
 
 def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     reader, gatherer = TritonReader(sent), Gatherer(1)
     for events in (reader.response(json_object(body)), reader.ending()):
         for event in events:
@@ -34,34 +35,31 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     return gatherer.completion()
 
 
-_END = "\n"
-"""The name of the event for the body's end, which no event of a stream can have."""
+_END_OF_BODY = "\n"
+"""The name of the event that stands for the end of the body. No event of a stream can have this name."""
 
 
 class UntilEnd:
-    """Server-sent events, and one for the end of the body. See providers.dialects.shared.decode_stream.Frames."""
+    """The `Frames` of server-sent events, with an additional event for the end of the body."""
 
     __slots__ = ("_events",)
 
     def __init__(self) -> None:
         self._events = SSEParser()
 
-    def only(self, piece: bytes) -> tuple[str, bytes] | None:
-        """See Frames."""
-        return self._events.only(piece)
+    def only(self, data: bytes) -> tuple[str, bytes] | None:
+        return self._events.only(data)
 
-    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
-        """See Frames."""
-        return self._events.feed(piece)
+    def feed(self, data: bytes) -> Iterator[tuple[str, bytes]]:
+        return self._events.feed(data)
 
     def finish(self) -> Iterator[tuple[str, bytes]]:
-        """See Frames."""
         yield from self._events.finish()
-        yield _END, b""
+        yield _END_OF_BODY, b""
 
 
 class TritonReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """The `Reader` of Triton's events."""
 
     __slots__ = ("_began", "_generated", "_limit", "_prompt", "_scanner", "_target", "complete")
 
@@ -76,14 +74,13 @@ class TritonReader:
         self._generated: int | None = None
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
-        if name != _END:
+        if name != _END_OF_BODY:
             return self.response(event_object(payload))
         self.complete = self._began
         return self.ending() if self._began else NOTHING
 
     def response(self, answer: JsonObject) -> Iterable[StreamEvent]:
-        """Return the events of one response. Raises UpstreamError."""
+        """Return the common events of one JSON response. Raises UpstreamError."""
         if is_error(answer):
             raise UpstreamError(failure_in_body(self._target.profile, answer))
         text = _single(answer.get("text_output"))
@@ -99,7 +96,8 @@ class TritonReader:
         return self._scanned(Chunk(text=text)) if text else NOTHING
 
     def ending(self) -> Iterator[StreamEvent]:
-        """Yield the finish and the counts. The engine lowers the limit to the room in the context window."""
+        """Yield the finish reason and the token counts. The engine itself lowers the limit to the space that is left in
+        the context window."""
         finish = guess_finish(self._target, self._limit, self._prompt, self._generated)
         yield from self._scanned(Chunk(finish_reason=finish))
         usage = reported_usage(self._prompt, self._generated)
@@ -107,7 +105,6 @@ class TritonReader:
             yield usage
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return partial_usage(self._prompt, self._generated)
 
     def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
@@ -115,7 +112,7 @@ class TritonReader:
 
 
 def _single(value: JsonValue) -> JsonValue:
-    """Return the element of an output tensor, which may be in lists of one."""
+    """Return the element of an output tensor, which may be nested in lists of one element."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value

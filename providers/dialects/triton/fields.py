@@ -2,7 +2,7 @@
 
 Sources: NVIDIA/TensorRT-LLM `triton_backend/all_models/inflight_batcher_llm` (`tensorrt_llm_bls/config.pbtxt`,
 preprocessing), `cpp/include/tensorrt_llm/batch_manager/llmRequest.h`; triton-inference-server/server
-`docs/protocol/extension_generate.md`: a member that names no input becomes a parameter, which the model ignores.
+`docs/protocol/extension_generate.md`: a field that names no input tensor becomes a parameter, which the model ignores.
 November 2026.
 """
 
@@ -14,7 +14,7 @@ import orjson
 from providers.capabilities import NATIVE, UNSCORED, Capabilities, Cell, compiled, counted_first, emulated, refused
 from providers.constraints.constraint_styles import BY_REGEX, ConstraintStyle, Encoding, choice_regex
 from providers.constraints.engine_gaps import SGLANG
-from providers.dialects.shared.field_writers import above_zero, keep_stop, sampled
+from providers.dialects.shared.field_writers import above_zero, emulate_stop_string, sampled
 from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
@@ -37,7 +37,8 @@ _GREEDY = frozenset({"top_p", "top_k"})
 
 
 def _temperature(draft: RequestBody, value: object) -> None:
-    """Write the temperature: at 0 the engine needs `top_k` 1 to be greedy, above 0 a `top_p` or `top_k` to sample."""
+    """Write the temperature. The engine decodes greedily only with `top_k` 1, and samples only with a `top_p` or
+    `top_k`."""
     if not value:
         draft.put("top_k", 1)
         return
@@ -57,7 +58,7 @@ _STYLE = ConstraintStyle(
     Encoding(BY_REGEX, lambda guided: _guide("regex", choice_regex(guided.choices))),
     Encoding(NATIVE, lambda guided: _guide("ebnf_grammar", guided.value_text)),
     object_by_schema=True,
-    # TensorRT-LLM enforces schemas by xgrammar, as SGLang does.
+    # TensorRT-LLM enforces schemas with xgrammar, as SGLang does.
     engine=SGLANG,
 )
 
@@ -70,19 +71,20 @@ FIELDS: Mapping[str, FieldWriter] = {
     "frequency_penalty": unless_neutral("frequency_penalty", plain("frequency_penalty")),
     "seed": bounded("seed", "seed", 0, 2**64 - 1),
     "stop": listed("stop_words"),
-    STOP_STRING: keep_stop,
+    STOP_STRING: emulate_stop_string,
     "guided": constraint_writer(_STYLE),
     "response_format": constraint_writer(_STYLE),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields besides the limit; other fields are refused unless neutral."""
+"""Writers of all supported fields except the token limit. Fields without a writer are refused unless their value is
+neutral."""
 
 ELSEWHERE = frozenset({"max_tokens"})
 
 _CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
     "best_of": UNSCORED,
-    "logprobs": refused("it tells log probabilities without the tokens they are of"),
+    "logprobs": refused("it returns log probabilities without their tokens"),
     "logit_bias": refused("it biases words and not tokens"),
     "stop.blank": NATIVE,
     "stop.many": NATIVE,
@@ -95,9 +97,9 @@ _WATCHED = frozenset({"n", "echo", "guided", "response_format"})
 
 @cache
 def capabilities(profile: Profile, counted: bool) -> Capabilities:
-    """Return the capabilities; `counted` says that the context window is known.
+    """Return the capabilities. `counted` says that the context window is known.
 
-    Cached by the profile, which lives as long as the process.
+    The cache is keyed by the profile, which lives as long as the process.
     """
     cells = compiled([*FIELDS, *ELSEWHERE], _CELLS)
     cells.update(window_cells(profile.wires[Operation.COMPLETIONS], counted))

@@ -1,7 +1,7 @@
-"""Answers of watsonx.ai to raw prompts and to chats, and its errors.
+"""Decodes the responses of watsonx.ai to raw prompts and to chats, and classifies its errors.
 
 Sources: IBM Cloud API reference "watsonx.ai" (`TextGenResponse`, `TextGenResult`, `TextGenTokenInfo`, `ApiErrors`);
-ibm-watsonx-ai 1.8.1 `fm_model_inference.py`: streams have errors as events of the name `error`. November 2026.
+ibm-watsonx-ai 1.8.1 `fm_model_inference.py`: errors in streams are events named `error`. November 2026.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,19 +35,19 @@ from providers.framing.parse_sse import EventTooLarge, SSEParser
 from providers.json_types import JsonObject
 from providers.profile import Profile
 
-_GOING_ON = "not_finished"
+_UNFINISHED = "not_finished"
 _FINISH: Mapping[str, FinishReason] = {
     "eos_token": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
     "token_limit": "length",
 }
-_SHOWN: Mapping[str, FinishReason] = {"time_limit": "length", "moderation": "content_filter"}
-"""Reasons that say more than the common ones."""
+_FINISH_SHOWN: Mapping[str, FinishReason] = {"time_limit": "length", "moderation": "content_filter"}
+"""Finish reasons that are more specific than the common reasons. The client sees both."""
 
 
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer outside 2xx means; `headers` has lower-case names."""
+    """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     answer = parse_error(body)
     if isinstance(answer, dict):
         body = orjson.dumps(_first_error(answer))
@@ -55,13 +55,13 @@ def classify(profile: Profile, status: int, headers: Mapping[str, str], body: by
 
 
 def _first_error(answer: JsonObject) -> JsonObject:
-    """Return the answer with the first of its `errors` as `error`, where the OpenAI family has it."""
+    """Return the response with the first of its `errors` also as `error`, which is the key of the OpenAI family."""
     errors = answer.get("errors")
     return {**answer, "error": errors[0]} if isinstance(errors, list) and errors else answer
 
 
 def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
-    if name == "error" or (answer.get("errors")):
+    if name == "error" or answer.get("errors"):
         raise UpstreamError(failure_in_body(sent.target.profile, _first_error(answer)))
 
 
@@ -69,22 +69,22 @@ def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
 
 
 def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body. Raises UpstreamError."""
+    """Decode a complete 2xx body. Raises UpstreamError."""
     answer = json_object(body)
     _raise_error(sent, "", answer)
     result = _result(answer)
     finish, native = _finish(result)
     if finish is None:
-        raise malformed("has an answer that is not finished")
+        raise malformed("has a result that is not finished")
     prompt, generated = _counts(result)
-    logprobs = _logprobs(result) if _wants_logprobs(sent) else None
+    logprobs = _logprobs(result) if _requests_logprobs(sent) else None
     choice = Choice(0, _text(result), finish, native, logprobs, extras=_extras(result))
     usage = reported_usage(prompt, generated)
     return Completion((choice,), usage, extra=unknown_in(answer, _KNOWN))
 
 
 _KNOWN = frozenset({"results", "errors", "model_id", "created_at"})
-"""What the gateway says itself, or is read; further members are passed on, such as `system` with its warnings."""
+"""Fields that the gateway reads or sets itself. Other fields are passed on, such as `system` with its warnings."""
 
 _KNOWN_IN_RESULT = frozenset(
     {"generated_text", "generated_tokens", "stop_reason", "input_token_count", "generated_token_count"}
@@ -92,25 +92,26 @@ _KNOWN_IN_RESULT = frozenset(
 
 
 def _extras(result: JsonObject, answer: JsonObject | None = None) -> Extras | None:
-    """Return the vendor's own members of a result, such as `moderations`, and of an event of a stream."""
+    """Return the vendor's own fields of a result, such as `moderations`, and of the event of a stream that holds it."""
     own, whole = unknown_in(result, _KNOWN_IN_RESULT), unknown_in(answer or {}, _KNOWN)
     return None if own is None and whole is None else Extras(choice=own, answer=whole)
 
 
 class WatsonxReader:
-    """See providers.dialects.shared.decode_stream.Reader."""
+    """The `Reader` of watsonx.ai's events for a raw prompt."""
 
-    __slots__ = ("_generated", "_prompt", "_scored", "_sent", "complete")
+    __slots__ = ("_generated", "_prompt", "_sent", "_with_logprobs", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
-        self._scored = _wants_logprobs(sent)
+        self._with_logprobs = _requests_logprobs(sent)
         self._prompt: int | None = None
         self._generated: int | None = None
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader. The prompt's count is in one event and 0 in the others; the answer's count grows."""
+        """Translate one event. One event has the prompt's token count, the others have 0. The count of generated tokens
+        grows."""
         answer = event_object(payload)
         _raise_error(self._sent, name, answer)
         if not answer.get("results"):
@@ -119,7 +120,7 @@ class WatsonxReader:
         prompt, generated = _counts(result)
         self._prompt = prompt if self._prompt is None else max(self._prompt, prompt or 0)
         self._generated = generated if self._generated is None else max(self._generated, generated or 0)
-        text, logprobs = _text(result), _logprobs(result) if self._scored else None
+        text, logprobs = _text(result), _logprobs(result) if self._with_logprobs else None
         finish, native = _finish(result)
         extras = _extras(result, answer)
         if finish is None:
@@ -130,7 +131,6 @@ class WatsonxReader:
         return (chunk,) if usage is None else (chunk, usage)
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return partial_usage(self._prompt, self._generated)
 
 
@@ -153,32 +153,33 @@ def _counts(result: JsonObject) -> tuple[int | None, int | None]:
 
 
 def _finish(result: JsonObject) -> tuple[str | None, str | None]:
-    """Return the common finish reason, and the vendor's own where it says more; None while the text goes on.
+    """Return the common finish reason, and the vendor's own reason if that is more specific.
 
-    Raises UpstreamError for a reason that means failure.
+    The common reason is `None` while the text has not ended. Raises UpstreamError if the reason means failure.
     """
     stop_reason = result.get("stop_reason")
-    reason = stop_reason.lower() if isinstance(stop_reason, str) else _GOING_ON
-    return (None, None) if reason == _GOING_ON else read_finish_reason(reason, _FINISH, _SHOWN)
+    reason = stop_reason.lower() if isinstance(stop_reason, str) else _UNFINISHED
+    return (None, None) if reason == _UNFINISHED else read_finish_reason(reason, _FINISH, _FINISH_SHOWN)
 
 
-def _wants_logprobs(sent: UpstreamRequest) -> bool:
-    """Return whether the call requests log probabilities. Searches the whole body, so call it once per answer."""
+def _requests_logprobs(sent: UpstreamRequest) -> bool:
+    """Return whether the call requests log probabilities. This searches the whole body, so call it once per
+    response."""
     return b'"token_logprobs":true' in sent.body
 
 
 def _logprobs(result: JsonObject) -> ContentLogprobs | None:
     tokens = objects_in(result.get("generated_tokens"))
-    return ContentLogprobs(tuple([_scored(token) for token in tokens])) if tokens else None
+    return ContentLogprobs(tuple([_token_with_tops(token) for token in tokens])) if tokens else None
 
 
-def _scored(token: JsonObject) -> TokenLogprob:
-    tops = tuple([_one(top) for top in objects_in(token.get("top_tokens"))])
-    one = _one(token)
+def _token_with_tops(token: JsonObject) -> TokenLogprob:
+    tops = tuple([_token_logprob(top) for top in objects_in(token.get("top_tokens"))])
+    one = _token_logprob(token)
     return TokenLogprob(one.token, one.logprob, None, tops)
 
 
-def _one(token: JsonObject) -> TokenLogprob:
+def _token_logprob(token: JsonObject) -> TokenLogprob:
     return TokenLogprob(str(token.get("text", "")), logprob(token.get("logprob")))
 
 
@@ -186,7 +187,7 @@ def _one(token: JsonObject) -> TokenLogprob:
 
 
 class WatsonxChatStream:
-    """Decodes OpenAI's chunks in named events. See providers.dialect.StreamDecoder."""
+    """A `StreamDecoder` of OpenAI's chunks in named events."""
 
     __slots__ = ("_events", "_inner", "_sent")
 
@@ -197,11 +198,9 @@ class WatsonxChatStream:
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._inner.complete
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         event = self._events.only(data)
         try:
             return self._read(data) if event is None else self._event(*event)
@@ -216,9 +215,8 @@ class WatsonxChatStream:
             raise malformed(f"holds {error}") from None
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         for name, payload in self._events.finish():
-            # The last event is no JSON where the body was cut within it.
+            # The last event is not JSON if the body was cut off within it.
             if is_json(payload):
                 yield from self._event(name, payload)
         yield from self._inner.finish()

@@ -1,9 +1,9 @@
-"""IBM watsonx.ai: raw prompts and chats, each on an endpoint of its own.
+"""The dialect of IBM watsonx.ai, which has one endpoint for raw prompts and one for chats.
 
-The base URL ends in what its calls belong to: `/projects/ID`, `/spaces/ID`, or `/deployments/ID` for a model that the
-account deployed itself, whose space the service knows.
+The base URL ends in the owner of the calls: `/projects/ID`, `/spaces/ID`, or `/deployments/ID` for a model that the
+account deployed itself. The service knows the space of a deployment.
 
-Sources: as `watsonx_fields`; ibm-watsonx-ai 1.8.1 `href_definitions`.
+Sources: as in `providers.dialects.watsonx.fields`; ibm-watsonx-ai 1.8.1 `href_definitions`.
 """
 
 import re
@@ -32,52 +32,47 @@ from providers.target import Target
 from providers.unified_request import AnyOperation, ChatPrompt, Operation, UnifiedRequest
 
 _OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces|deployments)/(?P<id>[^/]+)")
-_MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
+_OWNER_KEYS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
 _PROTECTED = ("model_id", "project_id", "space_id", "input", "messages", "n", "stream")
 
 
 class WatsonxDialect:
-    """See providers.dialect.Dialect."""
+    """The `Dialect` of watsonx.ai."""
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
-        """See Dialect."""
         return capabilities(request.operation, choose_operation(request, target), target.profile.verifies)
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
-        """See Dialect."""
         operation, owner = choose_operation(request, target), _owner(target)
         params, custom = as_functions(request.params)
         if custom:
             request = replace(request, params=params)
         draft = RequestBody(request, target, self.capabilities(request, target), {})
         put_unknown(draft)
-        draft.body = {**owner.members}
+        draft.body = {**owner.body_fields}
         endpoint = _ENDPOINTS[operation]
         endpoint.put_prompt(draft)
-        put_fields(draft, endpoint.fields, endpoint.elsewhere)
+        put_fields(draft, endpoint.fields, endpoint.put_with_prompt)
         if custom:
             draft.emulated.append("tools")
         sent = finish_request(draft, operation, "", _PROTECTED)
         return replace(sent, url=_url(sent, owner), custom_tools=custom)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
-        """See Dialect."""
         return _ENDPOINTS[sent.operation].decode(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """See Dialect."""
         return _ENDPOINTS[sent.operation].stream(sent)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-        """See Dialect."""
         return classify(sent.target.profile, status, headers, body)
 
 
 class _Owner(NamedTuple):
-    """The address before the endpoint's path, and the members that name the model and its project or space."""
+    """The URL before the endpoint's path, and the fields of the body that name the model and its project or space."""
 
     root: str
-    members: JsonObject
+    body_fields: JsonObject
 
 
 def _owner(target: Target) -> _Owner:
@@ -88,7 +83,7 @@ def _owner(target: Target) -> _Owner:
         return _Owner(f"{target.base_url}/ml/v1", model)
     if found["kind"] == "deployments":
         return _Owner(f"{found['origin']}/ml/v1/deployments/{found['id']}", {})
-    return _Owner(f"{found['origin']}/ml/v1", {**model, _MEMBERS[found["kind"]]: found["id"]})
+    return _Owner(f"{found['origin']}/ml/v1", {**model, _OWNER_KEYS[found["kind"]]: found["id"]})
 
 
 def _url(sent: UpstreamRequest, owner: _Owner) -> str:
@@ -107,7 +102,7 @@ def _put_messages(draft: RequestBody) -> None:
 
 def _put_text(draft: RequestBody) -> None:
     draft.body["input"] = prompt_text(draft)
-    # Without a limit the server's default of 20 tokens would apply.
+    # Without a limit the server would apply its default of 20 tokens.
     limit = draft.params.get("max_tokens", draft.target.max_output_tokens)
     if limit is None:
         return
@@ -122,15 +117,15 @@ def _text_stream(sent: UpstreamRequest) -> StreamDecoder:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """The last part of an operation's path, and how its calls are written and their answers read.
+    """The last part of an operation's path, the writers of its calls, and the decoders of its responses.
 
-    `elsewhere` are the fields that `put_prompt` writes.
+    `put_with_prompt` are the fields that `put_prompt` writes besides the prompt.
     """
 
     path: str
     put_prompt: Callable[[RequestBody], None]
     fields: Mapping[str, FieldWriter]
-    elsewhere: frozenset[str]
+    put_with_prompt: frozenset[str]
     decode: Callable[[UpstreamRequest, bytes], Completion]
     stream: Callable[[UpstreamRequest], StreamDecoder]
 

@@ -38,7 +38,7 @@ from providers.dialects.shared.request_body import (
 from providers.request_fields import STOP_STRING, WINDOW, is_neutral
 from providers.unified_request import Operation
 
-_P = "parameters."
+_PARAMETERS = "parameters."
 
 MOST_STOPS: Mapping[Operation, int] = {Operation.COMPLETIONS: 6, Operation.CHAT: 4}
 _MOST_LOGPROBS: Mapping[Operation, int] = {Operation.COMPLETIONS: 5, Operation.CHAT: 20}
@@ -48,52 +48,53 @@ _MOST_LOGPROBS: Mapping[Operation, int] = {Operation.COMPLETIONS: 5, Operation.C
 
 
 def _sampled(put: FieldWriter) -> FieldWriter:
-    return sampled(put, f"{_P}decoding_method", "sample")
+    return sampled(put, f"{_PARAMETERS}decoding_method", "sample")
 
 
 def _temperature(draft: RequestBody, value: object) -> None:
     if not value:
-        draft.put(f"{_P}decoding_method", "greedy")
+        draft.put(f"{_PARAMETERS}decoding_method", "greedy")
     else:
-        _sampled(bounded("temperature", f"{_P}temperature", 0, 2))(draft, value)
+        _sampled(bounded("temperature", f"{_PARAMETERS}temperature", 0, 2))(draft, value)
 
 
 def _stop(draft: RequestBody, value: object) -> None:
-    listed(f"{_P}stop_sequences")(draft, value)
+    listed(f"{_PARAMETERS}stop_sequences")(draft, value)
     if value:
         # The vendor's default is true.
-        draft.put(f"{_P}include_stop_sequence", bool(draft.params.get(STOP_STRING)))
+        draft.put(f"{_PARAMETERS}include_stop_sequence", bool(draft.params.get(STOP_STRING)))
 
 
-def _returned(draft: RequestBody, value: object) -> None:
+def _text_logprobs(draft: RequestBody, value: object) -> None:
     wanted = check_logprobs(draft, value, _MOST_LOGPROBS[Operation.COMPLETIONS])
     options = {"generated_tokens": True, "token_logprobs": True}
-    draft.put(f"{_P}return_options", {**options, "top_n_tokens": wanted.top} if wanted.top else options)
+    draft.put(f"{_PARAMETERS}return_options", {**options, "top_n_tokens": wanted.top} if wanted.top else options)
 
 
 TEXT_FIELDS: Mapping[str, FieldWriter] = {
     "temperature": _temperature,
-    "top_p": unless_neutral("top_p", _sampled(above_zero("top_p", f"{_P}top_p", 1))),
-    "top_k": unless_neutral("top_k", _sampled(bounded("top_k", f"{_P}top_k", 1, 100))),
-    "seed": _sampled(bounded("seed", f"{_P}random_seed", 1, None)),
+    "top_p": unless_neutral("top_p", _sampled(above_zero("top_p", f"{_PARAMETERS}top_p", 1))),
+    "top_k": unless_neutral("top_k", _sampled(bounded("top_k", f"{_PARAMETERS}top_k", 1, 100))),
+    "seed": _sampled(bounded("seed", f"{_PARAMETERS}random_seed", 1, None)),
     "repetition_penalty": unless_neutral(
-        "repetition_penalty", bounded("repetition_penalty", f"{_P}repetition_penalty", 1, 2)
+        "repetition_penalty", bounded("repetition_penalty", f"{_PARAMETERS}repetition_penalty", 1, 2)
     ),
     "stop": _stop,
     STOP_STRING: write_nothing,  # `_stop` writes it
-    "logprobs": _returned,
+    "logprobs": _text_logprobs,
     WINDOW: check_limited_window,
 }
-"""Writers of the fields of a raw prompt besides the limit; other fields are refused unless neutral."""
+"""Writers of all supported fields of a raw prompt except the token limit. Fields without a writer are refused unless
+their value is neutral."""
 
-_FREE = refused("it holds no raw prompt to a constraint; ask by chat")
+_NOT_CONSTRAINED = refused("it does not constrain responses to raw prompts; use chat")
 _TEXT_CELLS: Mapping[str, Cell] = {
     **ONE_RAW_PROMPT,
     "best_of": RANKED,
     "stop.blank": NATIVE,
     "stop.many": SCANNED,
-    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar"), _FREE),
-    **{f"response_format.{kind}": _FREE for kind in ("json_object", "json_schema", "grammar")},
+    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar"), _NOT_CONSTRAINED),
+    **{f"response_format.{kind}": _NOT_CONSTRAINED for kind in ("json_object", "json_schema", "grammar")},
     "images": refused("it takes images in a chat only"),
     **REFUSES_OVERFLOW,
     "unknown": IGNORED,
@@ -102,7 +103,7 @@ _TEXT_CELLS: Mapping[str, Cell] = {
 # Chats --------------------------------------------------------------------------------------------------------------
 
 
-def _logprobs(draft: RequestBody, value: object) -> None:
+def _chat_logprobs(draft: RequestBody, value: object) -> None:
     wanted = check_logprobs(draft, value, _MOST_LOGPROBS[Operation.CHAT])
     draft.put("logprobs", True)
     if wanted.top:
@@ -125,14 +126,14 @@ def _tools(draft: RequestBody, value: object) -> None:
 
 
 def _tool_choice(draft: RequestBody, value: object) -> None:
-    """Write the choice, whose named form has a member of its own."""
+    """Write the tool choice. A choice by name and a choice by mode have different keys."""
     if is_neutral("tool_choice", value) and not draft.params.get("tools"):
         return
     draft.put("tool_choice_option" if isinstance(value, str) else "tool_choice", value)
 
 
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
-"""The vendor's word for each effort: where it has no lower or higher one, its lowest or highest."""
+"""The vendor's word for each effort. An effort below or above the vendor's range becomes the lowest or highest word."""
 
 
 def _effort(draft: RequestBody, value: object) -> None:
@@ -153,7 +154,7 @@ CHAT_FIELDS: Mapping[str, FieldWriter] = {
     "repetition_penalty": plain("repetition_penalty"),
     "logit_bias": unless_neutral("logit_bias", plain("logit_bias")),
     "stop": listed("stop"),
-    "logprobs": _logprobs,
+    "logprobs": _chat_logprobs,
     "guided": constraint_writer(_GUIDED),
     "response_format": constraint_writer(_FORMATS),
     "tools": _tools,
@@ -162,7 +163,7 @@ CHAT_FIELDS: Mapping[str, FieldWriter] = {
     "images": unless_neutral("images", check_images),
     WINDOW: check_limited_window,
 }
-"""Writers of the fields of a chat; other fields are refused unless neutral."""
+"""Writers of all supported fields of a chat. Fields without a writer are refused unless their value is neutral."""
 
 _CHAT_CELLS: Mapping[str, Cell] = {
     **ONE_CHAT,
@@ -193,9 +194,9 @@ _WATCHED: Mapping[Operation, frozenset[str]] = {
 
 @cache
 def capabilities(operation: Operation, outgoing: Operation, verifies: bool) -> Capabilities:
-    """Return the capabilities for clients of an operation whose calls go out as `outgoing`.
+    """Return the capabilities for clients of `operation` if the upstream call's operation is `outgoing`.
 
-    `verifies` is as in the profile.
+    `verifies` is the profile's value.
     """
     cells = {**_COMPILED[outgoing], **ECHO_CELLS[operation]}
     watched = _WATCHED[outgoing] | CHECKED_FIELDS[verifies]

@@ -1,1 +1,1 @@
-"""The wire forms of embeddings and rankings, a file for each vendor or family, and the calls of a request."""
+"""The wire forms of embeddings and rerank, with one file for each vendor or family, and the calls of a request."""

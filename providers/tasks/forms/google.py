@@ -1,7 +1,7 @@
-"""Google's embeddings: batchEmbedContents of the Gemini API, predict and embedContent of Vertex AI.
+"""The wire forms of Google's embeddings: batchEmbedContents of the Gemini API, predict and embedContent of Vertex AI.
 
-Vertex AI cuts texts without a word unless it is told not to. Sources: `google-genai` 3.4.0 `models.embed_content`;
-"Embeddings" page of the Gemini API, "Text embeddings API" of Vertex AI, November 2026.
+By default Vertex AI silently cuts long texts, so requests disable that. Sources: `google-genai` 3.4.0
+`models.embed_content`; "Embeddings" page of the Gemini API, "Text embeddings API" of Vertex AI, November 2026.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
-from providers.tasks.own_members import own_members
+from providers.tasks.own_members import vendor_fields
 from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
 
@@ -28,39 +28,36 @@ def _url(draft: TaskDraft) -> str:
 
 
 class GeminiEmbeddings:
-    """The Gemini API's batch, in which each text is a request of its own."""
+    """The `EmbeddingsForm` of the Gemini API's batch, in which each text is a separate request."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         name = f"models/{draft.target.upstream_model.removeprefix('models/')}"
-        return {"requests": [{"model": name, "content": _content(text), **draft.members} for text in _each(inputs)]}
+        return {
+            "requests": [{"model": name, "content": _content(text), **draft.optional_fields} for text in _each(inputs)]
+        }
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = _answer(body)
         values = [_values(each) for each in listed(answer, "embeddings")]
-        return Embeddings(read_vectors(values), _usage_metadata(answer), own=own_members(answer, _READ))
+        return Embeddings(read_vectors(values), _usage_metadata(answer), own=vendor_fields(answer, _READ))
 
 
 class VertexPredictEmbeddings:
-    """Vertex AI's predict: the use and the title stand at each text, the rest in `parameters`."""
+    """The `EmbeddingsForm` of Vertex AI's predict. Each text has the task type and the title, `parameters` has the
+    other fields."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
-        own = {name: draft.members[name] for name in (_TASK_TYPE, _TITLE) if name in draft.members}
-        rest = {name: value for name, value in draft.members.items() if name not in own}
+        own = {name: draft.optional_fields[name] for name in (_TASK_TYPE, _TITLE) if name in draft.optional_fields}
+        rest = {name: value for name, value in draft.optional_fields.items() if name not in own}
         return {"instances": [{"content": text, **own} for text in _each(inputs)], **rest}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm. The tokens are counted at each text."""
         values: list[JsonValue] = []
         tokens: int | None = 0
         answer = _answer(body)
@@ -70,33 +67,30 @@ class VertexPredictEmbeddings:
             statistics = embedding.get("statistics") if isinstance(embedding, dict) else None
             count = count_of(statistics.get("token_count")) if isinstance(statistics, dict) else None
             tokens = None if tokens is None or count is None else tokens + count
-        own = own_members(answer, _READ)
+        own = vendor_fields(answer, _READ)
         return Embeddings(read_vectors(values), reported_usage(tokens, 0), own=own)
 
 
 class VertexContentEmbeddings:
-    """Vertex AI's embedContent, for its newer models: one text a call."""
+    """The `EmbeddingsForm` of Vertex AI's embedContent, which newer models have. A call has one text."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
         (text,) = _each(inputs)
-        return {"content": _content(text), **draft.members}
+        return {"content": _content(text), **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = _answer(body)
         if answer.get("truncated") is True:
-            raise malformed("is of a text that was cut, though that was not asked for")
+            raise malformed("is for a text that was cut, although no cut was requested")
         vectors = read_vectors([_values(answer.get("embedding"))])
-        return Embeddings(vectors, _usage_metadata(answer), own=own_members(answer, _READ))
+        return Embeddings(vectors, _usage_metadata(answer), own=vendor_fields(answer, _READ))
 
 
 def _each(inputs: Texts | TokenLists) -> list[JsonValue]:
-    """Return the texts; these services take no token ids."""
+    """Return the texts. These services accept no token ids."""
     return [text for text in inputs if isinstance(text, str)]
 
 
@@ -117,7 +111,7 @@ def _values(embedding: JsonValue) -> JsonValue:
 
 
 def _usage_metadata(answer: JsonObject) -> Usage | None:
-    """Return the usage, which newer models report."""
+    """Return the usage, which only newer models report, otherwise `None`."""
     metadata = answer.get("usageMetadata")
     tokens = count_of(metadata.get("promptTokenCount")) if isinstance(metadata, dict) else None
     return reported_usage(tokens, 0)

@@ -1,6 +1,6 @@
-"""Embeddings as the OpenAI family has them: input texts or token ids, and vectors as numbers or base64.
+"""The wire form of the OpenAI family's embeddings: inputs are texts or token ids, vectors are numbers or base64.
 
-What vendors call differently is in their profiles. Sources: OpenAI OpenAPI 2.3.0; mistralai 3.7.0, voyageai 0.5.0,
+Names that differ between vendors are in their profiles. Sources: OpenAI OpenAPI 2.3.0; mistralai 3.7.0, voyageai 0.5.0,
 together 3.1.1; vLLM 0.33 and llama.cpp's server (xllamacpp 2026.10); "Foundation model REST API reference" of
 Databricks; Azure's "REST API reference", November 2026.
 """
@@ -16,7 +16,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
-from providers.tasks.own_members import own_members, usage_details
+from providers.tasks.own_members import usage_details, vendor_fields
 from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
 
@@ -24,26 +24,23 @@ _READ = frozenset({"object", "data", "model", "usage"})
 
 
 class OpenAIEmbeddings:
-    """See providers.tasks.wire_form.EmbeddingsForm."""
+    """The `EmbeddingsForm` of the OpenAI family."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
-        return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.members}
+        return {"model": draft.target.upstream_model, "input": as_json(inputs), **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         entries = listed(answer, "data")
         vectors = read_vectors(_in_order(entries))
-        return Embeddings(vectors, usage_in(answer), usage_details(answer), own_members(answer, _READ))
+        return Embeddings(vectors, usage_in(answer), usage_details(answer), vendor_fields(answer, _READ))
 
 
 def family_url(draft: TaskDraft) -> str:
-    """Return the address of a call on the OpenAI family's wire."""
+    """Return the URL of a call in the OpenAI family's form."""
     target, profile = draft.target, draft.profile
     url = base_of(target)
     if profile.model_in == "path":
@@ -54,7 +51,7 @@ def family_url(draft: TaskDraft) -> str:
 
 
 def family_answer(sent: UpstreamRequest, body: bytes) -> JsonObject:
-    """Return the object of an answer. Raises UpstreamError for an error in it, and for what is no object."""
+    """Return the object of a response. Raises UpstreamError if it is an error or not an object."""
     answer = strict_object(body)
     if is_error(answer):
         raise UpstreamError(failure_in_body(sent.target.profile, answer))
@@ -62,7 +59,8 @@ def family_answer(sent: UpstreamRequest, body: bytes) -> JsonObject:
 
 
 def usage_in(answer: JsonObject) -> Usage | None:
-    """Return the usage; Voyage and Jina report the total alone, which is the same where nothing is generated."""
+    """Return the usage. Voyage and Jina report only a total, which equals the prompt's tokens since nothing is
+    generated."""
     usage = answer.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -73,18 +71,18 @@ def usage_in(answer: JsonObject) -> Usage | None:
 
 
 def _in_order(entries: list[JsonValue]) -> Iterator[JsonValue]:
-    """Yield the vectors by their index, or as they come where no entry has one. Raises UpstreamError where an index is
-    missing, repeated or too large."""
-    places: list[int] = []
+    """Yield the vectors in the order of their indices, which default to the position in the list. Raises UpstreamError
+    if an index is repeated or out of range."""
+    indices: list[int] = []
     for position, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise malformed("has an entry that is no object")
+            raise malformed("has an entry that is not an object")
         index = entry.get("index", position)
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(entries):
-            raise malformed("has a vector for an input that there is not")
-        places.append(index)
-    if len(set(places)) < len(places):
+            raise malformed("has a vector for an input that does not exist")
+        indices.append(index)
+    if len(set(indices)) < len(indices):
         raise malformed("has two vectors for one input")
-    for position in sorted(range(len(places)), key=places.__getitem__):
+    for position in sorted(range(len(indices)), key=indices.__getitem__):
         entry = entries[position]
         yield entry.get("embedding") if isinstance(entry, dict) else None

@@ -1,4 +1,4 @@
-"""Rankings in the form that Cohere, Jina, Voyage, Together, vLLM and llama.cpp share but for names.
+"""The wire form of rerank that Cohere, Jina, Voyage, Together, vLLM and llama.cpp share except for names.
 
 Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; together 3.1.1; vLLM
 0.33 sources; llama.cpp's server, November 2026.
@@ -12,7 +12,7 @@ from providers.dialects.shared.read_json import malformed
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import as_json
 from providers.tasks.forms.openai import family_answer, family_url, usage_in
-from providers.tasks.own_members import own_members, usage_details
+from providers.tasks.own_members import usage_details, vendor_fields
 from providers.tasks.read_vectors import listed
 from providers.tasks.rerank import Ranked, Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
@@ -21,26 +21,24 @@ _READ = frozenset({"results", "data", "model", "usage"})
 
 
 class RankedRerank:
-    """See providers.tasks.wire_form.RerankForm."""
+    """The shared `RerankForm`."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         texts: JsonObject = {"query": request.query, "documents": as_json(request.documents)}
-        return {"model": draft.target.upstream_model, **texts, **draft.members}
+        return {"model": draft.target.upstream_model, **texts, **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm. Voyage calls the list `data`."""
         answer = family_answer(sent, body)
         results = read_results(listed(answer, "results" if "results" in answer else "data"), "relevance_score")
-        return Ranking(results, usage_in(answer), usage_details(answer), own_members(answer, _READ))
+        return Ranking(results, usage_in(answer), usage_details(answer), vendor_fields(answer, _READ))
 
 
 def read_results(entries: Iterable[JsonValue], score: str) -> tuple[Ranked, ...]:
-    """Return the places and scores of a list. Raises UpstreamError(MALFORMED)."""
+    """Return the indices and scores of a list of results. `score` is the key of the score. Raises
+    UpstreamError(MALFORMED)."""
     return tuple([_result(entry, score) for entry in entries])
 
 

@@ -1,4 +1,4 @@
-"""The wire forms by name, as profiles refer to them."""
+"""The wire forms by the names that profiles use."""
 
 from collections.abc import Mapping
 

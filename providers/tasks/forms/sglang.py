@@ -1,4 +1,4 @@
-"""SGLang's rankings: a bare list of scores, best first, each with the usage of its document.
+"""The wire form of SGLang's rerank: a bare list of scores, best first, each with the usage of its document.
 
 Source: sglang 0.5.10 `entrypoints/openai/protocol.py` `V1RerankReqInput`, `RerankResponse`, and `serving_rerank.py`.
 """
@@ -17,25 +17,22 @@ from providers.tasks.task_draft import TaskDraft
 
 
 class SglangRerank:
-    """See providers.tasks.wire_form.RerankForm."""
+    """The `RerankForm` of SGLang."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return family_url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm. The engine repeats the documents unless `return_documents` is false."""
         texts: JsonObject = {"query": request.query, "documents": as_json(request.documents), "return_documents": False}
-        return {"model": draft.target.upstream_model, **texts, **draft.members}
+        return {"model": draft.target.upstream_model, **texts, **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         entries = list_in(sent, body)
         return Ranking(read_results(entries, "score"), _usage(entries))
 
 
 def _usage(entries: Iterable[JsonValue]) -> Usage | None:
-    """Return the tokens of all documents; `None` if one has no count."""
+    """Return the sum of the tokens of all documents; `None` if a document has no count."""
     counts: list[int] = []
     for entry in entries:
         meta = entry.get("meta_info") if isinstance(entry, dict) else None

@@ -1,4 +1,5 @@
-"""Text Embeddings Inference's own endpoints: a bare list of vectors or of scores, without usage. One model a server.
+"""The wire forms of Text Embeddings Inference's own endpoints: a bare list of vectors or of scores, without usage. A
+server has one model.
 
 Source: huggingface/text-embeddings-inference docs/openapi.json 1.7.1, November 2026.
 """
@@ -31,32 +32,26 @@ def list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
 
 
 class TeiEmbeddings:
-    """See providers.tasks.wire_form.EmbeddingsForm."""
+    """The `EmbeddingsForm` of TEI's `/embed`."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
-        return {"inputs": as_json(inputs), **draft.members}
+        return {"inputs": as_json(inputs), **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         return Embeddings(read_vectors(list_in(sent, body)))
 
 
 class TeiRerank:
-    """See providers.tasks.wire_form.RerankForm."""
+    """The `RerankForm` of TEI's `/rerank`."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
-        return {"query": request.query, "texts": as_json(request.documents), **draft.members}
+        return {"query": request.query, "texts": as_json(request.documents), **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         return Ranking(read_results(list_in(sent, body), "score"))

@@ -1,4 +1,5 @@
-"""watsonx.ai's embeddings and rankings. The base URL ends in what the calls belong to, as for its texts.
+"""The wire forms of watsonx.ai's embeddings and rerank. The base URL ends in the project or space of the calls, as for
+text generation.
 
 Sources: ibm-watsonx-ai 1.8.1 `foundation_models.embeddings` and `rerank`; IBM Cloud API reference "watsonx.ai",
 November 2026.
@@ -15,35 +16,35 @@ from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
 from providers.tasks.forms.ranked import read_results
-from providers.tasks.own_members import own_members
+from providers.tasks.own_members import vendor_fields
 from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
 
 _OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces)/(?P<id>[^/]+)")
-_MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
+_OWNER_KEYS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
 _READ = frozenset({"results", "input_token_count", "model_id"})
 
 
-class _Place(NamedTuple):
-    """The origin of the service, and the members that name the model and its project or space."""
+class _Owner(NamedTuple):
+    """The origin of the service, and the fields of the body that name the model and its project or space."""
 
     origin: str
-    members: JsonObject
+    body_fields: JsonObject
 
 
-def _place(draft: TaskDraft) -> _Place:
+def _owner(draft: TaskDraft) -> _Owner:
     model: JsonObject = {"model_id": draft.target.upstream_model}
     found = _OWNER.fullmatch(draft.target.base_url)
     if found is None:
         # The service itself refuses calls that need a project or a space.
-        return _Place(draft.target.base_url, model)
-    return _Place(found["origin"], {**model, _MEMBERS[found["kind"]]: found["id"]})
+        return _Owner(draft.target.base_url, model)
+    return _Owner(found["origin"], {**model, _OWNER_KEYS[found["kind"]]: found["id"]})
 
 
 def _url(draft: TaskDraft) -> str:
     version = quote(draft.target.api_version or draft.profile.api_version or "", safe="")
-    return f"{_place(draft).origin}{draft.wire.path}?version={version}"
+    return f"{_owner(draft).origin}{draft.wire.path}?version={version}"
 
 
 def _usage(answer: JsonObject) -> Usage | None:
@@ -52,38 +53,32 @@ def _usage(answer: JsonObject) -> Usage | None:
 
 
 class WatsonxEmbeddings:
-    """See providers.tasks.wire_form.EmbeddingsForm."""
+    """The `EmbeddingsForm` of watsonx.ai."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See EmbeddingsForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:
-        """See EmbeddingsForm."""
-        return {**_place(draft).members, "inputs": as_json(inputs), **draft.members}
+        return {**_owner(draft).body_fields, "inputs": as_json(inputs), **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
-        """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         results = listed(answer, "results")
         values = [each.get("embedding") if isinstance(each, dict) else None for each in results]
-        return Embeddings(read_vectors(values), _usage(answer), own=own_members(answer, _READ))
+        return Embeddings(read_vectors(values), _usage(answer), own=vendor_fields(answer, _READ))
 
 
 class WatsonxRerank:
-    """See providers.tasks.wire_form.RerankForm."""
+    """The `RerankForm` of watsonx.ai."""
 
     def url(self, draft: TaskDraft) -> str:
-        """See RerankForm."""
         return _url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm."""
         texts: JsonObject = {"inputs": [{"text": text} for text in request.documents], "query": request.query}
-        return {**_place(draft).members, **texts, **draft.members}
+        return {**_owner(draft).body_fields, **texts, **draft.optional_fields}
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
-        """See RerankForm."""
         answer = family_answer(sent, body)
         results = read_results(listed(answer, "results"), "score")
-        return Ranking(results, _usage(answer), own=own_members(answer, _READ))
+        return Ranking(results, _usage(answer), own=vendor_fields(answer, _READ))

@@ -89,7 +89,7 @@ def foreign_tree(path: Path) -> tuple[Node | None, list[Problem]]:
     """Return the tree of a file in YAML or JSON, and what is wrong with it. Raises ConfigError for a file that cannot
     be read."""
     try:
-        text = SourceFiles().read_table(path)
+        text = SourceFiles().read_yaml(path)
     except UnreadableError as error:
         raise ConfigError([Problem.at(Position(str(path), 1, 1), (), f"cannot read the file: {error}")]) from None
     parsed = parse(json_as_yaml(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else text, str(path))

@@ -40,7 +40,7 @@ def _today(source: Source) -> ListPrices:
     return ListPrices(datetime.fromtimestamp(source.wall(), UTC).date())
 
 
-def as_table(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
+def as_configuration(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
     """Yield aligned columns, and what the list is."""
     heads = ["MODEL", *(head for head, _ in _COLUMNS), "MORE", "SOURCE"]
     cells = [heads, *(_cells(row) for row in rows)]
@@ -108,4 +108,4 @@ def _flow(value: object) -> str:
     return amount(value) if isinstance(value, float) else str(value)
 
 
-FORMS: Final[Mapping[str, Form]] = {"table": as_table, "json": as_json, "yaml": as_yaml}
+FORMS: Final[Mapping[str, Form]] = {"table": as_configuration, "json": as_json, "yaml": as_yaml}

@@ -20,7 +20,7 @@ from config.problem import Problem
 from config.table.inheritance import effective
 from providers.target import Target
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
-from proxy.optional_libraries import OTEL, REDIS, missing, without
+from proxy.optional_libraries import OTEL, REDIS, extra_hint, missing_extra
 from proxy.routing.snapshot import Snapshot
 
 Env = Mapping[str, str]
@@ -37,7 +37,7 @@ class Machine:
     def missing(self, kind: str) -> str | None:
         """Return what to install for this kind of credentials; None when it is installed."""
         if kind not in self._missing:
-            self._missing[kind] = missing(kind)
+            self._missing[kind] = missing_extra(kind)
         return self._missing[kind]
 
     @cached_property
@@ -105,13 +105,13 @@ def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
 
 def _shared(loaded: Loaded) -> Iterator[Problem]:
     place: Place = ("server", "shared")
-    if loaded.config.server.shared is not None and (lack := without(REDIS, "what processes share needs")):
+    if loaded.config.server.shared is not None and (lack := extra_hint(REDIS, "what processes share needs")):
         yield Problem.at(loaded.locate(place), place, lack)
 
 
 def _tracing(loaded: Loaded) -> Iterator[Problem]:
     place: Place = ("server", "tracing")
-    if loaded.config.server.tracing is not None and (lack := without(OTEL, "tracing needs")):
+    if loaded.config.server.tracing is not None and (lack := extra_hint(OTEL, "tracing needs")):
         yield Problem.at(loaded.locate(place), place, lack)
 
 

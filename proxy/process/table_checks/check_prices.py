@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Final
 
 from config.allowed_names import covers
-from config.checks.budget_places import BudgetPlace, budget_places
+from config.checks.budget_places import BudgetScope, budget_scopes
 from config.load_config import Loaded
 from config.problem import Path, Problem, shown
 from config.sections.limits_section import BudgetSection, ClientSpendingSection, SpendingSection
@@ -59,14 +59,14 @@ class PriceBook:
     _models: dict[str, ModelPrices] = field(default_factory=dict)
     _lists: dict[tuple[str, tuple[str, ...]], ModelPrices] = field(default_factory=dict)
 
-    def of_place(self, place: BudgetPlace) -> ModelPrices:
+    def of_place(self, place: BudgetScope) -> ModelPrices:
         """Return the prices behind all that counts in the budgets of a place."""
         team = self.team_of(place)
         return (
             _together(map(_of_target, _targets_at(self.snapshot, place.path))) if team is None else self.of_team(team)
         )
 
-    def team_of(self, place: BudgetPlace) -> Team | None:
+    def team_of(self, place: BudgetScope) -> Team | None:
         """Return the team, or what a key may do of it, whose requests count in a place; None for one of targets."""
         if place.path[0] in ("budget", "each_user"):
             return ANYONE
@@ -123,7 +123,7 @@ def _targets_at(snapshot: Snapshot, path: Path) -> Iterator[Target]:
 def budgets_that_refuse_everything(loaded: Loaded, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield the problem of each budget that refuses requests without a price, of clients without any price."""
     prices = PriceBook(snapshot)
-    for place in budget_places(loaded.config):
+    for place in budget_scopes(loaded.config):
         for index, budget in enumerate(place.budgets):
             if not _rejects_unpriced(budget):
                 continue
@@ -137,12 +137,12 @@ def budgets_that_refuse_everything(loaded: Loaded, snapshot: Snapshot) -> Iterat
 def missing_prices(loaded: Loaded, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield a warning for each scope whose budgets in USD lack prices, and for budgets whose route is no cheaper."""
     prices = PriceBook(snapshot)
-    for place in budget_places(loaded.config):
+    for place in budget_scopes(loaded.config):
         if any(budget.usd is not None for budget in place.budgets):
             yield from _of_budgets(loaded, place, prices)
 
 
-def _of_budgets(loaded: Loaded, place: BudgetPlace, prices: PriceBook) -> Iterator[Problem]:
+def _of_budgets(loaded: Loaded, place: BudgetScope, prices: PriceBook) -> Iterator[Problem]:
     found, team = prices.of_place(place), prices.team_of(place)
     for index, budget in enumerate(place.budgets):
         if team is None or budget.usd is None or not isinstance(budget, BudgetSection) or budget.route is None:
@@ -169,7 +169,7 @@ def _rejects_unpriced(budget: SpendingSection) -> bool:
     return isinstance(budget, ClientSpendingSection) and budget.usd is not None and budget.unpriced == "reject"
 
 
-def _unpriced(loaded: Loaded, place: BudgetPlace, found: ModelPrices) -> str:
+def _unpriced(loaded: Loaded, place: BudgetScope, found: ModelPrices) -> str:
     rejects = any(map(_rejects_unpriced, place.budgets))
     if not found.unpriced or (rejects and not found.priced):
         return ""

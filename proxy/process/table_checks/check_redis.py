@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from config.checks.open_listener import Placed
+from config.checks.open_listener import LocatedConfig
 from config.problem import Path, Problem
-from proxy.shared_state.redis_eviction import eviction_words, policy_now
+from proxy.shared_state.redis_eviction import eviction_warning, policy_now
 
 
-def redis_warnings(loaded: Placed) -> Iterator[Problem]:
+def redis_warnings(loaded: LocatedConfig) -> Iterator[Problem]:
     """Yield what is wrong with the Redis of a table, where that says so at once."""
     settings = loaded.config.server.shared
     if settings is not None and (policy := policy_now(settings)) is not None:
         path: Path = ("server", "shared", "redis")
-        yield Problem.at(loaded.locate(path), path, eviction_words(policy))
+        yield Problem.at(loaded.locate(path), path, eviction_warning(policy))

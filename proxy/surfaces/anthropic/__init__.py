@@ -1,1 +1,1 @@
-"""Anthropic's Messages API as clients speak it. Pure."""
+"""Anthropic's Messages API as an API for clients. Pure."""

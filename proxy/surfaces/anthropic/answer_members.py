@@ -1,7 +1,7 @@
-"""The members of an answer in the Messages API besides its blocks of text, thinking and calls.
+"""The fields of a response in the Messages API besides its blocks of text, reasoning and calls.
 
-A stop reason of Anthropic's own stays as it is. Input tokens exclude those read from a cache or written to one, which
-the unified usage includes. A citation keeps the vendor's index, which is empty where the vendor is not Anthropic.
+Anthropic's own stop reasons are unchanged. Input tokens exclude tokens read from a cache or written to one, which the
+unified usage includes. A citation has the vendor's index, which is empty if the vendor is not Anthropic.
 
 Sources: `anthropic` 2.12.0 types `Message`, `StopReason`, `Usage`, `MessageDeltaUsage`, `TextCitation`, November 2026.
 """
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from providers.completion import Chunk, Extras, Usage
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.anthropic.thinking_blocks import is_claudes
+from proxy.surfaces.anthropic.thinking_blocks import is_claude_detail
 
 BLOCKS, CITATIONS = "content_blocks", "citations"
 """Fields of the unified message with Anthropic's blocks and citations that have no common form."""
 
 IN_DELTA = frozenset({"stop_details", "container"})
-"""Members of a message that a stream has in the delta of `message_delta`."""
+"""Fields of a message that a stream has in the delta of `message_delta`."""
 
 _OWN_STOPS = frozenset({"pause_turn", "model_context_window_exceeded", "compaction", "refusal"})
 _STOPS: Mapping[str, str] = {
@@ -27,22 +27,23 @@ _STOPS: Mapping[str, str] = {
     "function_call": "tool_use",
     "content_filter": "refusal",
 }
-_OF_MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
+_MESSAGE_FIELDS = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
 _SHOWN_IN_BLOCKS = frozenset({BLOCKS, CITATIONS, "reasoning_details", "tool_calls"})
 _LOCATIONS = frozenset(
     {"char_location", "page_location", "content_block_location", "search_result_location", "web_search_result_location"}
 )
 _TIERS = {"default": "standard"}
-_CREATED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-_SERVED = ("web_search_requests", "web_fetch_requests")
+_CACHE_WRITE_COUNTS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_SERVER_TOOL_COUNTS = ("web_search_requests", "web_fetch_requests")
 
 NO_USAGE = Usage(0, 0)
 
 
-def stop_members(
+def stop_fields(
     finish: str, native: str | None, matched: str | int | None, called: object, refusal: str | None
 ) -> JsonObject:
-    """Return why an answer ended; `called` is true of one that calls tools, which some vendors do not say."""
+    """Return the fields that report why a response ended. `called` is true for a response with tool calls; some vendors
+    report no such finish reason."""
     reason = next((word for word in (native, finish) if word in _OWN_STOPS), None)
     if reason is None and finish == "stop":
         if called:
@@ -52,39 +53,39 @@ def stop_members(
         elif refusal is not None:
             reason = "refusal"
     reason = reason or _STOPS.get(finish, "end_turn")
-    members: JsonObject = {
+    fields: JsonObject = {
         "stop_reason": reason,
         "stop_sequence": matched if reason == "stop_sequence" and isinstance(matched, str) else None,
         "stop_details": None,
     }
     if reason == "refusal" and refusal:
-        members["stop_details"] = {"type": "refusal", "category": None, "explanation": refusal}
-    return members
+        fields["stop_details"] = {"type": "refusal", "category": None, "explanation": refusal}
+    return fields
 
 
-def usage_members(usage: Usage | None, tier: str | None = None) -> JsonObject:
-    """Return the counts of an answer."""
+def usage_counts(usage: Usage | None, tier: str | None = None) -> JsonObject:
+    """Return the token counts of a response."""
     usage = usage or NO_USAGE
     prompt, made = usage.prompt_details or {}, usage.completion_details or {}
     read, written = prompt.get("cached_tokens", 0), prompt.get("cache_write_tokens", 0)
-    members: JsonObject = {
+    fields: JsonObject = {
         "input_tokens": max(0, usage.prompt_tokens - read - written),
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": read,
         "output_tokens": usage.completion_tokens,
     }
-    if created := {name: prompt[name] for name in _CREATED if name in prompt}:
-        members["cache_creation"] = {**created}
+    if created := {name: prompt[name] for name in _CACHE_WRITE_COUNTS if name in prompt}:
+        fields["cache_creation"] = {**created}
     if "reasoning_tokens" in made:
-        members["output_tokens_details"] = {"thinking_tokens": made["reasoning_tokens"]}
-    if served := {name: made[name] for name in _SERVED if name in made}:
+        fields["output_tokens_details"] = {"thinking_tokens": made["reasoning_tokens"]}
+    if server_tool_counts := {name: made[name] for name in _SERVER_TOOL_COUNTS if name in made}:
         # The vendor's type has both.
-        members["server_tool_use"] = {**dict.fromkeys(_SERVED, 0), **served}
+        fields["server_tool_use"] = {**dict.fromkeys(_SERVER_TOOL_COUNTS, 0), **server_tool_counts}
     if tier is not None:
-        members["service_tier"] = _TIERS.get(tier, tier)
+        fields["service_tier"] = _TIERS.get(tier, tier)
     if usage.estimated:
-        members["estimated"] = True
-    return {**usage.extra, **members} if usage.extra else members
+        fields["estimated"] = True
+    return {**usage.extra, **fields} if usage.extra else fields
 
 
 def citations_of(extras: Extras | None) -> list[JsonObject]:
@@ -113,15 +114,15 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return a vendor's blocks that have no common form. A block without a type, such as Bedrock's, does not belong to
+    """Return a vendor's blocks that have no common form. Blocks without a type, such as Bedrock's, do not belong to
     this API."""
     message = (extras.message if extras is not None else None) or {}
     return [block for block in objects_in(message.get(BLOCKS)) if isinstance(block.get("type"), str)]
 
 
-def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:
-    """Return what an answer holds under the vendor's own names, and media that no block can show."""
-    members: JsonObject = {}
+def other_fields(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:
+    """Return the fields of a response under the vendor's own names, and media for which there is no block."""
+    fields: JsonObject = {}
     holders: Iterable[Mapping[str, JsonValue] | None] = more
     if extras is not None:
         unshown = [each for each in extras.annotations if _citation(each) is None]
@@ -132,17 +133,21 @@ def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) 
             CITATIONS: _other_citations(extras),
             BLOCKS: _other_blocks(extras),
         }
-        members = {name: value for name, value in media.items() if value}
-        said = extras.message or {}
-        members |= {name: said[name] for name in said if name not in _OF_MESSAGE and name not in _SHOWN_IN_BLOCKS}
+        fields = {name: value for name, value in media.items() if value}
+        own_message = extras.message or {}
+        fields |= {
+            name: own_message[name]
+            for name in own_message
+            if name not in _MESSAGE_FIELDS and name not in _SHOWN_IN_BLOCKS
+        }
         holders = (extras.choice, extras.answer, *more)
     for holder in holders:
-        # What vendors list beside the choices, such as xAI's addresses in `citations`, is in no block.
-        listed = members.get(CITATIONS)
-        members |= {name: value for name, value in (holder or {}).items() if name not in _OF_MESSAGE}
-        if isinstance(listed, list) and listed is not (further := members[CITATIONS]):
-            members[CITATIONS] = [*listed, *(further if isinstance(further, list) else [further])]
-    return members
+        # Citations that vendors list beside the choices, such as xAI's addresses, are in no block.
+        listed = fields.get(CITATIONS)
+        fields |= {name: value for name, value in (holder or {}).items() if name not in _MESSAGE_FIELDS}
+        if isinstance(listed, list) and listed is not (further := fields[CITATIONS]):
+            fields[CITATIONS] = [*listed, *(further if isinstance(further, list) else [further])]
+    return fields
 
 
 def _other_blocks(extras: Extras) -> list[JsonValue]:
@@ -156,7 +161,7 @@ def _other_blocks(extras: Extras) -> list[JsonValue]:
 
 
 def _other_citations(extras: Extras) -> list[JsonValue]:
-    """Return what a vendor lists as citations in a form of its own."""
+    """Return a vendor's citations in a form that this API does not have."""
     listed = (extras.message or {}).get(CITATIONS)
     return [
         each
@@ -166,17 +171,17 @@ def _other_citations(extras: Extras) -> list[JsonValue]:
 
 
 def holds_more(extras: Extras) -> bool:
-    """Return whether extras hold anything besides reasoning."""
+    """Return whether extras have anything besides reasoning."""
     return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
 
 
 def with_ending(stop: JsonObject, others: JsonObject) -> JsonObject:
-    """Return the fields for the end of a response, with the vendor's own fields for it."""
+    """Return the fields for the end of a response, including the vendor's own fields for it."""
     return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}
 
 
 def only_text(chunk: Chunk) -> bool:
-    """Return whether a chunk holds a text and nothing else."""
+    """Return whether a chunk has only a text."""
     return (
         chunk.finish_reason is None
         and chunk.reasoning is None
@@ -187,8 +192,8 @@ def only_text(chunk: Chunk) -> bool:
 
 
 def needs_block(chunk: Chunk) -> bool:
-    """Return whether a chunk holds anything for a block that is no call."""
+    """Return whether a chunk has anything for a block other than a call."""
     if chunk.text or chunk.reasoning:
         return True
     extras = chunk.extras
-    return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
+    return extras is not None and bool(own_blocks(extras) or any(map(is_claude_detail, extras.reasoning_details)))

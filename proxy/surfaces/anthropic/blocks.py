@@ -1,12 +1,12 @@
-"""Content blocks of the Messages API as parts of OpenAI's chat shape.
+"""Converts content blocks of the Messages API to parts of OpenAI's chat shape.
 
-A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
-Anthropic has (citations, files of its store, types that are not known here) is noted as binding in turns of the user;
-in turns of the model unknown blocks without a text are left out, as those of server tools are. Addresses of media stay
-in the parts even then, since the configuration's rules for them are checked there. Parts in the form of OpenAI's APIs
-do not belong to the Messages API.
+A document with text becomes a text part, because few vendors accept text files; so does a search result. In turns of
+the user, content that only Anthropic supports (citations, files of its store, unknown types) is noted as binding. In
+turns of the model, unknown blocks without a text are left out, like blocks of server tools. Addresses of media stay in
+the parts even then, because the configuration's rules for them are checked there. Parts in the form of OpenAI's APIs do
+not belong to the Messages API.
 
-Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
+Sources: `anthropic` 2.12.0 types `ContentBlockParam` and the types in it, November 2026.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _Parts = list[JsonObject]
 
 
 def content_blocks(value: JsonValue) -> list[JsonObject]:
-    """Return the blocks of a content: a text is one block. Raises Invalid."""
+    """Return the blocks of a content. A text is one block. Raises Invalid."""
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     if not isinstance(value, list):
@@ -33,7 +33,7 @@ def content_blocks(value: JsonValue) -> list[JsonObject]:
 
 
 def content_block(value: JsonValue) -> JsonObject:
-    """Return a block. Raises Invalid for a value without the form of one."""
+    """Return a block. Raises Invalid for a value without the form of a block."""
     block = json_object(value)
     check_at(text, block.get("type"), "type")
     if block.get(MARKER) is not None:
@@ -41,57 +41,57 @@ def content_block(value: JsonValue) -> JsonObject:
     return block
 
 
-def parts_of(made: Translation, block: JsonObject) -> _Parts:
-    """Return the parts of a block of text or media; none for an empty text. Raises Invalid."""
+def parts_of(draft: Translation, block: JsonObject) -> _Parts:
+    """Return the parts of a block of text or media; empty for an empty text. Raises Invalid."""
     read = _READERS.get(str(block["type"]))
     if read is None:
-        if block["type"] in _OPENAIS:
-            instead = _OPENAIS[str(block["type"])]
+        if block["type"] in _OPENAI_PART_HINTS:
+            instead = _OPENAI_PART_HINTS[str(block["type"])]
             raise Invalid(f"is '{block['type']}', as in OpenAI's APIs; {instead}", "type")
-        if block["type"] in _FOUND:
-            made.leave_out(f"messages.{block['type']}")
+        if block["type"] in _HOSTED_CALL_BLOCKS:
+            draft.leave_out(f"messages.{block['type']}")
         else:
-            made.bind("messages", f"a block of type '{kind_of(block)}'")
+            draft.bind("messages", f"a block of type '{kind_of(block)}'")
         return []
-    return read(made, block)
+    return read(draft, block)
 
 
-def model_parts_of(made: Translation, block: JsonObject) -> _Parts:
+def model_parts_of(draft: Translation, block: JsonObject) -> _Parts:
     """Return the parts of a block in a turn of the model. A block of an unknown type is part of a response that the
-    client repeats: its text stays, and one without a text is left out and named. Raises Invalid."""
+    client repeats: its text stays, and a block without a text is left out and named. Raises Invalid."""
     kind = block["type"]
     if block.get("citations"):
-        made.leave_out("citations")
-    if kind in _READERS or kind in _OPENAIS or kind in _FOUND:
-        return parts_of(made, block)
+        draft.leave_out("citations")
+    if kind in _READERS or kind in _OPENAI_PART_HINTS or kind in _HOSTED_CALL_BLOCKS:
+        return parts_of(draft, block)
     for name in ("text", "content"):
         if isinstance(said := block.get(name), str) and said:
             return [_marked({"type": "text", "text": said}, block)]
-    made.leave_out(f"messages.{kind_of(block)}")
+    draft.leave_out(f"messages.{kind_of(block)}")
     return []
 
 
-def _text(made: Translation, block: JsonObject) -> _Parts:
+def _text(draft: Translation, block: JsonObject) -> _Parts:
     said = check_at(string, block.get("text"), "text")
     return [_marked({"type": "text", "text": said}, block)] if said else []
 
 
-def _image(made: Translation, block: JsonObject) -> _Parts:
+def _image(draft: Translation, block: JsonObject) -> _Parts:
     source = check_at(json_object, block.get("source"), "source")
     match source:
         case {"type": "base64", "media_type": str(kind), "data": str(data)}:
             url = f"data:{kind};base64,{data}"
         case {"type": "url", "url": str(address)}:
             url = address
-            made.lacks_address = made.lacks_address or not address
+            draft.lacks_address = draft.lacks_address or not address
         case _:
-            return _unknown_source(made, "an image", source)
+            return _unknown_source(draft, "an image", source)
     return [_marked({"type": "image_url", "image_url": {"url": url}}, block)]
 
 
-def _document(made: Translation, block: JsonObject) -> _Parts:
+def _document(draft: Translation, block: JsonObject) -> _Parts:
     source = check_at(json_object, block.get("source"), "source")
-    _check_citations(made, block, "a document")
+    _check_citations(draft, block, "a document")
     before, title = _labels(block), block.get("title")
     named: JsonObject = {"filename": title} if isinstance(title, str) and title else {}
     match source:
@@ -104,37 +104,37 @@ def _document(made: Translation, block: JsonObject) -> _Parts:
         case {"type": "content", "content": held}:
             inner = check_at(content_blocks, held, "source", "content")
             heads: _Parts = [{"type": "text", "text": line} for line in before]
-            return _with_marker([*heads, *(part for each in inner for part in parts_of(made, each))], block)
+            return _with_marker([*heads, *(part for each in inner for part in parts_of(draft, each))], block)
         case _:
-            return _unknown_source(made, "a document", source)
+            return _unknown_source(draft, "a document", source)
     context: _Parts = [{"type": "text", "text": line} for line in before[bool(named) :]]
     return [*context, _marked({"type": "file", "file": file}, block)]
 
 
 def _labels(block: JsonObject) -> list[str]:
-    """Return the title of a document and what its client says about it."""
+    """Return the title of a document, and the context that its client gives for it."""
     return [label for name in ("title", "context") if isinstance(label := block.get(name), str) and label]
 
 
-def _search_result(made: Translation, block: JsonObject) -> _Parts:
-    _check_citations(made, block, "a search result")
+def _search_result(draft: Translation, block: JsonObject) -> _Parts:
+    _check_citations(draft, block, "a search result")
     heads = [head for name in ("title", "source") if isinstance(head := block.get(name), str) and head]
     inner = check_at(content_blocks, block.get("content"), "content")
     lines = [line for each in inner if isinstance(line := each.get("text"), str)]
     return [_marked({"type": "text", "text": "\n".join([*heads, *lines])}, block)]
 
 
-def _check_citations(made: Translation, block: JsonObject, what: str) -> None:
+def _check_citations(draft: Translation, block: JsonObject, what: str) -> None:
     citations = block.get("citations")
     if isinstance(citations, dict) and citations.get("enabled") is True:
-        made.bind("messages", f"{what} to cite")
+        draft.bind("messages", f"{what} to cite")
 
 
-def _unknown_source(made: Translation, what: str, source: JsonObject) -> _Parts:
+def _unknown_source(draft: Translation, what: str, source: JsonObject) -> _Parts:
     kind = check_at(text, source.get("type"), "source", "type")
     if kind in ("base64", "url", "text", "content"):
-        raise Invalid("lacks what its type promises", "source")
-    made.bind("messages", f"{what} from the source '{kind_of(source)}'")
+        raise Invalid("lacks a field that its type requires", "source")
+    draft.bind("messages", f"{what} from the source '{kind_of(source)}'")
     return []
 
 
@@ -151,25 +151,25 @@ _AS_TEXT: Final = "a text is a block of type 'text' here"
 _AS_IMAGE: Final = "an image is a block of type 'image' with a 'source' here"
 _AS_FILE: Final = "a file is a block of type 'document' with a 'source' here"
 
-_OPENAIS: Final[Mapping[str, str]] = {
+_OPENAI_PART_HINTS: Final[Mapping[str, str]] = {
     "input_text": _AS_TEXT,
     "output_text": _AS_TEXT,
     "image_url": _AS_IMAGE,
     "input_image": _AS_IMAGE,
     "file": _AS_FILE,
     "input_file": _AS_FILE,
-    "input_audio": "the Messages API takes no sound",
-    "video_url": "the Messages API takes no video",
+    "input_audio": "the Messages API accepts no audio",
+    "video_url": "the Messages API accepts no video",
 }
-"""Types of parts of OpenAI's APIs, and what to send here: openai 3.54.0 `ChatCompletionContentPartParam`,
-`ResponseInputContentParam`; `video_url` is what several vendors add to these (November 2026)."""
+"""Types of parts of OpenAI's APIs, with the form to send here: openai 3.54.0 `ChatCompletionContentPartParam`,
+`ResponseInputContentParam`; several vendors add `video_url` to these (November 2026)."""
 
-_FOUND: Final = frozenset(
+_HOSTED_CALL_BLOCKS: Final = frozenset(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
     | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result"}
 )
-"""Blocks of past calls of tools that a vendor ran, and of their results. A conversation makes sense without them, since
-its text mentions the results."""
+"""Blocks of past calls of tools that a vendor ran, and of their results. A conversation makes sense without them,
+because its text mentions the results."""
 
 _READERS: Mapping[str, Callable[[Translation, JsonObject], _Parts]] = {
     "text": _text,

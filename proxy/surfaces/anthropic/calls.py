@@ -1,13 +1,14 @@
-"""Calls of tools as blocks of the Messages API, whole and streamed.
+"""Calls of tools as blocks of the Messages API, non-streaming and streamed.
 
-Blocks never overlap, so of calls that a vendor streams side by side the first goes out as it comes and the others are
-held until the answer ends. Arguments go out as `input_json_delta` alone: a client runs a tool with `{}` whose input
-stands in the block's beginning. Arguments that the limit of tokens cut off are left out of a whole answer with their
-call, and unfinished in a stream, as at Anthropic.
+Blocks never overlap. If a vendor streams several calls in parallel, the first is sent as it arrives, and the others are
+held back until the response ends. Arguments are sent only as `input_json_delta`: a client runs a tool with `{}` if the
+block begins with its input. If the token limit cut off the arguments, a non-streaming response leaves out the call, and
+a stream leaves the arguments unfinished, as Anthropic does.
 
-Other arguments that are no JSON object, as weak models write them, become the only argument `arguments`, so that the
-client's tool refuses them and the model tries again. In a stream this is done where they do not begin like an object
-(`{'a': 1}`, `[1]`): what is wrong behind such a begin has left already, and is the client's to find.
+Other arguments that are not a JSON object, as weak models write them, become the value of a single argument
+`arguments`, so that the client's tool refuses them and the model tries again. In a stream this is done only if they do
+not begin like an object (`{'a': 1}`, `[1]`). Errors after a valid beginning have already been sent, and the client has
+to find them.
 
 Sources: `anthropic` 2.12.0 type `ToolUseBlock`; Claude Code 2.1.197, November 2026.
 """
@@ -26,12 +27,12 @@ from proxy.surfaces.anthropic.events import ARGUMENTS, END, block_start, block_s
 from proxy.surfaces.response.write_sse import ascii_json, utf8_json
 from proxy.surfaces.surface import LiteralWriter
 
-_OWN_MEMBERS = ("caller", "toolset_name")
-"""Members of Anthropic's own calls besides the common ones."""
+_OWN_FIELDS = ("caller", "toolset_name")
+"""Fields of Anthropic's own calls besides the common ones."""
 
 
 def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
-    """Return the blocks of whole calls."""
+    """Return the blocks of the calls of a non-streaming response."""
     blocks: list[JsonObject] = []
     for call in calls:
         arguments = _arguments(call.kind, call.arguments)
@@ -43,17 +44,17 @@ def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
 
 
 def _head(identity: str, name: str, extra: Mapping[str, JsonValue] | None) -> JsonObject:
-    own: JsonObject = {key: extra[key] for key in _OWN_MEMBERS if key in extra} if extra else {}
+    own: JsonObject = {key: extra[key] for key in _OWN_FIELDS if key in extra} if extra else {}
     return {**own, "type": "tool_use", "id": identity, "name": name}
 
 
 def _arguments(kind: CallKind, text: str) -> str:
-    """Return arguments as JSON; the text of a custom tool is their only member."""
+    """Return arguments as JSON. The text of a custom tool becomes their only field."""
     return text if kind == "function" else utf8_json({"input": text}).decode()
 
 
 def _parsed(arguments: str) -> JsonObject | None:
-    """Return the arguments of a call, empty for none; None for anything but a JSON object."""
+    """Return the arguments of a call, empty for an empty text; `None` for anything but a JSON object."""
     if not arguments or arguments.isspace():
         return {}
     try:
@@ -67,38 +68,38 @@ _SPACE = " \t\n\r"
 """White space of JSON."""
 
 _CUT_OFF = re.compile(r'[ \t\n\r]*+(?:\{[ \t\n\r]*+(?:["}]|\Z)|\Z)')
-"""What an object that is cut off begins with."""
+"""Matches a text that could be the beginning of an object that was cut off."""
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call in progress. `begin` is that of its arguments, until it is known whether they begin like an object, which
-    `streams` says then: of one that does each piece goes out as it comes."""
+    """A call in progress. `first_char` is the first character of its arguments, while it is not known whether they
+    begin like an object. After that, `streams` is true if they do; then each delta is sent as it arrives."""
 
     id: str
     name: str
     kind: CallKind
     extra: Mapping[str, JsonValue] | None
-    pieces: list[str] = field(default_factory=list)
-    begin: str = ""
+    deltas: list[str] = field(default_factory=list)
+    first_char: str = ""
     streams: bool | None = None
 
     @property
     def arguments(self) -> str:
-        return _arguments(self.kind, "".join(self.pieces))
+        return _arguments(self.kind, "".join(self.deltas))
 
-    def begins(self, piece: str) -> bool:
-        """Return whether the arguments begin like an object up to this piece of them, their last one."""
+    def begins(self, delta_text: str) -> bool:
+        """Return whether the arguments up to and including this delta begin like an object."""
         if self.streams is None:
-            rest = piece.lstrip(_SPACE)
-            if not self.begin:
-                self.begin, rest = rest[:1], rest[1:].lstrip(_SPACE)
-            if self.begin and (rest or self.begin != "{"):
-                self.streams = self.begin == "{" and rest[0] in '"}'
+            rest = delta_text.lstrip(_SPACE)
+            if not self.first_char:
+                self.first_char, rest = rest[:1], rest[1:].lstrip(_SPACE)
+            if self.first_char and (rest or self.first_char != "{"):
+                self.streams = self.first_char == "{" and rest[0] in '"}'
         return self.streams is True
 
-    def conclusion(self, finish: str) -> str:
-        """Return the arguments as a client is shown them that was shown none of them."""
+    def final_arguments(self, finish: str) -> str:
+        """Return the arguments at the end of a call of which no arguments have been sent."""
         arguments = self.arguments
         if _parsed(arguments) is not None or (finish == "length" and _CUT_OFF.match(arguments)):
             return arguments
@@ -106,7 +107,7 @@ class _Call:
 
 
 class MessageCalls:
-    """The calls of one stream; `begun` says that there was any."""
+    """The calls of one stream; `begun` is true if there was any."""
 
     __slots__ = ("_block", "_done", "_held", "_open", "_tested", "begun")
 
@@ -115,7 +116,7 @@ class MessageCalls:
         self._block = 0
         self._open: tuple[int, _Call] | None = None
         self._held: dict[int, _Call] = {}
-        self._done: dict[int, None] = {}  # an empty set takes three times as much
+        self._done: dict[int, None] = {}  # an empty set takes three times as much memory
 
     @property
     def is_open(self) -> bool:
@@ -123,33 +124,33 @@ class MessageCalls:
         return self._open is not None
 
     def add(self, delta: ToolCallDelta, index: int) -> tuple[bytes, int]:
-        """Return the events of a piece of a call, and the index of the next block; `index` is that before. Raises
-        UpstreamError for a further piece of a call that was complete."""
+        """Return the events of a delta of a call, and the index of the next block; `index` is this index before. Raises
+        UpstreamError for a further delta of a call that was complete."""
         if self._open is not None and self._open[0] == delta.index:
-            return self._piece(self._open[1], delta), index
+            return self._delta_events(self._open[1], delta), index
         if delta.index in self._held:
-            self._held[delta.index].pieces.append(delta.arguments)
+            self._held[delta.index].deltas.append(delta.arguments)
             return b"", index
         if delta.index in self._done:
             if delta.arguments and not delta.arguments.isspace():
-                message = "The upstream went on with a tool call that was complete."
+                message = "The upstream continued a tool call that was complete."
                 raise UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
             return b"", index
         self.begun = True
         call = _Call(delta.id or f"toolu_{delta.index}", delta.name or "", delta.kind, delta.extra)
         frames = self.close_if_complete()
         if self._open is not None or delta.kind != "function":
-            call.pieces.append(delta.arguments)
+            call.deltas.append(delta.arguments)
             self._held[delta.index] = call
             return frames, index
         self._open, self._block, self._tested = (delta.index, call), index, False
         start = block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
-        return frames + start + self._piece(call, delta), index + 1
+        return frames + start + self._delta_events(call, delta), index + 1
 
-    def _piece(self, call: _Call, delta: ToolCallDelta) -> bytes:
+    def _delta_events(self, call: _Call, delta: ToolCallDelta) -> bytes:
         if not delta.arguments:
             return b""
-        call.pieces.append(delta.arguments)
+        call.deltas.append(delta.arguments)
         if call.streams:
             return ARGUMENTS % self._block + ascii_json(delta.arguments) + END
         if not call.begins(delta.arguments):
@@ -160,28 +161,28 @@ class MessageCalls:
         """Return the writer of events with further arguments of a call; `None` if they are not sent at once."""
         if self._open is None or self._open[0] != number or not self._open[1].streams:
             return None
-        begin, end, pieces = ARGUMENTS % self._block + b'"', b'"' + END, self._open[1].pieces
+        prefix, suffix, deltas = ARGUMENTS % self._block + b'"', b'"' + END, self._open[1].deltas
 
         def write(literal: bytes) -> bytes:
-            pieces.append(text_of_ascii(literal))
-            return begin + literal + end
+            deltas.append(text_of_ascii(literal))
+            return prefix + literal + suffix
 
         return write
 
     def close_if_complete(self) -> bytes:
-        """Close the open call if its arguments are whole, which is looked at once, so that the work stays linear."""
+        """Close the open call if its arguments are complete. This is tested only once, so that the work is linear."""
         if self._open is None or self._tested:
             return b""
         self._tested = True
         number, call = self._open
-        if not call.pieces or _parsed(call.arguments) is None:
+        if not call.deltas or _parsed(call.arguments) is None:
             return b""
         self._done[number] = None
         self._open = None
         return block_stop(self._block)
 
     def finish(self, index: int, finish: str) -> tuple[bytes, int]:
-        """Return the events of everything that is left, and the index of the next block."""
+        """Return the events of all remaining calls, and the index of the next block."""
         frames = [*self._last(finish)]
         for number, call in sorted(self._held.items()):
             frames += self._whole(call, index, finish)
@@ -194,14 +195,14 @@ class MessageCalls:
         if self._open is None:
             return
         number, call = self._open
-        if call.pieces and not call.streams:
-            yield ARGUMENTS % self._block + ascii_json(call.conclusion(finish)) + END
+        if call.deltas and not call.streams:
+            yield ARGUMENTS % self._block + ascii_json(call.final_arguments(finish)) + END
         yield block_stop(self._block)
         self._done[number] = None
         self._open = None
 
     def _whole(self, call: _Call, index: int, finish: str) -> Iterator[bytes]:
-        arguments = call.conclusion(finish)
+        arguments = call.final_arguments(finish)
         yield block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
         if arguments:
             yield ARGUMENTS % index + ascii_json(arguments) + END

@@ -1,10 +1,11 @@
-"""`system` and `messages` of the Messages API as messages of OpenAI's chat shape.
+"""Converts `system` and `messages` of the Messages API to messages of OpenAI's chat shape.
 
-A user's turn becomes one message for each result of a tool, then one with the rest. A turn of the model becomes one
-message with its thinking, text and calls. Thinking that another vendor signed comes back in an envelope of ours.
+A user's turn becomes one message for each result of a tool, then one message with the rest. A turn of the model becomes
+one message with its reasoning, text and calls. Reasoning that another vendor signed comes back in one of the gateway's
+envelopes.
 
-Agents send hundreds of blocks with each request, so each block is read once: the commonest ones by a few comparisons,
-and its place is put into an error only if there is one.
+Agents send hundreds of blocks with each request, so each block is read once. The commonest blocks are tested by a few
+comparisons, and the path of a block is only built if there is an error.
 
 Sources: `anthropic` 2.12.0 types `MessageParam`, `TextBlockParam`, `ToolResultBlockParam`; Claude Code 2.1.197 for
 system messages within the conversation and for its billing header, November 2026.
@@ -13,7 +14,7 @@ system messages within the conversation and for its billing header, November 202
 from collections.abc import Sequence
 from typing import cast
 
-from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
+from providers.conversation import AFTER_KEY, CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialects.shared.prompt import loaded_tools
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
@@ -25,55 +26,56 @@ from proxy.surfaces.anthropic.blocks import (
     model_parts_of,
     parts_of,
 )
-from proxy.surfaces.anthropic.translation import Translation, below
+from proxy.surfaces.anthropic.translation import Translation, with_path
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.thinking_envelope import is_sealed
 
 _REFERENCE = "tool_reference"
-"""The type of a block that names a tool which a search has found, in the search's result."""
+"""The type of a block that names a tool that a search has found, in the search's result."""
 
 BILLING_HEADER = "x-anthropic-billing-header"
-"""What Claude Code's first block of the system text begins with: it is for the vendor's accounts, and it changes with
-every request, which would spoil other vendors' caches."""
+"""The beginning of the first block of Claude Code's system text. It is for the vendor's accounting, and it changes with
+every request, which would invalidate other vendors' caches."""
 
 ROLES = ("user", "assistant", "system")
 
 
-def put_system(made: Translation, value: JsonValue) -> None:
+def put_system(draft: Translation, value: JsonValue) -> None:
     """Read the instructions. Raises Invalid."""
-    parts = [part for part in _instructions(made, value) if not _is_billing(made, part)]
+    parts = [part for part in _instructions(draft, value) if not _is_billing(draft, part)]
     if parts:
-        made.system.append({"role": "system", "content": _content(parts)})
+        draft.system.append({"role": "system", "content": _content(parts)})
 
 
-def put_messages(made: Translation, value: JsonValue) -> None:
+def put_messages(draft: Translation, value: JsonValue) -> None:
     """Read the turns. Raises Invalid."""
     if not isinstance(value, list) or not value:
         raise Invalid("must be a non-empty list of messages")
     for index, item in enumerate(value):
         try:
-            _turn(made, item)
+            _turn(draft, item)
         except Invalid as bad:
-            raise below(bad, index) from None
-    made.chat["messages"] = cast(JsonValue, made.turns)
+            raise with_path(bad, index) from None
+    draft.chat["messages"] = cast(JsonValue, draft.turns)
 
 
-def checked_prompt(made: Translation, listed: Sequence[JsonObject]) -> ChatPrompt | None:
-    """Return the prompt of translated messages, without a further check; `None` if the check of every conversation may
+def checked_prompt(draft: Translation, listed: Sequence[JsonObject]) -> ChatPrompt | None:
+    """Return the prompt of translated messages without a further check; `None` if the check of every conversation might
     refuse them.
 
     A translation writes all fields of its messages itself, from checked values, and the arguments of calls have been
-    counted with the elements of the body. Only the number of messages and an image without an address may be refused.
+    counted with the elements of the body. So the check can only refuse the number of messages, or an image without an
+    address.
     """
-    if made.lacks_address or len(listed) > MAX_MESSAGES:
+    if draft.lacks_address or len(listed) > MAX_MESSAGES:
         return None
     return ChatPrompt(tuple(listed), all(map(_is_plain, listed)))
 
 
 def conversation(value: JsonValue) -> ChatPrompt:
-    """Check the messages of a translation; a checked prompt is taken as it is. Raises Invalid."""
+    """Check the messages of a translation; a checked prompt is returned unchanged. Raises Invalid."""
     given: object = value
     return given if isinstance(given, ChatPrompt) else messages(value)
 
@@ -84,7 +86,7 @@ def _is_plain(message: JsonObject) -> bool:
     return len(message) == 2 and type(content) is str and content != "" and message["role"] in PLAIN_ROLES
 
 
-def _turn(made: Translation, value: JsonValue) -> None:
+def _turn(draft: Translation, value: JsonValue) -> None:
     """Add the messages of a turn. Raises Invalid."""
     message = value if isinstance(value, dict) else json_object(value)
     role, content = message.get("role"), message.get("content")
@@ -93,42 +95,42 @@ def _turn(made: Translation, value: JsonValue) -> None:
     if content is None:
         raise Invalid("is required", "content")
     if role == "system":
-        made.instructs_later = True
+        draft.instructs_later = True
     if isinstance(content, str):
-        made.turns.append({"role": role, "content": content})
+        draft.turns.append({"role": role, "content": content})
         return
     try:
         if role == "user":
-            _user(made, content)
+            _user(draft, content)
         elif role == "assistant":
-            _model(made, content)
+            _model(draft, content)
         else:
-            made.turns.append({"role": role, "content": _content(_instructions(made, content))})
+            draft.turns.append({"role": role, "content": _content(_instructions(draft, content))})
     except Invalid as bad:
-        raise below(bad, "content") from None
+        raise with_path(bad, "content") from None
 
 
-def _instructions(made: Translation, value: JsonValue) -> list[JsonObject]:
+def _instructions(draft: Translation, value: JsonValue) -> list[JsonObject]:
     parts: list[JsonObject] = []
     for index, block in enumerate(content_blocks(value)):
         if block["type"] != "text":
-            raise Invalid("must be 'text': instructions hold nothing else", index, "type")
+            raise Invalid("must be 'text', the only type that instructions may have", index, "type")
         try:
-            parts += parts_of(made, block)
+            parts += parts_of(draft, block)
         except Invalid as bad:
-            raise below(bad, index) from None
+            raise with_path(bad, index) from None
     return parts
 
 
-def _is_billing(made: Translation, part: JsonObject) -> bool:
+def _is_billing(draft: Translation, part: JsonObject) -> bool:
     if not str(part["text"]).startswith(BILLING_HEADER):
         return False
-    made.leave_out(BILLING_HEADER)
+    draft.leave_out(BILLING_HEADER)
     return True
 
 
 def _content(parts: list[JsonObject]) -> JsonValue:
-    """Return a single plain text as a string, which every vendor takes, and anything else as parts."""
+    """Return a single plain text as a string, which every vendor accepts, and anything else as parts."""
     if not parts:
         return ""
     if len(parts) == 1 and parts[0]["type"] == "text" and len(parts[0]) == 2:
@@ -137,19 +139,19 @@ def _content(parts: list[JsonObject]) -> JsonValue:
 
 
 def _first_problem(blocks: list[JsonValue], bad: Invalid, index: int) -> Invalid:
-    """Return the problem to report of a content whose block at an index has the problem `bad`. A value without the form
-    of a block comes first, wherever it stands."""
+    """Return the problem to report for a content whose block at `index` has the problem `bad`. A value without the form
+    of a block is reported first, wherever it is in the list."""
     try:
         content_blocks(blocks)
     except Invalid as other:
         return other
-    return below(bad, index)
+    return with_path(bad, index)
 
 
 # The user's turns -----------------------------------------------------------------------------------------------------
 
 
-def _user(made: Translation, blocks: JsonValue) -> None:
+def _user(draft: Translation, blocks: JsonValue) -> None:
     """Add the messages of a turn of the user. Raises Invalid."""
     if not isinstance(blocks, list):
         raise Invalid(NO_BLOCKS)
@@ -159,21 +161,21 @@ def _user(made: Translation, blocks: JsonValue) -> None:
         try:
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 results += 1
-                made.turns.append(_result(made, block))
+                draft.turns.append(_result(draft, block))
             else:
-                parts += parts_of(made, content_block(block))
+                parts += parts_of(draft, content_block(block))
         except Invalid as bad:
             raise _first_problem(blocks, bad, index) from None
     if parts or not results:
-        made.turns.append({"role": "user", "content": _content(parts)})
+        draft.turns.append({"role": "user", "content": _content(parts)})
 
 
-def _result(made: Translation, block: JsonObject) -> JsonObject:
+def _result(draft: Translation, block: JsonObject) -> JsonObject:
     identity, held = block.get("tool_use_id"), block.get("content")
     if not isinstance(identity, str) or not identity:
         identity = check_at(text, identity, "tool_use_id")
     if isinstance(held, list):
-        content = _result_content(made, held)
+        content = _result_content(draft, held)
     elif held is None or isinstance(held, str):
         content = held or ""
     else:
@@ -186,10 +188,10 @@ def _result(made: Translation, block: JsonObject) -> JsonObject:
     return message
 
 
-def _result_content(made: Translation, held: list[JsonValue]) -> JsonValue:
+def _result_content(draft: Translation, held: list[JsonValue]) -> JsonValue:
     only = held[0] if len(held) == 1 else None
     if isinstance(only, dict) and len(only) == 2 and only.get("type") == "text" and isinstance(only.get("text"), str):
-        return only["text"]  # as nearly all results are
+        return only["text"]  # the common case
     parts: list[JsonObject] = []
     found: list[str] = []
     for index, each in enumerate(held):
@@ -198,9 +200,9 @@ def _result_content(made: Translation, held: list[JsonValue]) -> JsonValue:
             if block.get("type") == _REFERENCE:
                 found.append(check_at(text, content_block(block).get("tool_name"), "tool_name"))
             else:
-                parts += parts_of(made, content_block(block))
+                parts += parts_of(draft, content_block(block))
         except Invalid as bad:
-            raise below(_first_problem(held, bad, index), "content") from None
+            raise with_path(_first_problem(held, bad, index), "content") from None
     if found:
         parts.insert(0, {"type": "text", "text": loaded_tools(found)})
     return _content(parts)
@@ -209,7 +211,7 @@ def _result_content(made: Translation, held: list[JsonValue]) -> JsonValue:
 # The model's turns ----------------------------------------------------------------------------------------------------
 
 
-def _model(made: Translation, blocks: JsonValue) -> None:
+def _model(draft: Translation, blocks: JsonValue) -> None:
     """Add the message of a turn of the model. Raises Invalid."""
     if not isinstance(blocks, list):
         raise Invalid(NO_BLOCKS)
@@ -226,10 +228,10 @@ def _model(made: Translation, blocks: JsonValue) -> None:
                 if said:
                     parts.append({"type": "text", "text": said})
             elif kind in ("thinking", "redacted_thinking"):
-                details = details or _Details(made)
+                details = details or _Details(draft)
                 details.add(content_block(block), parts, calls)
             else:
-                parts += model_parts_of(made, content_block(block))
+                parts += model_parts_of(draft, content_block(block))
         except Invalid as bad:
             raise _first_problem(blocks, bad, index) from None
     message: JsonObject = {"role": "assistant", "content": _content(parts) if parts or not calls else None}
@@ -237,7 +239,7 @@ def _model(made: Translation, blocks: JsonValue) -> None:
         message["reasoning_details"] = cast(JsonValue, details.listed)
     if calls:
         message["tool_calls"] = cast(JsonValue, calls)
-    made.turns.append(message)
+    draft.turns.append(message)
 
 
 def _call(block: JsonObject) -> JsonObject:
@@ -253,21 +255,21 @@ def _call(block: JsonObject) -> JsonObject:
 
 
 class _Details:
-    """Reads the thinking of one turn of the model, in the form of `reasoning_details`."""
+    """Reads the thinking blocks of one turn of the model, in the form of `reasoning_details`."""
 
-    __slots__ = ("_made", "_parts", "_said", "listed")
+    __slots__ = ("_draft", "_parts", "_said", "listed")
 
-    def __init__(self, made: Translation) -> None:
-        self._made = made
+    def __init__(self, draft: Translation) -> None:
+        self._draft = draft
         self.listed: list[JsonObject] = []
-        self._parts = 0  # of the turn that have been counted
-        self._said = 0  # characters of their texts
+        self._parts = 0  # counted parts of the turn
+        self._said = 0  # characters in the texts of these parts
 
     def add(self, block: JsonObject, parts: list[JsonObject], calls: list[JsonObject]) -> None:
-        """Add the details of a block behind the parts and the calls of its turn so far. Raises Invalid."""
+        """Add the details of a block that follows the parts and the calls of its turn so far. Raises Invalid."""
         self._said += sum([len(said) for part in parts[self._parts :] if isinstance(said := part.get("text"), str)])
         self._parts = len(parts)
-        place: JsonObject = {AFTER: [self._said, len(calls)]} if self._said or calls else {}
+        place: JsonObject = {AFTER_KEY: [self._said, len(calls)]} if self._said or calls else {}
         if block["type"] == "thinking":
             self._thinking(block, place)
         else:
@@ -279,14 +281,14 @@ class _Details:
         given = block.get("signature")
         signature = "" if given is None else check_at(string, given, "signature")
         if is_sealed(signature):
-            sealed = self._made.envelopes.open(signature)
+            sealed = self._draft.envelopes.open(signature)
             if sealed is not None:
                 if thought and not any([detail.get("text") or detail.get("summary") for detail in sealed]):
                     self._detail({"type": "reasoning.text", "text": thought, "format": UNKNOWN_FORMAT}, place)
-                # As they came: vendors find the parts of a thought by their own indexes.
+                # Unchanged, because vendors find the parts of their reasoning by their own indexes.
                 self.listed += sealed
                 return
-            self._made.leave_out("thinking")
+            self._draft.leave_out("thinking")
             signature = ""
         detail: JsonObject = {"type": "reasoning.text", "text": thought}
         if signature:

@@ -1,9 +1,9 @@
 """Errors in Anthropic's envelope.
 
-A prompt that is too long has the vendor's own words, since clients know it by them and then compact the conversation.
-An overload, the gateway's own too, is a 529, which the vendor's SDKs retry.
+The error for a prompt that is too long has the vendor's own wording, by which clients recognise it; they then compact
+the conversation. An overload, also of the gateway, is a 529, which the vendor's SDKs retry.
 
-Sources: "Errors" page and `anthropic` 2.12.0 `types/shared`; Claude Code 2.1.197 for the words, November 2026.
+Sources: "Errors" page and `anthropic` 2.12.0 `types/shared`; Claude Code 2.1.197 for the wording, November 2026.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Events of the Messages API's streams as bytes. Each names its type twice, as the vendor's do.
+"""Events of the Messages API's streams as bytes. Each names its type twice, like the vendor's events.
 
 Source: `anthropic` 2.12.0 type `RawMessageStreamEvent`, November 2026.
 """
@@ -13,10 +13,11 @@ TEXT = DELTA + b'{"type":"text_delta","text":'
 THINKING = DELTA + b'{"type":"thinking_delta","thinking":'
 ARGUMENTS = DELTA + b'{"type":"input_json_delta","partial_json":'
 END = b"}}\n\n"
-"""Ends an event that begins as one of the four, behind its value."""
+"""The end of an event that begins with one of the four, after its value."""
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
-"""May stand anywhere in a stream, before `message_start` too (docs.claude.com "Streaming messages", "Ping events")."""
+"""An event that may occur anywhere in a stream, also before `message_start` (docs.claude.com "Streaming messages",
+"Ping events")."""
 
 MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
@@ -32,7 +33,7 @@ def block_start(index: int, block: JsonObject) -> bytes:
 
 
 def block_delta(index: int, delta: JsonObject) -> bytes:
-    """Return the event of a piece of a block."""
+    """Return the event of a delta of a block."""
     return event("content_block_delta", {"index": index, "delta": delta})
 
 
@@ -51,7 +52,7 @@ def vendors_start(data: bytes, model: str) -> bytes:
 
 
 def vendors_event(name: str, data: bytes) -> bytes:
-    """Return an event as the vendor sent it, each line of its data in a line of its own."""
+    """Return an event as the vendor sent it, with a line for each line of its data."""
     if b"\n" in data:
         data = b"\ndata: ".join(data.splitlines())
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)

@@ -13,8 +13,8 @@ from proxy.errors import FieldProblem, invalid_request
 from proxy.surfaces.response.write_sse import ascii_json
 from proxy.surfaces.surface import ModelCard
 
-MOST = 1000
-"""The longest page that a client may ask for."""
+MAX_PAGE = 1000
+"""The longest page that a client may request."""
 
 
 def model_json(card: ModelCard) -> JsonObject:
@@ -37,8 +37,8 @@ def models_json(cards: Sequence[ModelCard]) -> bytes:
 
 
 def models_page(whole: bytes, query: Mapping[str, str]) -> bytes:
-    """Return the page that a query names by `limit`, `after_id` and `before_id`; the whole list where it names none.
-    Raises GatewayError."""
+    """Return the page that a query requests by `limit`, `after_id` and `before_id`; the whole list without these
+    parameters. Raises GatewayError."""
     limit, after, before = query.get("limit"), query.get("after_id"), query.get("before_id")
     if limit is None and after is None and before is None:
         return whole
@@ -58,9 +58,9 @@ def models_page(whole: bytes, query: Mapping[str, str]) -> bytes:
 
 def _limit(given: str | None) -> int:
     if given is None:
-        return MOST
-    if not (given.isascii() and given.isdigit() and len(given) < 5 and 1 <= int(given) <= MOST):
-        raise invalid_request((FieldProblem(("limit",), f"'limit' must be an integer from 1 to {MOST}."),))
+        return MAX_PAGE
+    if not (given.isascii() and given.isdigit() and len(given) < 5 and 1 <= int(given) <= MAX_PAGE):
+        raise invalid_request((FieldProblem(("limit",), f"'limit' must be an integer from 1 to {MAX_PAGE}."),))
     return int(given)
 
 

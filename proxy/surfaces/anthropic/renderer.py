@@ -1,11 +1,11 @@
-"""Renders answers of the Messages API, whole and streamed.
+"""Renders responses of the Messages API, non-streaming and streamed.
 
-Where the vendor speaks the API, its own body and events are shown, with the gateway's name of the model. Otherwise the
-blocks of a stream follow each other: the index counts all of them, none is empty, each ends before the next begins. The
-stop reason and the counts come last, when they are known.
+If the vendor speaks the API, its own body and events are sent, with the gateway's name of the model. Otherwise the
+blocks of a stream are written one after the other: the index counts all of them, none is empty, and each ends before
+the next begins. The stop reason and the usage are sent last, when they are known.
 
-Sources: `anthropic` 2.12.0 types `Message` and `RawMessageStreamEvent`, and what its accumulator and Claude Code
-2.1.197 make of them, November 2026.
+Sources: `anthropic` 2.12.0 types `Message` and `RawMessageStreamEvent`, and the behaviour of its accumulator and of
+Claude Code 2.1.197, November 2026.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from proxy.surfaces.anthropic.answer_members import (
     holds_more,
     needs_block,
     only_text,
-    other_members,
+    other_fields,
     own_blocks,
-    stop_members,
-    usage_members,
+    stop_fields,
+    usage_counts,
     with_ending,
 )
 from proxy.surfaces.anthropic.calls import MessageCalls
@@ -45,30 +45,32 @@ from proxy.surfaces.anthropic.events import (
     vendors_start,
 )
 from proxy.surfaces.anthropic.search_blocks import SearchBlocks
-from proxy.surfaces.anthropic.thinking_blocks import is_claudes, redacted_block, signature_for
-from proxy.surfaces.anthropic.whole_message import blocks_of, renamed, signatures_of_text
+from proxy.surfaces.anthropic.thinking_blocks import is_claude_detail, redacted_block, signature_for
+from proxy.surfaces.anthropic.whole_message import blocks_of, signatures_of_text, with_model_name
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts, LiteralWriter
 
 _AFTER_TEXT = b'"' + END
 
-_EMPTY: Final[JsonObject] = {"type": "thinking", "thinking": "", "signature": ""}
+_EMPTY_BLOCK: Final[JsonObject] = {"type": "thinking", "thinking": "", "signature": ""}
 
 
 class MessagesRenderer(RunRenderer):
-    """Renders one answer; see proxy.surfaces.surface.Renderer.
+    """Renders one response, as `proxy.surfaces.surface.Renderer` describes.
 
-    `_index` is that of the next block, `_open` the type of the open one, empty for none and for a call's. `_text` is
-    how an event of the open text begins, `_thought` the vendor's index of Claude's thinking that is open. `_details` is
-    the reasoning details that other vendors need back, `_behind` the details that came after the text: only blocks of
-    calls follow the last text, since agents take the last block for the result. `_late` has to wait for the end of a
-    call, `_extras` and `_members` for the end of the response.
+    `_index` is the index of the next block. `_open` is the type of the open block, empty if there is none or if it is a
+    call. `_text` is the beginning of an event of the open text, `_thinking_index` the vendor's index of Claude's open
+    thinking block. `_details` are the reasoning details that other vendors need back, `_late_details` the details that
+    came after the text: only blocks of calls follow the last text, because agents take the last block for the result.
+    `_late_chunks` are chunks that wait for the end of a call; `_extras` and `_members` wait for the end of the
+    response.
     """
 
     __slots__ = (
-        *("_behind", "_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model"),
-        *("_native", "_open", "_refusal", "_said", "_searches", "_started", "_text", "_thought", "_usage"),
+        *("_body", "_calls", "_details", "_extras", "_has_text", "_index", "_last_chunk", "_late_chunks"),
+        *("_late_details", "_members", "_model", "_native", "_open", "_refusal", "_searches", "_started", "_text"),
+        *("_thinking_index", "_usage"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
@@ -79,68 +81,66 @@ class MessagesRenderer(RunRenderer):
             "role": "assistant",
             "model": facts.model,
         }
-        self._native = self._started = self._said = False
+        self._native = self._started = self._has_text = False
         self._index = 0
         self._open = ""
         self._text: bytes | None = None
-        self._thought: JsonValue = None
-        # Made when something is added: nearly every stream holds neither, and may last for minutes.
+        self._thinking_index: JsonValue = None
+        # Created only when needed: nearly every stream has neither, and may last for minutes.
         self._details: GrowingExtras | None = None
-        self._behind: list[JsonObject] = []
+        self._late_details: list[JsonObject] = []
         self._calls = MessageCalls()
         self._searches = SearchBlocks(request)
-        self._late: list[Chunk] = []
+        self._late_chunks: list[Chunk] = []
         self._extras: GrowingExtras | None = None
         self._refusal: list[str] = []
-        self._end: Chunk | None = None
+        self._last_chunk: Chunk | None = None
         self._members: JsonObject = {}
         self._usage: Usage | None = None
 
-    # Whole answers ----------------------------------------------------------------------------------------------------
+    # Non-streaming responses ------------------------------------------------------------------------------------------
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer."""
         if completion.native is not None:
-            return renamed(completion.native, self._model)
+            return with_model_name(completion.native, self._model)
         choice = completion.choices[0]
-        stop = stop_members(
+        stop = stop_fields(
             choice.finish_reason,
             choice.native_finish_reason,
             choice.matched_stop,
             choice.tool_calls,
             choice.refusal,
         )
-        others = {**signatures_of_text(choice), **other_members(choice.extras, completion.extra)}
+        others = {**signatures_of_text(choice), **other_fields(choice.extras, completion.extra)}
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
         searches = self._searches.whole(choice, Extras(answer=completion.extra))
         content: list[JsonValue] = [*blocks_of(choice, searches)]
-        usage = usage_members(completion.usage, completion.service_tier)
+        usage = usage_counts(completion.usage, completion.service_tier)
         return utf8_json({**others, **self._body, "content": content, **with_ending(stop, others), "usage": usage})
 
     # Streams ----------------------------------------------------------------------------------------------------------
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer. Raises UpstreamError for a call that goes on after its end."""
+        """Return the events of one chunk. Raises UpstreamError for a call that continues after its end."""
         if chunk.native is not None:
             return self._vendors(chunk.native)
         if chunk.system_fingerprint is not None:
             self._members["system_fingerprint"] = chunk.system_fingerprint
         if self._text is not None and only_text(chunk):
-            # Written by hand, because nearly every token comes this way.
+            # Formatted by hand, because nearly every token is sent in this form.
             return self._text + ascii_json(chunk.text) + END if chunk.text else b""
         if self._native:
             return b""
         return self._render(chunk)
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
-        """See FramingRenderer."""
         if self._native or run.native is not None:
             self._native = True
             return None if run.native is None else around_vendors(run.native)
         begin = self._text
         if run.part == "reasoning":
-            begin = THINKING % (self._index - 1) if self._continues_thought(run.detail) else None
+            begin = THINKING % (self._index - 1) if self._continues_block(run.detail) else None
         elif run.part != "text":
             return None
         if begin is None:
@@ -150,56 +150,55 @@ class MessagesRenderer(RunRenderer):
         return begin + b'"', _AFTER_TEXT
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """See FramingRenderer. The arguments of a call are looked at as a whole when it ends."""
+        """Return the writer of events with further arguments of a call. The arguments are parsed as a whole when the
+        call ends."""
         write = None if self._native or run.part != "arguments" else self._calls.literal_writer(run.call)
         if write is not None and run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
         return write
 
     def literal(self, text: str, written: bytes) -> bytes:
-        """See FramingRenderer."""
         return written if self._native else super().literal(text, written)
 
     def usage(self, usage: Usage) -> bytes:
-        """See Renderer; the counts are sent last."""
+        """Store the usage, which is sent last."""
         self._usage = usage
         return b""
 
     def end(self) -> bytes:
-        """See Renderer."""
         if self._native:
             return b""
         frames = [b"" if self._started else self._start(), self._close()]
-        if not self._said:
+        if not self._has_text:
             frames.append(self._show_searches())
-        if self._calls.begun or not self._said:
+        if self._calls.begun or not self._has_text:
             frames.append(self._seal_rest())
-        elif left := needed_back(self._rest_of_thinking()):
+        elif left := needed_back(self._take_leftover_details()):
             self._members["reasoning_details"] = left
-        ended = self._end or Chunk(finish_reason="stop")
-        stop = stop_members(
+        ended = self._last_chunk or Chunk(finish_reason="stop")
+        stop = stop_fields(
             ended.finish_reason or "stop",
             ended.native_finish_reason,
             ended.matched_stop,
             self._calls.begun,
             "".join(self._refusal) or None,
         )
-        others = {**other_members(None if self._extras is None else self._extras.whole()), **self._members}
+        others = {**other_fields(None if self._extras is None else self._extras.whole()), **self._members}
         delta = with_ending(stop, others)
         rest = {name: value for name, value in others.items() if name not in IN_DELTA}
-        usage = usage_members(self._usage, ended.service_tier)
+        usage = usage_counts(self._usage, ended.service_tier)
         frames.append(event("message_delta", {**rest, "delta": delta, "usage": usage}))
         return b"".join([*frames, MESSAGE_STOP])
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """See Renderer; no `message_stop` follows."""
+        """Return the error event; no `message_stop` follows."""
         return b"event: error\ndata: %b\n\n" % ascii_json(error_body(facts))
 
-    def _continues_thought(self, detail: JsonObject | None) -> bool:
-        """Return whether reasoning with this detail goes on in the open block."""
+    def _continues_block(self, detail: JsonObject | None) -> bool:
+        """Return whether reasoning with this detail continues the open block."""
         if self._open != "thinking" or self._calls.is_open:
             return False
-        return detail is None or (is_claudes(detail) and self._thought == detail.get("index"))
+        return detail is None or (is_claude_detail(detail) and self._thinking_index == detail.get("index"))
 
     def _vendors(self, native: NativeEvent) -> bytes:
         self._native = True
@@ -217,21 +216,21 @@ class MessagesRenderer(RunRenderer):
         frames = [] if self._started else [self._start()]
         frames.append(self._content(chunk))
         if chunk.finish_reason is not None:
-            self._end = chunk
+            self._last_chunk = chunk
             frames.append(self._finish_calls(chunk.finish_reason))
-            late, self._late = self._late, []
+            late, self._late_chunks = self._late_chunks, []
             frames += [self._content(each) for each in late]
         return b"".join(frames)
 
     def _content(self, chunk: Chunk) -> bytes:
-        """Return the events of what a chunk holds, in the order of blocks."""
+        """Return the events for the contents of a chunk, in the order of blocks."""
         frames: list[bytes] = []
         if self._calls.is_open and needs_block(chunk):
             frames.append(self._calls.close_if_complete())
         if self._calls.is_open and needs_block(chunk):
-            self._late.append(replace(chunk, tool_calls=(), finish_reason=None))
+            self._late_chunks.append(replace(chunk, tool_calls=(), finish_reason=None))
         else:
-            frames.append(self._others(chunk))
+            frames.append(self._non_call_events(chunk))
         for delta in chunk.tool_calls:
             if not self._calls.is_open:
                 frames += [self._close(), self._seal_rest(), self._show_searches()]
@@ -239,17 +238,17 @@ class MessagesRenderer(RunRenderer):
             frames.append(made)
         return b"".join(frames)
 
-    def _others(self, chunk: Chunk) -> bytes:
-        """Return the events of all but calls."""
+    def _non_call_events(self, chunk: Chunk) -> bytes:
+        """Return the events for everything but calls."""
         extras = chunk.extras
         frames: list[bytes] = []
         if extras is not None and extras.reasoning_details:
             details = extras.reasoning_details
             if chunk.signature is not None:
                 details = without_signature(details, chunk.signature)
-            frames.append(self._thinking(chunk.reasoning or "", details))
+            frames.append(self._detailed_reasoning(chunk.reasoning or "", details))
         elif chunk.reasoning:
-            frames.append(self._think(chunk.reasoning))
+            frames.append(self._reasoning_events(chunk.reasoning))
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         if chunk.signature is not None:
@@ -257,7 +256,7 @@ class MessagesRenderer(RunRenderer):
         for block in () if extras is None else own_blocks(extras):
             frames += [self._begin("", block), block_stop(self._index - 1)]
         if extras is not None and self._searches.add(extras):
-            # A text that follows the search is a block of its own.
+            # A text that follows the search is a separate block.
             self._text = None
         if chunk.text:
             frames += [self._begin_text(), (self._text or b"") + ascii_json(chunk.text) + END]
@@ -269,55 +268,56 @@ class MessagesRenderer(RunRenderer):
         """Return the events that begin a block of text, unless one is open."""
         if self._text is not None:
             return b""
-        self._said = True
+        self._has_text = True
         sealed = b"" if self._open == "thinking" else self._seal(self._signature())
         begun = self._begin("text", {"type": "text", "text": ""})
         self._text = TEXT % (self._index - 1)
         return sealed + begun
 
-    def _thinking(self, said: str, details: Sequence[JsonObject]) -> bytes:
-        """Return the events of thinking with details: Claude's in blocks by these, another vendor's as one text."""
-        if len(details) == 1 and is_claudes(details[0]):
-            return self._thought_of(details[0], said)
-        own = self._sorted(details, said)
+    def _detailed_reasoning(self, reasoning: str, details: Sequence[JsonObject]) -> bytes:
+        """Return the events of reasoning with details. Claude's details get a block each, another vendor's become one
+        text."""
+        if len(details) == 1 and is_claude_detail(details[0]):
+            return self._claude_events(details[0], reasoning)
+        own = self._split_details(details, reasoning)
         frames: list[bytes] = []
         if any([detail.get("text") for detail in own]):
-            frames = [self._thought_of(detail, str(detail.get("text") or "")) for detail in own]
-            said = "".join([str(detail.get("text") or "") for detail in details if not is_claudes(detail)])
+            frames = [self._claude_events(detail, str(detail.get("text") or "")) for detail in own]
+            reasoning = "".join([str(detail.get("text") or "") for detail in details if not is_claude_detail(detail)])
         else:
             for detail in own:
-                shown = said if detail["type"] == "reasoning.text" else ""
-                said = "" if shown else said
-                frames.append(self._thought_of(detail, shown))
-        return b"".join([*frames, self._think(said) if said else b""])
+                shown = reasoning if detail["type"] == "reasoning.text" else ""
+                reasoning = "" if shown else reasoning
+                frames.append(self._claude_events(detail, shown))
+        return b"".join([*frames, self._reasoning_events(reasoning) if reasoning else b""])
 
-    def _think(self, said: str) -> bytes:
-        begun = b"" if self._open == "thinking" else self._begin("thinking", _EMPTY)
-        return begun + THINKING % (self._index - 1) + ascii_json(said) + END
+    def _reasoning_events(self, reasoning: str) -> bytes:
+        begun = b"" if self._open == "thinking" else self._begin("thinking", _EMPTY_BLOCK)
+        return begun + THINKING % (self._index - 1) + ascii_json(reasoning) + END
 
-    def _thought_of(self, detail: JsonObject, said: str) -> bytes:
-        """Return the events of a chunk of Claude's thinking."""
-        events = self._before_thought(detail)
-        if said:
-            events += THINKING % (self._index - 1) + ascii_json(said) + END
+    def _claude_events(self, detail: JsonObject, reasoning: str) -> bytes:
+        """Return the events of a chunk of Claude's reasoning."""
+        events = self._begin_claude_block(detail)
+        if reasoning:
+            events += THINKING % (self._index - 1) + ascii_json(reasoning) + END
         signature = detail.get("signature")
         return events + self._sign(signature) if signature and isinstance(signature, str) else events
 
-    def _sorted(self, details: Sequence[JsonObject], said: str) -> list[JsonObject]:
-        """Return Claude's own details, and store the others, which another vendor needs back. `said` is the text that
-        came with them."""
-        others = [detail for detail in details if not is_claudes(detail)]
-        if not said and self._open != "thinking":
-            behind = self._said or self._calls.begun
-            self._behind += [detail for detail in others if behind or is_of_text(detail)]
+    def _split_details(self, details: Sequence[JsonObject], reasoning: str) -> list[JsonObject]:
+        """Return Claude's own details, and store the others, which another vendor needs back. `reasoning` is the text
+        that came with them."""
+        others = [detail for detail in details if not is_claude_detail(detail)]
+        if not reasoning and self._open != "thinking":
+            behind = self._has_text or self._calls.begun
+            self._late_details += [detail for detail in others if behind or is_of_text(detail)]
             others = [] if behind else [detail for detail in others if not is_of_text(detail)]
         if others:
             self._details = self._details or GrowingExtras()
             self._details.add(Extras(reasoning_details=tuple(others)))
-        return [detail for detail in details if is_claudes(detail)]
+        return [detail for detail in details if is_claude_detail(detail)]
 
     def _rest(self, extras: Extras) -> list[bytes]:
-        """Return the events of citations and of the vendor's own blocks, and keep all else for the end."""
+        """Return the events of citations and of the vendor's own blocks, and store everything else for the end."""
         frames: list[bytes] = []
         kept = replace(extras, reasoning_details=())
         if cited := citations_of(extras):
@@ -330,49 +330,49 @@ class MessagesRenderer(RunRenderer):
         self._extras = self._extras or GrowingExtras()
         self._extras.add(kept)
         if kept.answer is not None:
-            overlay(self._members, other_members(None, kept.answer))
+            overlay(self._members, other_fields(None, kept.answer))
         return frames
 
-    def _before_thought(self, detail: JsonObject) -> bytes:
-        """Begin the block that a piece of Claude's thinking belongs to, or show a redacted one."""
+    def _begin_claude_block(self, detail: JsonObject) -> bytes:
+        """Begin the block to which a chunk of Claude's reasoning belongs, or send a redacted block."""
         if detail["type"] == "reasoning.encrypted":
             return self._begin("", redacted_block(detail)) + block_stop(self._index - 1)
-        if self._open == "thinking" and self._thought == detail.get("index"):
+        if self._open == "thinking" and self._thinking_index == detail.get("index"):
             return b""
-        begun = self._begin("thinking", _EMPTY)
-        self._thought = detail.get("index")
+        begun = self._begin("thinking", _EMPTY_BLOCK)
+        self._thinking_index = detail.get("index")
         return begun
 
     def _sign(self, signature: str) -> bytes:
         signed = block_delta(self._index - 1, {"type": "signature_delta", "signature": signature})
-        self._open, self._thought = "", None
+        self._open, self._thinking_index = "", None
         return signed + block_stop(self._index - 1)
 
     def _signature(self) -> str:
-        """Return what the thinking so far needs back, once."""
-        return signature_for(self._taken())
+        """Return, once, the signature with the details that the reasoning so far needs back."""
+        return signature_for(self._take_details())
 
-    def _taken(self) -> Sequence[JsonObject]:
+    def _take_details(self) -> Sequence[JsonObject]:
         whole, self._details = None if self._details is None else self._details.whole(), None
         return () if whole is None else whole.reasoning_details
 
-    def _rest_of_thinking(self) -> list[JsonObject]:
-        """Return the details that no block has, once."""
-        behind, self._behind = self._behind, []
-        return [*self._taken(), *behind]
+    def _take_leftover_details(self) -> list[JsonObject]:
+        """Return, once, the details that are in no block."""
+        behind, self._late_details = self._late_details, []
+        return [*self._take_details(), *behind]
 
     def _seal_rest(self) -> bytes:
-        return self._seal(signature_for(self._rest_of_thinking()))
+        return self._seal(signature_for(self._take_leftover_details()))
 
     def _seal(self, signature: str) -> bytes:
-        """Return the events of a block for a signature that came without thinking; nothing for an empty one."""
+        """Return the events of a block for a signature that came without reasoning; empty if the signature is empty."""
         if not signature:
             return b""
-        begun = self._begin("thinking", _EMPTY)
+        begun = self._begin("thinking", _EMPTY_BLOCK)
         return begun + self._sign(signature)
 
     def _begin(self, kind: str, block: JsonObject) -> bytes:
-        """Return the events that end the open block and begin another; a block of no `kind` is whole already."""
+        """Return the events that end the open block and begin another. A block without a `kind` is complete."""
         closed = self._close() + self._show_searches()
         self._open = kind
         self._index += 1
@@ -380,7 +380,7 @@ class MessagesRenderer(RunRenderer):
 
     def _close(self) -> bytes:
         """Return the events that end the open block."""
-        kind, self._open, self._text, self._thought = self._open, "", None, None
+        kind, self._open, self._text, self._thinking_index = self._open, "", None, None
         if not kind:
             return b""
         if kind == "thinking" and (signature := self._signature()):
@@ -388,7 +388,7 @@ class MessagesRenderer(RunRenderer):
         return block_stop(self._index - 1)
 
     def _show_searches(self) -> bytes:
-        """Return the events of the blocks of searches that wait."""
+        """Return the events of the blocks of waiting searches."""
         shown, self._index = self._searches.events(self._index)
         return shown
 

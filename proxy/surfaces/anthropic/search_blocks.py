@@ -1,11 +1,13 @@
-"""Searches that another vendor than Anthropic made, as blocks of the Messages API.
+"""Converts searches by vendors other than Anthropic to blocks of the Messages API.
 
-Each query is one call of the server's tool with its result; the first result holds the sources of all, since vendors
-report them together. The results are not encrypted, as Claude's are, so they do not go back to Claude.
+Each query becomes one call of the server's tool with its result. The first result has the sources of all queries,
+because vendors report them together. The results are not encrypted, unlike Claude's, so they are not sent back to
+Claude.
 
-The blocks stand before the text, the thinking or the call that follows the search. No block of a search follows the
-last text, since agents take the last block for the result: Gemini reports its searches at the end of a stream, after
-the text. These are counted in the usage, cited in the text, and listed under the vendor's own field of `message_delta`.
+The blocks precede the text, the thinking block or the call that follows the search. No block of a search follows the
+last text, because agents take the last block for the result. Gemini reports its searches at the end of a stream, after
+the text. Such searches are counted in the usage, cited in the text, and listed in the vendor's own field of
+`message_delta`.
 
 Source: `anthropic` 2.12.0 types `ServerToolUseBlock`, `WebSearchToolResultBlock`, November 2026.
 """
@@ -21,7 +23,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.surfaces.anthropic.events import block_start, block_stop
 from proxy.surfaces.tool_items.searches import WebSearch, foreign_searches, shows_searches
 
-_FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_]")
+_FORBIDDEN_ID_CHARS: Final = re.compile(r"[^a-zA-Z0-9_]")
 _RESULT: Final[JsonObject] = {"type": "web_search_result", "encrypted_content": "", "page_age": None}
 
 
@@ -35,40 +37,40 @@ class SearchBlocks:
         self._waiting: list[WebSearch] = []
 
     def add(self, extras: Extras) -> bool:
-        """Add the searches of a chunk. Return whether any wait."""
+        """Add the searches of a chunk. Return whether any are waiting."""
         if self._shows:
             self._waiting += [each for each in foreign_searches(extras) if each not in self._waiting]
         return bool(self._waiting)
 
-    def taken(self) -> list[JsonObject]:
-        """Return the blocks of the waiting searches, once."""
+    def take_blocks(self) -> list[JsonObject]:
+        """Return, once, the blocks of the waiting searches."""
         waiting, self._waiting = self._waiting, []
         return [block for search in waiting for block in blocks_of_search(search)]
 
     def events(self, index: int) -> tuple[bytes, int]:
-        """Return the events of the blocks of the waiting searches, once, the first of them with `index`, and the index
-        of the block after them."""
+        """Return, once, the events of the blocks of the waiting searches, and the index of the next block. `index` is
+        the index of the first one."""
         frames: list[bytes] = []
-        for block in self.taken():
+        for block in self.take_blocks():
             frames += [block_start(index, block), block_stop(index)]
             index += 1
         return b"".join(frames), index
 
     def whole(self, choice: Choice, answer: Extras) -> list[JsonObject]:
-        """Return the blocks of a non-streaming response with its fields beside the choices."""
+        """Return the blocks of searches in a non-streaming response; `answer` are its fields beside the choices."""
         for extras in (choice.extras, answer):
             if extras is not None:
                 self.add(extras)
-        return self.taken()
+        return self.take_blocks()
 
 
 def blocks_of_search(search: WebSearch) -> list[JsonObject]:
-    """Return the blocks of a search: for each query a call and its result."""
+    """Return the blocks of a search: a call and its result for each query."""
     found: list[JsonValue] = [{**_RESULT, "url": url, "title": title or url} for url, title in search.sources]
     name = search.name or sha256(repr((search.queries, search.sources)).encode(errors="surrogatepass")).hexdigest()[:24]
     blocks: list[JsonObject] = []
     for number, query in enumerate(search.queries or ("",)):
-        identity = f"{FOREIGN_SEARCH}{_FOREIGN.sub('_', name)}{f'_{number + 1}' if number else ''}"
+        identity = f"{FOREIGN_SEARCH}{_FORBIDDEN_ID_CHARS.sub('_', name)}{f'_{number + 1}' if number else ''}"
         blocks += [
             {"type": "server_tool_use", "id": identity, "name": "web_search", "input": {"query": query}},
             {"type": "web_search_tool_result", "tool_use_id": identity, "content": [] if number else found},

@@ -1,6 +1,6 @@
 """Anthropic's Messages API as a surface.
 
-Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query that means nothing here, November 2026.
+Sources: `anthropic` 2.12.0; Claude Code 2.1.197, whose requests have a query that is ignored here, November 2026.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from proxy.surfaces.surface import (
 )
 
 _PATHS: Final = ("/v1/messages", "/messages", "/anthropic/v1/messages")
-"""Clients put the version into the base URL, and other gateways have the API below its vendor's name."""
+"""Some clients put the version into the base URL, and other gateways have the API below its vendor's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnthropicSurface:
-    """The API; the `Surface` contract describes its public members."""
+    """The API; the `Surface` contract describes its public fields."""
 
     name: str = "anthropic"
     endpoints: Sequence[Endpoint] = (
@@ -49,23 +49,18 @@ class AnthropicSurface:
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
     ) -> UnifiedRequest:
-        """See Surface."""
         return parse_messages(body, default_model, context.headers)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> Renderer:
-        """See Surface."""
         return MessagesRenderer(request, facts)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """See Surface."""
         return error_status(facts), ascii_json(error_body(facts))
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
-        """See Surface."""
         return models_json(cards)
 
     def model(self, card: ModelCard) -> bytes:
-        """See Surface."""
         return ascii_json(model_json(card))
 
 

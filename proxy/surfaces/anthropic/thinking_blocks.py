@@ -1,7 +1,7 @@
-"""Thinking as blocks of the Messages API.
+"""Reasoning as thinking blocks of the Messages API.
 
-Claude's thinking has its signature, or is redacted. What another vendor needs back of its thinking travels in the
-signature of its block, in an envelope; plain text has an empty one.
+Claude's blocks have Claude's signature, or are redacted. For reasoning of another vendor, the data that the vendor
+needs back is in an envelope in the block's signature. The signature of plain text is empty.
 
 Source: `anthropic` 2.12.0 types `ThinkingBlock`, `RedactedThinkingBlock`, November 2026.
 """
@@ -15,8 +15,8 @@ from proxy.surfaces.thinking_envelope import seal
 _PLAIN = (None, UNKNOWN_FORMAT)
 
 
-def is_claudes(detail: JsonObject) -> bool:
-    """Return whether a detail is Claude's own, which has a block of its own form."""
+def is_claude_detail(detail: JsonObject) -> bool:
+    """Return whether a detail is Claude's own, which has its own form of block."""
     return detail.get("format") == CLAUDE_FORMAT and detail.get("type") in ("reasoning.text", "reasoning.encrypted")
 
 
@@ -26,7 +26,7 @@ def redacted_block(detail: JsonObject) -> JsonObject:
 
 
 def signature_for(details: Sequence[JsonObject]) -> str:
-    """Return the signature of a block that other vendors' details belong to; empty where nothing is needed back."""
+    """Return the signature of a block for the details of another vendor; empty if the vendor needs nothing back."""
     needed = any([_is_needed(detail) for detail in details])
     return seal(details) if needed else ""
 
@@ -36,11 +36,12 @@ def _is_needed(detail: JsonObject) -> bool:
 
 
 def whole_blocks(reasoning: str | None, details: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the blocks of a whole answer's thinking: one for each of Claude's, one for all of another vendor's."""
+    """Return the thinking blocks of a non-streaming response: one for each of Claude's details, and one for all of
+    another vendor's."""
     blocks: list[JsonObject] = []
     others: list[JsonObject] = []
     for detail in details:
-        if not is_claudes(detail):
+        if not is_claude_detail(detail):
             others.append(detail)
         elif detail["type"] == "reasoning.encrypted":
             blocks.append(redacted_block(detail))

@@ -1,4 +1,5 @@
-"""A request of the Messages API while it is translated into OpenAI's chat shape, and what has no counterpart there."""
+"""A request of the Messages API while it is translated into OpenAI's chat shape, and the fields that have no
+counterpart there."""
 
 from dataclasses import dataclass, field
 
@@ -10,14 +11,14 @@ from proxy.surfaces.thinking_envelope import EnvelopeOpener
 
 @dataclass(slots=True)
 class Translation:
-    """One request in the making.
+    """One request during translation.
 
     `chat` holds its fields in OpenAI's chat shape; `system` and `turns` are the messages of its conversation. `binding`
-    describes by field the content that only Anthropic's own API can honour, `left_out` names the fields that promised
-    nothing, `native_left_out` the fields that go to no vendor, `instead` fields that may give way to another, or to
-    nothing. `display` is how thinking is to be shown, `unsaid` names fields whose value the client left to the model.
-    `instructs_later` says that instructions stand within the conversation, which not every vendor takes;
-    `lacks_address`, that the address of an image is empty.
+    describes, by field, content that only Anthropic's own API can honour. `left_out` names dropped fields that have no
+    effect on the response, `native_left_out` the fields that go to no vendor. `instead` has the fields that may be
+    replaced by other fields, or dropped if these are empty. `display` is the requested display of reasoning. `unsaid`
+    names fields whose value the client left to the model. `instructs_later` is true if there are instructions within
+    the conversation, which not every vendor accepts; `lacks_address`, if the address of an image is empty.
     """
 
     chat: JsonObject = field(default_factory=dict)
@@ -34,11 +35,12 @@ class Translation:
     envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
 
     def bind(self, name: str, what: str = "") -> None:
-        """Note a field, or `what` it holds, that only Anthropic's own API can honour; the first of a field is told."""
+        """Note a field, or the part of it named by `what`, that only Anthropic's own API can honour. Only the first
+        such part of a field is reported."""
         self.binding.setdefault(name, f"'{name}' with {what}" if what else f"'{name}'")
 
     def leave_out(self, name: str) -> None:
-        """Note a member that promises nothing about the answer."""
+        """Note a field that is dropped and has no effect on the response."""
         self.left_out[name] = None
 
     def leave_out_everywhere(self, name: str) -> None:
@@ -46,7 +48,7 @@ class Translation:
         self.left_out[name] = self.native_left_out[name] = None
 
     def losses(self) -> TranslationLosses | None:
-        """Return what the translation cannot say; None where it says everything."""
+        """Return the parts that the translation cannot express; `None` if it expresses everything."""
         if not (self.binding or self.left_out or self.instead or self.instructs_later):
             return None
         return TranslationLosses(
@@ -59,12 +61,12 @@ class Translation:
         )
 
 
-def below(bad: Invalid, *loc: str | int) -> Invalid:
-    """Return a problem with a path before its own."""
+def with_path(bad: Invalid, *loc: str | int) -> Invalid:
+    """Return a problem with `loc` before its own path."""
     return Invalid(bad.message, *loc, *bad.loc, code=bad.code)
 
 
 def kind_of(block: JsonObject, default: str = "") -> str:
-    """Return the type of a block or tool, as much of it as an error shows."""
+    """Return the type of a block or tool, shortened for an error message."""
     kind: JsonValue = block.get("type")
     return kind[:64] if isinstance(kind, str) else default

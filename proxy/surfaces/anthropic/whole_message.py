@@ -1,4 +1,4 @@
-"""The blocks of a whole message, in the order in which a stream has them.
+"""The blocks of a non-streaming message, in the order of a stream.
 
 Source: `anthropic` 2.12.0 type `Message`, November 2026.
 """
@@ -24,22 +24,23 @@ def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
 
 
 def signatures_of_text(choice: Choice) -> JsonObject:
-    """Return the signatures of the text of a non-streaming response, for which no block has a field."""
+    """Return the signatures of the text of a non-streaming response, in fields beside its blocks: no block has a field
+    for them."""
     members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
     if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
         members["reasoning_details"] = left
     return members
 
 
-def renamed(body: bytes, model: str) -> bytes:
+def with_model_name(body: bytes, model: str) -> bytes:
     """Return the vendor's body with the gateway's name of the model."""
     message: JsonValue = parse_json(body)
     return utf8_json({**message, "model": model}) if isinstance(message, dict) else body
 
 
 def blocks_of(choice: Choice, searches: Iterable[JsonObject] = ()) -> list[JsonObject]:
-    """Return the blocks of a non-streaming response, in the order of a stream; `searches` are the blocks of searches
-    that another vendor than Anthropic made."""
+    """Return the blocks of a non-streaming response, in the order of a stream. `searches` are the blocks of searches by
+    vendors other than Anthropic."""
     extras = choice.extras
     details, behind = _details_of(choice)
     blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras), *searches]

@@ -1,1 +1,1 @@
-"""From the bytes of a client's request to a `UnifiedRequest`. Pure."""
+"""Parses the bytes of a client's request into a `UnifiedRequest`. Pure."""

@@ -1,6 +1,6 @@
-"""Checks a conversation as deeply as every dialect relies on; which parts a vendor takes is its dialect's matter.
+"""Checks a conversation as deeply as every dialect relies on. Each dialect decides which parts its vendor accepts.
 
-Roles and members: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
+Roles and fields: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,11 +36,11 @@ def messages(value: JsonValue) -> ChatPrompt:
 
 
 def _check_each(value: Iterable[JsonValue], others: list[JsonObject]) -> tuple[int, int]:
-    """Check each message. Return the number of those that are no plain texts but usual besides, and the number of
-    characters in the arguments of their calls. The messages that `_message` had to check are added to `others`.
+    """Check each message. Return the number of usual messages that are not plain texts, and the number of characters in
+    the arguments of their calls. Messages that `_message` had to check are added to `others`.
 
-    Nearly all messages are texts, results of tools, and turns that call functions, without further fields. A call of
-    `_message` would cost five times as much as these tests of the same rules.
+    Nearly all messages are texts, results of tools, and turns that call functions, without further fields. Calling
+    `_message` for them would cost five times as much as these tests of the same rules.
     """
     usual = characters = 0
     for index, item in enumerate(value):
@@ -64,8 +64,8 @@ def _check_each(value: Iterable[JsonValue], others: list[JsonObject]) -> tuple[i
 
 
 def _called_without_text(message: JsonValue) -> int | None:
-    """Return the characters of calls, as `_called_in`, of a message whose content is null or parts of text alone;
-    `None` if it has another content or further fields."""
+    """Return the number of characters in calls, as `_called_in` does, for a message whose content is null or a list of
+    text parts; `None` if it has other content or further fields."""
     if type(message) is not dict:
         return None
     content, role = message.get("content"), message.get("role")
@@ -88,8 +88,8 @@ def _are_texts(parts: Iterable[JsonValue]) -> bool:
 
 
 def _called_in(calls: JsonValue) -> int | None:
-    """Return the number of characters in the arguments of calls that are all of functions and have only OpenAI's
-    fields; `None` for any others."""
+    """Return the number of characters in the arguments of calls; `None` unless all are calls of functions with only
+    OpenAI's fields."""
     if type(calls) is not list:
         return None
     characters = 0
@@ -110,14 +110,14 @@ def _called_in(calls: JsonValue) -> int | None:
 
 
 def _all_arguments(messages: Iterable[JsonObject], older: Iterable[JsonObject]) -> list[str]:
-    """Return the arguments of the calls of messages. `older` are the messages that make or answer calls in the form
+    """Return the arguments of the calls of messages. `older` are the messages with calls, or results, in the form
     before tools."""
     texts = [text for message in messages if "tool_calls" in message for text in _arguments(message["tool_calls"])]
     return texts + [text for message in older for text in _arguments([{"function": message.get("function_call")}])]
 
 
 def _check_arguments(texts: Iterable[str]) -> None:
-    """Limit the JSON elements in arguments of calls: those strings do not count as elements of the body."""
+    """Limit the JSON elements in the arguments of calls. These strings do not count as elements of the body."""
     if has_too_many_elements("".join(texts).encode(errors="replace")):
         raise Invalid(f"may hold at most {MAX_ELEMENTS} JSON elements in the arguments of all calls together")
 
@@ -146,9 +146,9 @@ def _message(value: JsonValue) -> JsonObject:
     elif not isinstance(content, str):
         raise Invalid("must be a string or a list of parts", "content")
     if role == "function" and not isinstance(message.get("name"), str):
-        raise Invalid("is required", "name")  # it is all that says which call this answers
+        raise Invalid("is required", "name")  # only the name links this result to its call
     if len(message) > 2 or content is None:
-        _members(message, _MESSAGE)
+        _check_fields(message, _MESSAGE)
     return message
 
 
@@ -159,15 +159,15 @@ def _part(value: JsonValue) -> None:
     if rule is not None:
         name, check = rule
         check_at(check, part.get(name), name)
-    elif kind in _HELD:
-        _members(part, _HELD[kind])
-        if not any(part.get(name) for name in _HELD[kind]):
-            raise Invalid(f"must have {' or '.join(repr(name) for name in _HELD[kind])}")
+    elif kind in _PAYLOAD_FIELDS:
+        _check_fields(part, _PAYLOAD_FIELDS[kind])
+        if not any(part.get(name) for name in _PAYLOAD_FIELDS[kind]):
+            raise Invalid(f"must have {' or '.join(repr(name) for name in _PAYLOAD_FIELDS[kind])}")
     if (marker := part.get("cache_control")) is not None:
         check_at(json_object, marker, "cache_control")
 
 
-def _members(holder: JsonObject, rules: Mapping[str, Check]) -> None:
+def _check_fields(holder: JsonObject, rules: Mapping[str, Check]) -> None:
     for name, member in holder.items():
         check = rules.get(name)
         if check is not None and member is not None:
@@ -195,7 +195,7 @@ def _tool_call(value: JsonValue) -> None:
     elif kind == "custom":
         check_at(_custom_call, call.get("custom"), "custom")
     if len(call) > 3:
-        _members(call, _CALL)
+        _check_fields(call, _CALL)
 
 
 def _function_call(value: JsonValue) -> None:
@@ -223,7 +223,7 @@ def _thinking(value: JsonValue) -> None:
         _objects(value)
 
 
-# Content parts whose payload dialects read, by type; each dialect takes or refuses other types.
+# Content parts whose payload dialects read, by type. Each dialect accepts or refuses other types.
 _PARTS: Mapping[str, tuple[str, Check]] = {
     "text": ("text", string),
     "input_text": ("text", string),
@@ -237,8 +237,8 @@ _PARTS: Mapping[str, tuple[str, Check]] = {
     "redacted_thinking": ("data", string),
 }
 
-# Parts of which one member has the payload.
-_HELD: Mapping[str, Mapping[str, Check]] = {
+# Parts with the payload in one of several fields.
+_PAYLOAD_FIELDS: Mapping[str, Mapping[str, Check]] = {
     "input_image": {"image_url": _image_url, "file_id": text},
     "input_file": {"file_data": text, "file_url": text, "file_id": text},
 }

@@ -2,7 +2,7 @@
 
 Shapes: OpenAI OpenAPI 2.3.0 `ResponseFormat*`, `scale-gp` 0.1.0a58 `guided_*`, `fireworks-ai` 1.2.28 `response_format`,
 vLLM 0.33 `StructuredOutputsParams`, SGLang 0.5.23 `ChatCompletionRequest` (`regex`, `ebnf`), llama.cpp server's README
-(`grammar`, `json_schema`, where an empty string is none), November 2026.
+(`grammar`, `json_schema`, where an empty string means no constraint), November 2026.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,8 @@ from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_o
 
 
 def schema(value: JsonValue) -> JsonObject:
-    """Check a JSON Schema object, or a JSON string of one: valid by its own draft, all references within itself."""
+    """Check a JSON Schema object, or a JSON string of one. It must be valid by its own draft, with all references
+    within itself."""
     if isinstance(value, str):
         try:
             value = decode(value.encode())
@@ -26,10 +27,10 @@ def schema(value: JsonValue) -> JsonObject:
         raise Invalid("must be a JSON Schema object, or a JSON string of one")
     path = first_invalid_keyword(value)
     if path is not None:
-        raise Invalid(f"must be a valid JSON Schema; {path} is not what that keyword takes")
+        raise Invalid(f"must be a valid JSON Schema; the value at {path} is invalid for its keyword")
     problem = schema_problem(value)
     if problem is not None:
-        raise Invalid(f"must be a JSON Schema that stands by itself; {problem}")
+        raise Invalid(f"must be a self-contained JSON Schema; {problem}")
     return value
 
 
@@ -54,7 +55,7 @@ def choice(value: JsonValue) -> tuple[str, ...]:
 
 
 def response_format(value: JsonValue) -> JsonObject:
-    """Check an object with a `type`; schemas written as JSON strings (Fireworks allows them) become objects."""
+    """Check an object with a `type`. Schemas written as JSON strings, which Fireworks allows, become objects."""
     wanted = json_object(value)
     kind = check_at(text, wanted.get("type"), "type")
     if kind == "json_schema":
@@ -77,12 +78,12 @@ def _named_schema(value: JsonValue) -> JsonObject:
 
 
 def text_or_none(value: JsonValue) -> str | None:
-    """Check a text, of which the empty one is absence."""
+    """Check a text; an empty one counts as absent."""
     return text(value) if value != "" else None
 
 
 def regex_or_none(value: JsonValue) -> str | None:
-    """Check a regular expression, of which the empty one is absence."""
+    """Check a regular expression; an empty one counts as absent."""
     return regex(value) if value != "" else None
 
 
@@ -107,11 +108,12 @@ _OUTPUTS: Mapping[str, tuple[str, Callable[[JsonValue], object]]] = {
 
 
 def structured_outputs(value: JsonValue) -> dict[str, object]:
-    """Check vLLM's object of one constraint, and return that under the name of the unified field; empty for none."""
+    """Check vLLM's object of one constraint, and return the constraint under the name of the unified field. The result
+    is empty if there is no constraint."""
     given = {name: member for name, member in json_object(value).items() if member is not None and member is not False}
     for name in given:
         if name not in _OUTPUTS:
-            raise Invalid("is no constraint, and an option of one engine only", name[:64])
+            raise Invalid("is not a constraint but an option of a single engine", name[:64])
     if len(given) > 1:
         first, second = [*given][:2]
         raise Invalid(f"cannot go with '{first}' in it", second, code="conflicting_parameters")

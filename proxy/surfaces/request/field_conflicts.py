@@ -1,6 +1,6 @@
 """Resolves fields that depend on each other: aliases, conflicts, and values that equal absence.
 
-Each step changes the values of the parsed fields and adds problems; a field with a problem counts as absent.
+Each step changes the values of the parsed fields and adds problems. A field with a problem counts as absent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from proxy.surfaces.request.reasoning import reasoning
 from proxy.surfaces.request.rule_kinds import Invalid
 
 LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
-"""Names of one limit, in the order in which errors name it."""
+"""The names of the token limit, in the order in which errors name them."""
 
 _OTHER_LIMITS: Final = frozenset(LIMITS) - {"max_tokens"}
 
@@ -34,17 +34,17 @@ SPELLINGS: Mapping[str, str] = {
     "ebnf": "guided_grammar",
     "grammar": "guided_grammar",
 }
-"""Names that engines have for the guided fields."""
+"""Engines' names for the guided fields, with the unified names."""
 
 
 def limits(parsed: ParsedFields) -> None:
     """Merge the names of the token limit; different values conflict."""
     values = parsed.values
     if _OTHER_LIMITS.isdisjoint(values) and values.get("max_tokens"):
-        # As most clients write it. The merged limit is the last of the values.
+        # The common case. The merged limit is the last of the values.
         values["max_tokens"] = values.pop("max_tokens")
         return
-    agreed = _agreed(parsed, LIMITS, "limit")
+    agreed = _merge_aliases(parsed, LIMITS, "limit")
     if agreed is None:
         return
     leader, limit = agreed
@@ -54,17 +54,18 @@ def limits(parsed: ParsedFields) -> None:
 
 
 SEEDS = ("seed", "random_seed")
-"""OpenAI's name, then Mistral's, which only its surface has."""
+"""OpenAI's name, then Mistral's, which only Mistral's surface accepts."""
 
 
 def seeds(parsed: ParsedFields) -> None:
     """Merge the names of the seed."""
-    if "random_seed" in parsed.values and (agreed := _agreed(parsed, SEEDS, "seed")) is not None:
+    if "random_seed" in parsed.values and (agreed := _merge_aliases(parsed, SEEDS, "seed")) is not None:
         parsed.values["seed"] = agreed[1]
 
 
-def _agreed(parsed: ParsedFields, names: Sequence[str], what: str) -> tuple[str, int] | None:
-    """Remove several names of one value, and return the first present one and its value. Other values conflict."""
+def _merge_aliases(parsed: ParsedFields, names: Sequence[str], what: str) -> tuple[str, int] | None:
+    """Remove several names of one value, and return the first present name with its value. Different values
+    conflict."""
     given = {name: value for name in names if (value := parsed.take(name, int)) is not None}
     if not given:
         return None
@@ -89,7 +90,7 @@ def stops(parsed: ParsedFields) -> None:
 
 
 def logprobs(parsed: ParsedFields) -> None:
-    """Merge three fields into one: a count requests the four arrays, true the `content` form."""
+    """Merge three fields into one. A count requests the form with four arrays, true the `content` form."""
     values = parsed.values
     if not ("logprobs" in values or "top_logprobs" in values or "return_token_log_probs" in values):
         return
@@ -108,7 +109,7 @@ def logprobs(parsed: ParsedFields) -> None:
 
 
 def candidates(parsed: ParsedFields) -> None:
-    """Keep `best_of` only above `n`; it cannot stream."""
+    """Keep `best_of` only if it is above `n`. It cannot be combined with streaming."""
     best = parsed.take("best_of", int)
     if not best:
         return
@@ -128,7 +129,7 @@ def streaming(parsed: ParsedFields) -> None:
 
 
 def neutral(parsed: ParsedFields) -> None:
-    """Remove an empty `suffix`, and `echo_last` beside `echo`: neither has an effect."""
+    """Remove an empty `suffix`, and `echo_last` beside `echo`: they have no effect."""
     values = parsed.values
     if values.get("suffix") == "":
         del values["suffix"]
@@ -137,7 +138,7 @@ def neutral(parsed: ParsedFields) -> None:
 
 
 def images(parsed: ParsedFields) -> None:
-    """Check images against the prompt; without any image the marker is ordinary text."""
+    """Check images against the prompt. If there is no image, the marker is ordinary text."""
     given = parsed.get("images", tuple)
     if given is None:
         return
@@ -153,14 +154,14 @@ def images(parsed: ParsedFields) -> None:
 
 
 def spellings(parsed: ParsedFields) -> None:
-    """Put constraints in engines' spellings under the unified names. Two spellings may agree, not differ."""
+    """Put constraints in engines' spellings under the unified names. Two spellings must have the same value."""
     values = parsed.values
     for name in ("structured_outputs", *SPELLINGS):
         value = values.pop(name, None)
         meant = value if name == "structured_outputs" else {SPELLINGS.get(name, name): value}
         for field, constraint in meant.items() if isinstance(meant, dict) and value is not None else ():
             if values.setdefault(field, constraint) != constraint:
-                parsed.conflict(name, f"differs from '{field}', which asks for the same kind of constraint")
+                parsed.conflict(name, f"differs from '{field}', which sets the same kind of constraint")
 
 
 def guided(parsed: ParsedFields) -> None:
@@ -184,7 +185,7 @@ def guided(parsed: ParsedFields) -> None:
 
 
 def tools(parsed: ParsedFields) -> None:
-    """Refuse fields beside tools that the chat form of an upstream lacks: echo, suffix, token ids."""
+    """Refuse fields that the chat form of an upstream lacks, if there are tools: echo, suffix, token ids."""
     values = parsed.values
     if not values.get("tools"):
         return
@@ -212,17 +213,18 @@ STEPS: tuple[tuple[_Step, frozenset[str]], ...] = (
     (tools, frozenset({"tools", "functions"})),
     (reasoning, frozenset({"reasoning", "thinking"})),
 )
-"""The steps, each with the fields of which the client must have sent one for it to have something to do. The order
-matters: `tools` reads what `neutral` leaves."""
+"""The steps, each with its fields. A step is necessary only if the client sent one of its fields. The order matters:
+`tools` reads the values that `neutral` leaves."""
 
 
 def resolve(parsed: ParsedFields) -> None:
-    """Resolve the fields of a request; most requests call for one step."""
+    """Resolve the fields of a request; most requests need one step."""
     for step in _steps_for(frozenset(parsed.values)):
         step(parsed)
 
 
 @lru_cache(maxsize=1024)
 def _steps_for(given: frozenset[str]) -> tuple[_Step, ...]:
-    """Return the steps that these fields call for. The names are the gateway's own, so that each entry is small."""
+    """Return the necessary steps for these fields. The names are the gateway's own, so that each cache entry is
+    small."""
     return tuple([step for step, concerned in STEPS if not concerned.isdisjoint(given)])

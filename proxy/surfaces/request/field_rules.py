@@ -1,9 +1,9 @@
-"""The rules of fields: every field of the unified request with the check of its value.
+"""The rules of fields: every field of the unified request, with the check of its value.
 
 Conflicts between fields are in `field_conflicts`.
 
-Ranges are the union of those of the four APIs: OpenAI OpenAPI 2.3.0, `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28, VMware
-Private AI Services 9.1.1, read in November 2026.
+Ranges are the union of the ranges of the four APIs: OpenAI OpenAPI 2.3.0, `scale-gp` 0.1.0a58, `fireworks-ai` 1.2.28,
+VMware Private AI Services 9.1.1, read in November 2026.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,14 @@ from proxy.surfaces.request.rule_kinds import (
 from proxy.surfaces.request.tools import tool_choice, tools
 
 MAX_MODEL_LENGTH = 256
-"""Characters; the longest known public model name has about 100."""
+"""Characters. The longest known public model name has about 100."""
 
 STREAM_OPTIONS = ("include_usage", "include_obfuscation", "continuous_usage_stats")
 
 
 def model(value: JsonValue) -> str:
-    """Check a model's name. Names are looked up unchanged, so surrounding space is refused rather than stripped."""
+    """Check a model's name. Names are looked up unchanged, so surrounding white space is refused rather than
+    stripped."""
     if not isinstance(value, str) or not value:
         raise Invalid("must be a non-empty string")
     if value != value.strip():
@@ -53,7 +54,7 @@ def model(value: JsonValue) -> str:
 
 
 def stream_options(value: JsonValue) -> StreamOptions:
-    """Check the stream options; unknown members are refused, since they would have no effect."""
+    """Check the stream options. Unknown fields are refused, because they would have no effect."""
     given: dict[str, bool] = {}
     for name, member in json_object(value).items():
         if name not in STREAM_OPTIONS:
@@ -64,12 +65,12 @@ def stream_options(value: JsonValue) -> StreamOptions:
 
 
 def stop(value: JsonValue) -> tuple[str, ...]:
-    """Check one stop string or a list of them, none empty."""
+    """Check one stop string, or a list of stop strings; none may be empty."""
     return (text(value),) if isinstance(value, str) else texts(value)
 
 
 def some_stop(value: JsonValue) -> tuple[str, ...]:
-    """Check stop strings whose list may not be empty (Private AI Services: minItems 1)."""
+    """Check stop strings, of which there must be at least one (Private AI Services: minItems 1)."""
     listed = stop(value)
     if not listed:
         raise Invalid("must hold at least one string")
@@ -81,7 +82,7 @@ _bias = number(-100, 100)
 
 
 def logprobs(value: JsonValue) -> bool | int:
-    """Check Fireworks' and Scale's boolean, or OpenAI's count."""
+    """Check a boolean (Fireworks and Scale) or a count (OpenAI)."""
     return value if isinstance(value, bool) else _count(value)
 
 
@@ -96,7 +97,7 @@ def logit_bias(value: JsonValue) -> dict[str, float]:
 
 
 def modalities(value: JsonValue) -> list[str]:
-    """Check the kinds of content that an answer may hold."""
+    """Check the kinds of content that a response may contain."""
     kinds = [*texts(value)]
     if not kinds:
         raise Invalid("must hold at least one kind of content")
@@ -104,7 +105,7 @@ def modalities(value: JsonValue) -> list[str]:
 
 
 def reasoning_effort(value: JsonValue) -> str | int | bool:
-    """Check a level, a token budget or a boolean (Fireworks takes all three)."""
+    """Check a level, a token budget or a boolean (Fireworks accepts all three)."""
     if isinstance(value, bool) or type(value) is int or (isinstance(value, str) and value):
         return value
     raise Invalid("must be a non-empty string, an integer or a boolean")
@@ -200,5 +201,5 @@ FIELDS: Mapping[Operation, Mapping[str, Check]] = {
 
 
 def fields_with(changes: Mapping[str, Check]) -> Mapping[Operation, Mapping[str, Check]]:
-    """Return the field table with the checks in which a surface differs."""
+    """Return the rules of all fields, with the checks in which a surface differs."""
     return {operation: {**fields, **changes} for operation, fields in FIELDS.items()}

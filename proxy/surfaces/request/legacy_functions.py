@@ -1,8 +1,10 @@
-"""Functions as clients sent them before there were tools: `functions`, `function_call`, and messages with either.
+"""Functions in the form that clients used before there were tools: `functions`, `function_call`, and messages with
+either.
 
-They become tools, which every vendor with functions has. Calls have ids there; results name theirs by their order.
+They are converted to tools, which every vendor with functions supports. Calls get ids in this form, and a result gets
+the id of the latest call of its function.
 
-Source: OpenAI OpenAPI 2.3.0, the deprecated members of `CreateChatCompletionRequest` and its messages.
+Source: OpenAI OpenAPI 2.3.0, the deprecated fields of `CreateChatCompletionRequest` and its messages.
 """
 
 from collections.abc import Iterable
@@ -23,7 +25,7 @@ def functions(value: JsonValue) -> list[JsonObject]:
 
 
 def function_call(value: JsonValue) -> str | JsonObject:
-    """Check a mode, or an object that names a function, and return the choice of a tool that says the same."""
+    """Check a mode, or an object that names a function, and return the equivalent `tool_choice`."""
     if isinstance(value, str) and value in _MODES:
         return value
     if not isinstance(value, dict):
@@ -32,7 +34,7 @@ def function_call(value: JsonValue) -> str | JsonObject:
 
 
 def legacy_functions(parsed: ParsedFields) -> None:
-    """Turn the older fields into `tools` and `tool_choice`, beside which they may not stand."""
+    """Convert the older fields to `tools` and `tool_choice`. A request may not have both forms."""
     for older, newer in (("functions", "tools"), ("function_call", "tool_choice")):
         given = parsed.values.pop(older, None)
         if given is None:
@@ -45,7 +47,7 @@ def legacy_functions(parsed: ParsedFields) -> None:
 
 
 def modern(messages: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-    """Return messages without the older form. A result answers the latest call of its function."""
+    """Return messages without the older form. A result belongs to the latest call of its function."""
     latest: dict[JsonValue, str] = {}
     return tuple([_modern(position, message, latest) for position, message in enumerate(messages)])
 

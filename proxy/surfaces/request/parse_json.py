@@ -1,8 +1,9 @@
 """Parses request bytes into a JSON object, within limits of depth and size, and without repeated keys.
 
-Only orjson's result is used: it refuses NaN, Infinity, numbers beyond a double, invalid UTF-8 and lone surrogates,
-which the standard library accepts. A body that is not in orjson's own form is read once more by jiter, which reports
-repeated keys and keeps integers exact (jiter 0.19, `from_json`, November 2026). No message repeats bytes of the body.
+Which bytes are valid is decided by orjson: it refuses NaN, Infinity, numbers beyond a double, invalid UTF-8 and lone
+surrogates, which the standard library accepts. A body that is not in orjson's own form is also read by jiter, which
+reports repeated keys and keeps integers exact (jiter 0.19, `from_json`, November 2026). No message repeats bytes of the
+body.
 """
 
 import json
@@ -12,21 +13,25 @@ from math import isfinite
 import jiter
 import orjson
 
-from providers.json_types import JsonObject, JsonValue, nests_deeper, occurs_more
+from providers.json_types import JsonObject, JsonValue, nests_deeper, opens_more
 from proxy.errors import FieldProblem, invalid_request
 
 MAX_DEPTH = 64
-"""Levels of objects and lists; far above any known schema, far below where recursive code fails."""
+"""Levels of objects and lists: far more than any known schema has, and far fewer than recursive code can handle."""
 
-_SPARE_DEPTH = 254 - MAX_DEPTH
-"""Lists around an object of MAX_DEPTH levels that orjson still writes (orjson 3.13, README, `dumps`: 254 levels)."""
+_SURELY_FLAT = MAX_DEPTH // 2
+"""The most opening brackets of either kind with which a text cannot have more than MAX_DEPTH levels."""
 
-_PAYS_BY_ORJSON = 320 * 1024
-"""Bytes of the longest body that orjson reads for less than jiter: it takes twelve times as many bytes of memory, which
-are mapped anew beyond `c_allocator.LARGE`."""
+_WRAPPING_LISTS = 254 - MAX_DEPTH
+"""The number of lists around an object of MAX_DEPTH levels that orjson can still write (orjson 3.13, README, `dumps`:
+254 levels)."""
+
+_ORJSON_MAX_BYTES = 320 * 1024
+"""Size in bytes of the longest body that orjson reads faster than jiter. orjson needs twelve times as many bytes of
+memory, which are mapped anew beyond `c_allocator.LARGE`."""
 
 MAX_ELEMENTS = 200_000
-"""Objects, lists and commas; 10 MB of `{}` would take 250 ms and 24 times their size in memory."""
+"""Objects, lists and commas. Parsing 10 MB of `{}` would take 250 ms and 24 times their size in memory."""
 
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _NO_ELEMENT = bytes(set(range(256)) - set(b"{[,"))
@@ -36,27 +41,29 @@ _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 
 class InvalidJson(ValueError):
-    """Bytes that are no acceptable JSON object. The message is a predicate, such as "is not a JSON object"."""
+    """The bytes are not an acceptable JSON object. The message is a predicate, such as "is not a JSON object"."""
 
 
 def load(body: bytes, acted_on: Container[str], most: int | None = None) -> JsonObject:
     """Return the object of a request body, of at most `most` elements (`None`: MAX_ELEMENTS). Raises GatewayError.
 
-    Tolerates a UTF-8 byte order mark. Refuses a repeated key in `acted_on`, because a filter in front of the gateway
-    may have judged the other value, and an integer beyond 64 bits, which would reach a vendor rounded.
+    A UTF-8 byte order mark is allowed. A repeated key in `acted_on` is refused, because a filter in front of the
+    gateway may have checked the other value. An integer beyond 64 bits is refused, because it would reach a vendor
+    rounded.
     """
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     try:
-        _bound_elements(body, most)
-        data = _read_canonical(body) if len(body) <= _PAYS_BY_ORJSON and not _is_spaced(body) else None
+        if len(body) > (most or MAX_ELEMENTS):
+            _bound_elements(body, most)
+        data = _read_canonical(body) if len(body) <= _ORJSON_MAX_BYTES else None
         return _read_exactly(body, acted_on) if data is None else data
     except InvalidJson as error:
         raise invalid_request((FieldProblem((), f"The request body {error}."),)) from None
 
 
 def decode(text: bytes, most: int | None = None) -> JsonObject:
-    """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
+    """Return the JSON object of a text. Raises InvalidJson for another value, and for a text beyond the limits."""
     _bound_elements(text, most)
     return _read_within_depth(text)
 
@@ -70,8 +77,8 @@ def has_too_many_elements(text: bytes, most: int = MAX_ELEMENTS) -> bool:
 
 
 def _bound_elements(text: bytes, most: int | None) -> None:
-    """Raise InvalidJson for a text with too many elements. One that can have only a third more than that is not
-    counted: counting takes half as long as reading it."""
+    """Raise InvalidJson for a text with too many elements. A text that is too short to have more than a third too many
+    is not counted, because counting takes half as long as reading it."""
     most = MAX_ELEMENTS if most is None else most
     if len(text) > 2 * most and has_too_many_elements(text, most):
         raise InvalidJson(f"has more than {most} JSON elements")
@@ -90,35 +97,34 @@ def _read(text: bytes) -> JsonObject:
 
 def _read_within_depth(text: bytes) -> JsonObject:
     data = _read(text)
-    if _may_be_deep(text):
+    if opens_more(text, _SURELY_FLAT):
         _written_within_depth(data)
     return data
 
 
-def _is_spaced(body: bytes) -> bool:
-    """Return whether white space follows the first colon, so that a body is not in orjson's form."""
-    colon = body.find(b'":') + 2
-    return body[colon : colon + 1].isspace()
-
-
 def _read_canonical(body: bytes) -> JsonObject | None:
-    """Return the object of a body that equals the form in which orjson writes it, as most clients write theirs: such a
-    body repeats and rounds nothing. `None` for any other."""
+    """Return the object of a body that equals the form in which orjson writes it, as the bodies of most clients do;
+    `None` for any other body. Such a body has no repeated keys and no rounded numbers."""
+    value = body.find(b'":') + 2
+    if body[value : value + 1].isspace():
+        return None
     data = _read(body)
-    if not _may_be_deep(body):
+    if not opens_more(body, _SURELY_FLAT):
         return data if orjson.dumps(data) == body else None
     written = _written_within_depth(data)
-    return data if len(written) == len(body) + 2 * _SPARE_DEPTH and written.startswith(body, _SPARE_DEPTH) else None
+    return (
+        data if len(written) == len(body) + 2 * _WRAPPING_LISTS and written.startswith(body, _WRAPPING_LISTS) else None
+    )
 
 
 def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
-    """Return the object of a body in any form. Raises GatewayError if it is ambiguous, and InvalidJson."""
+    """Return the object of a body in any form. Raises GatewayError if the body is ambiguous, and InvalidJson."""
     try:
         data: JsonValue = jiter.from_json(
             body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True, float_mode="lossless-float"
         )
     except ValueError:
-        # It is no JSON, and orjson has the message for that, or a key is repeated, if only in an inner object.
+        # Either this is not JSON, and orjson raises with the message, or some object has a repeated key.
         data = _read_within_depth(body)
         _refuse_rounded(_refuse_repeats(body, acted_on))
         return data
@@ -126,30 +132,26 @@ def _read_exactly(body: bytes, acted_on: Container[str]) -> JsonObject:
         raise InvalidJson(_NO_OBJECT)
     floats: list[object] = []
     try:
-        orjson.dumps(_within_lists(data) if _may_be_deep(body) else data, floats.append)
+        orjson.dumps(_within_lists(data) if opens_more(body, _SURELY_FLAT) else data, floats.append)
     except orjson.JSONEncodeError:
         if nests_deeper(data, MAX_DEPTH):
             raise InvalidJson(_TOO_DEEP) from None
         _refuse_rounded(data)
-    return data if not floats or _put_doubles(data, len(floats)) else _read(body)
+    return data if not floats or _replace_texts_by_doubles(data, len(floats)) else _read(body)
 
 
-def _put_doubles(data: JsonObject, count: int) -> bool:
-    """Put doubles into an object for the numbers that jiter left as texts. Return whether there were `count`, and
-    each is within a double: jiter would take any other, and orjson has the message for it."""
+def _replace_texts_by_doubles(data: JsonObject, count: int) -> bool:
+    """Replace the numbers that jiter left as texts by doubles, in an object. Return whether there were `count` such
+    numbers, and each is within a double. If not, orjson must read the body: it raises with the message that jiter
+    lacks."""
     read: Mapping[str, object] = data
     doubles = {name: float(value) for name, value in read.items() if isinstance(value, jiter.LosslessFloat)}
     data.update(doubles)
     return len(doubles) == count and all(map(isfinite, doubles.values()))
 
 
-def _may_be_deep(text: bytes) -> bool:
-    many = MAX_DEPTH // 2
-    return occurs_more(text, b"{", many) or occurs_more(text, b"[", many)
-
-
 def _written_within_depth(data: JsonObject) -> bytes:
-    """Return an object as JSON within `_SPARE_DEPTH` lists. Raises InvalidJson if it has more than MAX_DEPTH levels."""
+    """Return an object as JSON within `_WRAPPING_LISTS` lists. Raises InvalidJson for more than MAX_DEPTH levels."""
     try:
         return orjson.dumps(_within_lists(data))
     except orjson.JSONEncodeError:
@@ -157,20 +159,20 @@ def _written_within_depth(data: JsonObject) -> bytes:
 
 
 def _within_lists(data: JsonObject) -> JsonValue:
-    """Return an object within so many lists that orjson writes it only if it has at most MAX_DEPTH levels: a test in
-    compiled code, three times as fast as a walk."""
+    """Return an object within so many lists that orjson writes it only if it has at most MAX_DEPTH levels. This tests
+    the depth in compiled code, three times as fast as a walk."""
     holder: JsonValue = data
-    for _ in range(_SPARE_DEPTH):
+    for _ in range(_WRAPPING_LISTS):
         holder = [holder]
     return holder
 
 
 def _outside_strings(body: bytes) -> bytes:
-    """Return a JSON text without its strings; the result is meaningless for bytes that are not JSON."""
+    """Return a JSON text without its strings. The result has no meaning for bytes that are not JSON."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # A text within MAX_ELEMENTS has at most twice as many strings. The tail of a longer one stays unsplit: that bounds
-    # the work, and the count of elements can only be too high.
+    # A text within MAX_ELEMENTS has at most twice as many strings. The rest of a text with more strings is not split:
+    # this bounds the work, and the count of elements can only become too high.
     return b"".join(body.split(b'"', 4 * MAX_ELEMENTS + 4)[::2])
 
 
@@ -195,7 +197,7 @@ def _refuse_repeats(body: bytes, acted_on: Container[str]) -> JsonObject:
 
 
 def _refuse_rounded(data: JsonObject) -> None:
-    """Raise GatewayError for an integer beyond 64 bits, of which orjson makes a double when it reads one."""
+    """Raise GatewayError for an integer beyond 64 bits, which orjson would read as a double."""
     holders = [name for name, value in data.items() if not _is_writable(value)]
     if holders:
         loc, what = ((holders[0],), f"'{holders[0]}'") if len(holders) == 1 else ((), "The request body")
@@ -203,7 +205,7 @@ def _refuse_rounded(data: JsonObject) -> None:
 
 
 def _is_writable(value: JsonValue) -> bool:
-    """Return whether orjson writes a value: it refuses an integer beyond 64 bits."""
+    """Return whether orjson writes a value; it does not write an integer beyond 64 bits."""
     try:
         orjson.dumps(value, float)
     except orjson.JSONEncodeError:

@@ -1,11 +1,12 @@
 """Parses request bytes into a `UnifiedRequest`: checks each field, then conflicts between fields.
 
-Every problem of a body is found before it is refused.
+All problems of a body are collected before it is refused.
 """
 
 from collections.abc import Iterable
 from typing import Final, cast
 
+from providers.client_extras.proxy_instructions import TIMEOUTS
 from providers.json_types import JsonObject
 from providers.request_fields import PROMPT_FIELDS
 from providers.unified_request import (
@@ -27,12 +28,16 @@ from proxy.surfaces.request.rule_kinds import Invalid
 
 _PROMPTS: Final = (TextPrompt, TokenPrompt, ChatPrompt)
 
-_OwnFields = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str] | None]
+_Attributes = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str] | None]
 
-_OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"})
-"""Fields that become members of the request. Most requests have none of them."""
+_ATTRIBUTE_FIELDS: Final = frozenset(
+    {"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"}
+)
+"""Fields that become separate attributes of the request. Most requests do not have them."""
 
-_NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
+_TIMEOUTS: Final = frozenset(TIMEOUTS)
+
+_NO_ATTRIBUTES: Final[_Attributes] = (NO_STREAM_OPTIONS, None, None, None)
 
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
@@ -47,19 +52,21 @@ def parse_fields(
     default_model: str | None,
     refused: Iterable[tuple[str, Invalid]] = (),
 ) -> UnifiedRequest:
-    """Return the request of fields under the unified names; those `refused` before have their problems already. Raises
-    GatewayError with all problems."""
+    """Return the request of fields under the unified names; a missing `model` is `default_model`. `refused` are fields
+    whose problems were found before; they are reported too. Raises GatewayError with all problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
     values = parsed.values
     for name, bad in refused:
         parsed.refuse(name, bad)
-    for name, value in extras.with_own_timeout(data).items():
+    if not _TIMEOUTS.isdisjoint(data):
+        data = extras.with_own_timeout(data)
+    for name, value in data.items():
         if value is None:
             continue
         check = fields.get(name)
         if check is None:
-            # Names that some server reads as a protected member are refused too.
+            # Names that some server reads as a protected field are refused too.
             try:
                 parsed.unknown[name] = extras.unknown_field(name, value)
             except Invalid as bad:
@@ -85,9 +92,13 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     if parsed.problems or not isinstance(model, str) or not isinstance(prompt, _PROMPTS):
         raise invalid_request(tuple(parsed.problems))
     stream = values.pop("stream", False) is True
-    own = _NOTHING_OWN if _OWN.isdisjoint(values) else _take_own(parsed)
+    own = _NO_ATTRIBUTES if _ATTRIBUTE_FIELDS.isdisjoint(values) else _take_attributes(parsed)
     options, timeout, extra_params, extra_headers = own
-    injected = _fill_in(values, parsed.rules, operation)
+    defaults, injected = parsed.rules.defaults[operation], parsed.rules.default_names[operation]
+    if not injected.isdisjoint(values):
+        defaults = {name: value for name, value in defaults.items() if name not in values}
+        injected = frozenset(defaults)
+    values.update(defaults)
     return UnifiedRequest(
         operation,
         model,
@@ -104,21 +115,10 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     )
 
 
-def _take_own(parsed: ParsedFields) -> _OwnFields:
+def _take_attributes(parsed: ParsedFields) -> _Attributes:
     return (
         parsed.take("stream_options", StreamOptions) or NO_STREAM_OPTIONS,
         parsed.take("inference_timeout", float),
         parsed.take("inference_extra_params", dict),
         parsed.take("inference_extra_headers", dict),
     )
-
-
-def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
-    """Set the surface's defaults of absent fields, and return their names."""
-    defaults, names = rules.defaults[operation], rules.default_names[operation]
-    if names.isdisjoint(values):
-        values.update(defaults)
-        return names
-    absent = {name: value for name, value in defaults.items() if name not in values}
-    values.update(absent)
-    return frozenset(absent)

@@ -1,4 +1,4 @@
-"""The state of a request while it is parsed: the values so far and the problems found."""
+"""The state of a request while it is parsed: the values so far, and the problems found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ CONFLICT = "conflicting_parameters"
 class SurfaceRules:
     """A surface's rules for requests, by operation.
 
-    `fields` are its fields with their checks, `defaults` the values of absent fields (`default_names` their names),
-    `bare_zero_tokens` the operations in which a limit of 0 tokens is valid without `echo`.
+    `fields` are its fields with their checks, `defaults` the values of absent fields, and `default_names` their names.
+    In the operations of `bare_zero_tokens`, a limit of 0 tokens is valid without `echo`.
     """
 
     fields: Mapping[Operation, Mapping[str, Check]]
@@ -34,9 +34,10 @@ class SurfaceRules:
 
 @dataclass(slots=True)
 class ParsedFields:
-    """One body while it is parsed. `values` holds the checked values of known fields, by name, `unknown` the others.
+    """One body while it is parsed. `values` holds the checked values of known fields, by name; `unknown` holds the
+    other fields.
 
-    `legacy_calls` says that the client knows calls in their older form alone.
+    `legacy_calls` is true if the client knows calls only in their older form.
     """
 
     rules: SurfaceRules
@@ -47,12 +48,12 @@ class ParsedFields:
     problems: list[FieldProblem] = field(default_factory=list)
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """Return a field's checked value; None where it is absent or invalid."""
+        """Return a field's checked value; `None` if it is absent or invalid."""
         value = self.values.get(name)
         return value if isinstance(value, kind) else None
 
     def take(self, name: str, kind: type[T]) -> T | None:
-        """Remove and return a field's checked value; None where it is absent or invalid."""
+        """Remove and return a field's checked value; `None` if it is absent or invalid."""
         value = self.values.pop(name, None)
         return value if isinstance(value, kind) else None
 
@@ -67,5 +68,5 @@ class ParsedFields:
         self.refuse(name, Invalid(message, code=CONFLICT))
 
     def refused(self, *names: str) -> bool:
-        """Return whether any of these fields has a problem, so that its absence is no further problem."""
+        """Return whether any of these fields has a problem. If so, its absence is not another problem."""
         return any(problem.loc[:1] == (name,) for problem in self.problems for name in names)

@@ -1,4 +1,4 @@
-"""Checks what a client passes through to the upstream: fields and headers, and its timeout.
+"""Checks the values that a client passes through to the upstream: fields and headers, and its timeout.
 
 Sources: `scale-gp` 0.1.0a58 `inference_timeout`, `inference_extra_params`, `inference_extra_headers`.
 """
@@ -25,7 +25,7 @@ _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def timeout(value: JsonValue) -> float:
-    """Check seconds above 0, as a number or a decimal string."""
+    """Check a number of seconds above 0, as a number or a decimal string."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
@@ -34,15 +34,16 @@ def timeout(value: JsonValue) -> float:
 
 
 def params(value: JsonValue) -> JsonObject:
-    """Check an object of fields, none of which is the gateway's to decide."""
+    """Check an object of fields, none of which may override the gateway."""
     extra = json_object(value)
     for name, item in extra.items():
-        check_at(partial(member, name), item, name)
+        check_at(partial(upstream_field, name), item, name)
     return extra
 
 
-def member(name: str, value: JsonValue) -> JsonValue:
-    """Check a member unknown to the gateway, for the upstream. Raises Invalid where it would override the gateway."""
+def upstream_field(name: str, value: JsonValue) -> JsonValue:
+    """Check a field that the gateway does not know and that goes to the upstream. Raises Invalid if it would override
+    the gateway."""
     if is_reserved(name):
         raise Invalid("cannot be set here")
     place = find_reserved(name, value)
@@ -53,13 +54,13 @@ def member(name: str, value: JsonValue) -> JsonValue:
 
 def unknown_field(name: str, value: JsonValue) -> JsonValue:
     """Check a field of the body that the gateway does not know. Raises Invalid if it would override the gateway, or is
-    a credential. Instructions for a proxy pass: each target goes without them."""
+    a credential. Instructions for a proxy are accepted, and are removed for each target."""
     if name == GUARDS:
-        raise Invalid("cannot be set here: which guards hold is the operator's word", code="unsupported_parameter")
+        raise Invalid("cannot be set here: the operator decides which guards apply", code="unsupported_parameter")
     if not is_instruction(name):
         if is_credential(name):
             raise Invalid("cannot be set here")
-        return member(name, value)
+        return upstream_field(name, value)
     place = find_reserved(name, value)
     if place is not None:
         raise Invalid("cannot be set here", *place)
@@ -67,8 +68,8 @@ def unknown_field(name: str, value: JsonValue) -> JsonValue:
 
 
 def with_own_timeout(data: JsonObject) -> JsonObject:
-    """Return the fields of a body with a proxy's name for the most seconds of a request replaced by the gateway's own,
-    unless that is there too or the value is none."""
+    """Return the fields of a body, with the field of a proxy for a request's longest time in seconds renamed to the
+    gateway's own. The field is unchanged if the gateway's own is there too, or if the value is not a timeout."""
     for name in TIMEOUTS:
         if name in data and _OWN_TIMEOUT not in data:
             try:
@@ -80,7 +81,7 @@ def with_own_timeout(data: JsonObject) -> JsonObject:
 
 
 def headers(value: JsonValue) -> dict[str, str]:
-    """Check headers in printable ASCII, without those of host, framing or credentials."""
+    """Check headers in printable ASCII. Headers of host, framing or credentials are refused."""
     extra: dict[str, str] = {}
     seen: set[str] = set()
     for name, item in json_object(value).items():

@@ -21,7 +21,7 @@ Images = tuple[tuple[str, ...], ...]
 
 
 def prompt(value: JsonValue) -> TextPrompt | TokenPrompt:
-    """Check one prompt or several. A flat list of integers is one prompt; so is an empty string."""
+    """Check one prompt or several. A flat list of integers is one prompt, and so is an empty string."""
     if isinstance(value, str):
         return TextPrompt((value,))
     if not isinstance(value, list):
@@ -48,7 +48,7 @@ def _tokens(sequence: list[JsonValue], *loc: int) -> tuple[int, ...]:
 
 
 def images(value: JsonValue) -> Images:
-    """Check a list of lists of data URIs, one list for each prompt; a flat list belongs to the only prompt."""
+    """Check a list of lists of data URIs, one list for each prompt. A flat list belongs to the only prompt."""
     if not isinstance(value, list):
         raise Invalid("must be a list of data URIs, or a list of such lists")
     if any(isinstance(item, list) for item in value):

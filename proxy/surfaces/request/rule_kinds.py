@@ -1,4 +1,4 @@
-"""Checks for values of fields, to combine in the field table.
+"""Checks for the values of fields, to be combined in the field rules.
 
 A check takes a JSON value other than null and returns its canonical form, or raises `Invalid`. Booleans are not
 numbers, and an integral float counts as an integer, as in the vendors' own servers.
@@ -17,7 +17,8 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class Invalid(Exception):
-    """An invalid value. `message` is a predicate of the field's name ("must be ..."); `loc` is the path below it."""
+    """The value is invalid. `message` is a predicate of the field's name ("must be ..."); `loc` is the path below the
+    field."""
 
     def __init__(self, message: str, *loc: str | int, code: str = "invalid_value") -> None:
         super().__init__(message)
@@ -27,7 +28,7 @@ class Invalid(Exception):
 
 
 def check_at(check: Callable[[JsonValue], T], value: JsonValue, *loc: str | int) -> T:
-    """Check a member of a value; `loc` is its path for the error."""
+    """Check a value inside another value; `loc` is its path, for the error."""
     try:
         return check(value)
     except Invalid as bad:
@@ -68,7 +69,7 @@ def anything(value: JsonValue) -> JsonValue:
 
 
 def integer(low: int, high: int = INT64_MAX) -> Callable[[JsonValue], int]:
-    """Return a check for an integer from `low` to `high`; orjson makes floats of those beyond 64 bits."""
+    """Return a check for an integer from `low` to `high`. orjson reads integers beyond 64 bits as floats."""
     bounds = f"of at least {low}" if high == INT64_MAX else f"from {low} to {high}"
     message = "must be a 64-bit integer" if low == INT64_MIN else f"must be an integer {bounds}"
 

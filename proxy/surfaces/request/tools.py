@@ -1,7 +1,7 @@
 """Checks tools and the choice among them.
 
-Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`; Google's own tools as clients of
-`google-genai` 3.4.0 write them, a name with its settings.
+Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`; Google's own tools in the form that
+clients of `google-genai` 3.4.0 use, a name with its settings.
 """
 
 from typing import TypeGuard
@@ -17,7 +17,7 @@ CHOICES = ("none", "auto", "required")
 
 
 def tools(value: JsonValue) -> list[JsonObject]:
-    """Check a list of tools, possibly empty; a function has a name and, if any, an object of parameters."""
+    """Check a list of tools, possibly empty. A function has a name, and may have an object of parameters."""
     if not isinstance(value, list):
         raise Invalid("must be a list of tools")
     if len(value) > MAX_TOOLS:
@@ -26,8 +26,8 @@ def tools(value: JsonValue) -> list[JsonObject]:
 
 
 def _is_usual(tool: JsonValue) -> TypeGuard[JsonObject]:
-    """Return whether `_tool` accepts a tool at first sight: a function with a description and parameters, as nearly all
-    are. This takes a third of the time of `_tool`."""
+    """Return whether a tool is a function with a description and parameters, as nearly all are. `_tool` accepts every
+    such tool, and this test takes a third of its time."""
     return (
         type(tool) is dict
         and tool.get("type") == "function"

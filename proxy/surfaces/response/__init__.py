@@ -1,1 +1,1 @@
-"""From completions, chunks and errors to the bytes a client gets. Pure."""
+"""Renders completions, chunks and errors as the bytes that a client gets. Pure."""

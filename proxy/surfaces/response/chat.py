@@ -2,8 +2,8 @@
 
 Source: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Two names of the
 field for reasoning are in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM,
-OpenRouter, Groq). openai-agents 0.24.0 shows it twice if it gets both. All clients that show reasoning read the first:
-openai-agents, @ai-sdk/openai-compatible, pydantic-ai-slim 2.68.0 and litellm 1.109.1, November 2026.
+OpenRouter, Groq). openai-agents 0.24.0 shows the reasoning twice if it gets both. All clients that show reasoning read
+the first: openai-agents, @ai-sdk/openai-compatible, pydantic-ai-slim 2.68.0 and litellm 1.109.1, November 2026.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,17 +12,17 @@ from typing import ClassVar
 from providers.completion import Choice, Chunk, Completion, TextRun, Usage
 from providers.framing.text_frames import MARK
 from providers.unified_request import UnifiedRequest
-from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
-from proxy.surfaces.response.extras import answer_members, choice_members, delta_members, is_late, message_members
+from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_fields, tool_call_json
+from proxy.surfaces.response.extras import choice_fields, delta_fields, is_late, message_fields, response_fields
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.text_signature import extra_content
 from proxy.surfaces.response.write_sse import AnswerStyle, RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
-WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
+COMPLETION_OBJECT, CHUNK_OBJECT = "chat.completion", "chat.completion.chunk"
 
 _TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
-"""A choice with text alone. Formatted by hand, because nearly every token comes this way."""
+"""A choice with text alone. It is formatted by hand, because nearly every token is sent in this form."""
 
 _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
@@ -32,38 +32,44 @@ _USUAL_ENDS = ("stop", "length")
 
 
 class ChatRenderer(AnswerRenderer, RunRenderer):
-    """Renders one chat completion. `no_delta` are the members of a delta without content."""
+    """Renders one chat completion. `no_delta` are the fields of a delta without content."""
 
-    __slots__ = ("_around", "_choices", "_reasoning", "_request", "_shown", "_tool_finish")
+    __slots__ = ("_around", "_choices", "_entry_counts", "_reasoning", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
-        super().__init__(request, facts, style, "chatcmpl-", PIECE)
+        super().__init__(request, facts, style, "chatcmpl-", CHUNK_OBJECT)
         self._request = request
         self._reasoning = facts.reasoning
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
-        # A choice's number, the suffix of events for which it holds, and what is before and after its text in a run.
+        # The number of a choice, the suffix of events for which this is valid, and the bytes before and after the text
+        # of the choice in a run.
         self._around = (-1, b"", (b"", b""))
-        # Whether each choice that has begun has ended.
+        # For each choice that has begun: whether it has ended.
         self._choices: dict[int, bool] = {}
-        # How many entries each list in the deltas of a choice has had.
-        self._shown: dict[int, dict[str, int]] = {}
+        # For each choice: the number of entries that each list in its deltas has had.
+        self._entry_counts: dict[int, dict[str, int]] = {}
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer."""
         choices, usage = completion.choices, completion.usage
         if len(choices) == 1 and usage is not None and completion.extra is None:
             choice = choices[0]
             details = usage.prompt_details or usage.completion_details or usage.estimated or usage.extra
             if not details and _is_text(choice):
-                return self._text_alone(choice, usage, completion)
-        return self._whole(WHOLE, completion, [self._choice(choice) for choice in choices])
+                return self._single_text_body(choice, usage, completion)
+        return self._completion_body(COMPLETION_OBJECT, completion, [self._choice(choice) for choice in choices])
 
-    def _text_alone(self, choice: Choice, usage: Usage, completion: Completion) -> bytes:
-        """Return an answer of one text, as most are, as `_whole` does: six calls less, which are half of rendering."""
+    def _single_text_body(self, choice: Choice, usage: Usage, completion: Completion) -> bytes:
+        """Return a response with a single text, as most are, like `_completion_body` does. This saves six calls, which
+        are half of rendering."""
         message = {"role": "assistant", "content": choice.text, "refusal": None}
-        body: dict[str, object] = {"id": self._id, "object": WHOLE, "created": self._created, "model": self._model}
+        body: dict[str, object] = {
+            "id": self._id,
+            "object": COMPLETION_OBJECT,
+            "created": self._created,
+            "model": self._model,
+        }
         if completion.system_fingerprint is not None:
             body["system_fingerprint"] = completion.system_fingerprint
         body["choices"] = (
@@ -87,12 +93,12 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
             "index": choice.index,
             "message": message,
             "logprobs": chat_logprobs(self._request, choice.logprobs),
-            **finish_members(choice, self._tool_finish),
+            **finish_fields(choice, self._tool_finish),
         }
-        return body if choice.extras is None else {**choice_members(choice.extras), **body}
+        return body if choice.extras is None else {**choice_fields(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer; when the choice ended, the last event has an empty delta."""
+        """Return the events of one chunk. If the choice ended, the last event has an empty delta."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
         if _only_text(chunk) and chunk.index in self._choices:
@@ -102,7 +108,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         if chunk.service_tier is not None:
             self._writer.set_service_tier(chunk.service_tier)
         if self._choices.get(chunk.index) and is_late(chunk):
-            self._writer.add_late(answer_members(chunk.extras.answer if chunk.extras else None))
+            self._writer.add_late(response_fields(chunk.extras.answer if chunk.extras else None))
             return b""
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
@@ -112,14 +118,13 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
             "index": chunk.index,
             "delta": self.no_delta,
             "logprobs": None,
-            **finish_members(chunk, self._tool_finish),
+            **finish_fields(chunk, self._tool_finish),
         }
         if chunk.extras is not None:
-            body = {**choice_members(chunk.extras), **body}
+            body = {**choice_fields(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
     def around(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """See FramingRenderer."""
         if run.index not in self._choices:
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
@@ -134,7 +139,8 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         return around
 
     def _around_part(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """Return the bytes around chunks of reasoning, which may stand in two fields, or of a call's arguments."""
+        """Return the bytes around chunks of reasoning, which may be in two fields, or around chunks of a call's
+        arguments."""
         writer = self._writer
         if _MARK in writer.prefix or _MARK in writer.suffix:
             return None
@@ -143,7 +149,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk, self._reasoning)
         if chunk.extras is not None:
-            delta |= delta_members(chunk.extras, self._shown.setdefault(chunk.index, {}))
+            delta |= delta_fields(chunk.extras, self._entry_counts.setdefault(chunk.index, {}))
         if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
             delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
@@ -154,7 +160,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
                 self._choices[chunk.index] = False
                 delta = {"role": "assistant", **delta}
         extras = chunk.extras
-        ours = None if extras is None else answer_members(extras.answer)
+        response_extras = None if extras is None else response_fields(extras.answer)
         body: dict[str, object] = {
             "index": chunk.index,
             "delta": {**self.no_delta, **delta},
@@ -162,16 +168,20 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
             "finish_reason": None,
         }
         if extras is not None and chunk.finish_reason is None:
-            beside = choice_members(extras)
-            body = {**beside, **body}
-            delta = delta or {**beside}
-        if not (delta or logprobs or ours):
+            choice_extras = choice_fields(extras)
+            body = {**choice_extras, **body}
+            delta = delta or {**choice_extras}
+        if not (delta or logprobs or response_extras):
             return b""
-        return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
+        return (
+            self._writer.event_with(ascii_json(body), response_extras)
+            if response_extras
+            else self._writer.event(ascii_json(body))
+        )
 
 
 def _is_text(choice: Choice) -> bool:
-    """Return whether a choice ended as usual and holds a text alone, as most do."""
+    """Return whether a choice ended normally and has only a text, as most have."""
     return (
         choice.finish_reason in _USUAL_ENDS
         and choice.extras is None
@@ -213,7 +223,7 @@ def _delta(chunk: Chunk, reasoning: Iterable[str]) -> dict[str, object]:
 
 
 def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
-    """Return the message; its content is null where a refusal or a tool call takes its place."""
+    """Return the message. Its content is null if there is a refusal or a tool call instead."""
     instead = choice.refusal is not None or choice.tool_calls
     text = "" if choice.text == choice.refusal else choice.text
     message: dict[str, object] = {
@@ -228,5 +238,5 @@ def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
     if choice.signature is not None:
         message["extra_content"] = extra_content(choice.signature)
     if choice.extras is not None:
-        message |= message_members(choice.extras)
+        message |= message_fields(choice.extras)
     return message

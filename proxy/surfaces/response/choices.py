@@ -1,7 +1,7 @@
-"""The members that text and chat answers share, as JSON.
+"""The fields that text and chat responses share, as JSON.
 
 Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the vendor's own value, `stop_reason`
-(vLLM's name) the stop string that matched; clients that do not know them ignore them.
+(vLLM's name) the stop string that matched; clients that do not know these fields ignore them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,18 @@ from providers.completion import CallKind, Choice, Chunk, Completion, FinishReas
 from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
-from proxy.surfaces.response.extras import answer_members
+from proxy.surfaces.response.extras import response_fields
 from proxy.surfaces.response.write_sse import AnswerStyle, usage_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
 _FINISHES: Final = frozenset({*get_args(FinishReason), "function_call"})
 
 NO_USAGE = Usage(0, 0)
-"""Clients read the usage of a whole answer without a check (LangChain), so there is always one."""
+"""Clients read the usage of a non-streaming response without a check (LangChain), so it is always sent."""
 
 
 class AnswerRenderer:
-    """Base of the renderers. `prefix` begins the answer's id, `kind` is the type of the streamed object."""
+    """Base of the renderers. `prefix` begins the response's id, `kind` is the type of the streamed object."""
 
     __slots__ = ("_created", "_fingerprint", "_id", "_model", "_style", "_writer")
 
@@ -33,20 +33,18 @@ class AnswerRenderer:
         self._model = facts.model
         self._style = style
         if request.stream:
-            # Only for a stream: this costs as much as rendering a whole answer.
+            # Only for a stream: this costs as much as rendering a non-streaming response.
             self._writer = style.writer(self._head(kind), request)
         self._fingerprint: str | None = None
 
     def usage(self, usage: Usage) -> bytes:
-        """See Renderer."""
         return self._writer.usage(usage)
 
     def end(self) -> bytes:
-        """See Renderer."""
         return self._writer.end()
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """See Renderer; what was held back is not sent."""
+        """Return the events of a broken stream. Held-back chunks are not sent."""
         return self._style.broken(self._writer, facts)
 
     def _head(self, kind: str) -> dict[str, object]:
@@ -57,7 +55,7 @@ class AnswerRenderer:
             self._fingerprint = fingerprint
             self._writer.set_fingerprint(fingerprint)
 
-    def _whole(self, kind: str, completion: Completion, choices: Sequence[Mapping[str, object]]) -> bytes:
+    def _completion_body(self, kind: str, completion: Completion, choices: Sequence[Mapping[str, object]]) -> bytes:
         body = self._head(kind)
         if completion.system_fingerprint is not None:
             body["system_fingerprint"] = completion.system_fingerprint
@@ -66,35 +64,36 @@ class AnswerRenderer:
         if completion.service_tier is not None:
             body["service_tier"] = completion.service_tier
         if completion.extra is not None:
-            body |= answer_members(completion.extra)
+            body |= response_fields(completion.extra)
         return utf8_json(body)
 
 
-def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
-    """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
-    becomes the `native_finish_reason`, as does a vendor's own reason that OpenAI does not have."""
+def finish_fields(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
+    """Return the fields that report how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
+    becomes the `native_finish_reason`. A vendor's own reason that OpenAI does not have also becomes the
+    `native_finish_reason`."""
     reason, native = ended.finish_reason, ended.native_finish_reason
     if reason is not None and reason not in _FINISHES:
         reason, native = "stop", native or reason
     if reason == "tool_calls" and tool_finish != reason:
         reason, native = tool_finish, native or reason
-    members: dict[str, object] = {"finish_reason": reason}
+    fields: dict[str, object] = {"finish_reason": reason}
     if native is not None:
-        members["native_finish_reason"] = native
+        fields["native_finish_reason"] = native
     if ended.matched_stop is not None:
-        members["stop_reason"] = ended.matched_stop
-    return members
+        fields["stop_reason"] = ended.matched_stop
+    return fields
 
 
 def tool_call_json(call: ToolCall) -> dict[str, object]:
-    """Return a whole tool call in OpenAI's form."""
+    """Return a complete tool call in OpenAI's form."""
     held = "input" if call.kind == "custom" else "arguments"
     body: dict[str, object] = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, held: call.arguments}}
     return {**call.extra, **body} if call.extra else body
 
 
 def delta_json(delta: ToolCallDelta) -> dict[str, object]:
-    """Return a piece of a tool call; the first piece has its id, type and name."""
+    """Return a delta of a tool call; the first delta has its id, type and name."""
     called: dict[str, object] = {} if delta.name is None else {"name": delta.name}
     called["input" if delta.kind == "custom" else "arguments"] = delta.arguments
     opening: dict[str, object] = {} if delta.id is None else {"id": delta.id, "type": delta.kind}
@@ -112,7 +111,7 @@ class _Pending:
 
 
 class PendingCalls:
-    """Collects the tool calls of one streamed choice, for surfaces that send them whole."""
+    """Collects the tool calls of one streamed choice, for surfaces that send each call as a whole."""
 
     __slots__ = ("_calls",)
 
@@ -120,7 +119,7 @@ class PendingCalls:
         self._calls: dict[int, _Pending] = {}
 
     def add(self, deltas: Sequence[ToolCallDelta]) -> None:
-        """Add further pieces."""
+        """Add further deltas."""
         for delta in deltas:
             call = self._calls.setdefault(delta.index, _Pending())
             call.id = delta.id or call.id

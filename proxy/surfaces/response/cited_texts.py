@@ -1,8 +1,8 @@
-"""Places the citations of an answer at its parts of text: offsets count within the part (OpenAI OpenAPI 2.3.0
+"""Assigns the citations of a response to its parts of text. Offsets count within the part (OpenAI OpenAPI 2.3.0
 `UrlCitationBody`).
 
 A vendor may send citations before their text or after it (Gemini: with the last event). Citations of the open part are
-sent as its events; citations of a part that has ended stand in the final response.
+sent as its events; citations of a part that has ended are in the final response.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from providers.json_types import JsonObject
 
 class CitedTexts:
     """The parts of text that have ended, and the citations that wait for a part. `length` is the number of characters
-    of these parts, which is the place of the next one."""
+    in these parts, which is the offset of the next part."""
 
     __slots__ = ("_parts", "_waiting", "length")
 
@@ -27,12 +27,12 @@ class CitedTexts:
         self.length += length
 
     def wait(self, annotations: Iterable[JsonObject]) -> None:
-        """Add annotations."""
+        """Add citations that wait for their part."""
         self._waiting += annotations
 
     def of_open_part(self, size: int) -> list[JsonObject]:
-        """Return the waiting annotations of the open part, which has `size` characters so far. Annotations of a part
-        that has ended are put there; annotations of later text go on waiting."""
+        """Return the waiting citations of the open part, which has `size` characters so far. Citations of a part that
+        has ended are added to that part; citations of later text continue to wait."""
         if not self._waiting:
             return []
         waiting, self._waiting = self._waiting, []
@@ -48,7 +48,7 @@ class CitedTexts:
         return found
 
     def settle(self) -> list[JsonObject]:
-        """Put the waiting annotations at the parts that they cite; return them if the response has no text."""
+        """Add the waiting citations to the parts that they cite. If the response has no text, return them."""
         waiting, self._waiting = self._waiting, []
         if not self._parts:
             return waiting
@@ -71,14 +71,15 @@ def _start(annotation: JsonObject) -> int | None:
 
 
 def _held(annotation: JsonObject) -> JsonObject | None:
-    """Return the object around the fields of an annotation; `None` if it has none."""
+    """Return the object around the fields of an annotation; `None` if there is no such object."""
     kind = annotation.get("type")
     held = annotation.get(kind) if isinstance(kind, str) else None
     return held if isinstance(held, dict) else None
 
 
 def _flat(annotation: JsonObject, base: int) -> JsonObject:
-    """Return an annotation as this API has it: without the object around its fields, its offsets in its own part."""
+    """Return an annotation in the form of this API: without the object around its fields, and with offsets within its
+    part."""
     held = _held(annotation)
     if held is None:
         return annotation

@@ -1,6 +1,6 @@
 """Error bodies: OpenAI's `error` object, alone or beside FastAPI's `detail`.
 
-Clients read both: the openai SDK takes code, type and param from `error` only, FastAPI-style clients take `detail`.
+Clients read both: the openai SDK reads code, type and param from `error` only, FastAPI-style clients read `detail`.
 """
 
 from proxy.errors import ErrorFacts
@@ -17,7 +17,7 @@ def openai_body(facts: ErrorFacts, status: int) -> dict[str, object]:
 
 
 def fireworks_body(facts: ErrorFacts, status: int) -> dict[str, object]:
-    """Return OpenAI's body with Fireworks' `object` member."""
+    """Return OpenAI's body with Fireworks' `object` field."""
     return {"error": fireworks_error(facts)}
 
 
@@ -27,7 +27,8 @@ def fireworks_error(facts: ErrorFacts) -> dict[str, object]:
 
 
 def detail_body(facts: ErrorFacts, status: int) -> dict[str, object]:
-    """Return FastAPI's `detail`, a list for 422 (`HTTPValidationError`) else a string, beside the `error` object."""
+    """Return FastAPI's `detail`, a list for 422 (`HTTPValidationError`) and otherwise a string, beside the `error`
+    object."""
     return {"detail": _details(facts) if status == 422 else facts.message, "error": error_object(facts)}
 
 

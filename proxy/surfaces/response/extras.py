@@ -1,11 +1,12 @@
-"""Renders what a choice holds besides text, reasoning and calls: blocks of thinking, citations, media, vendors' own.
+"""Renders the contents of a choice besides text, reasoning and calls: blocks of reasoning, citations, media, vendors'
+own fields.
 
 `reasoning_details` have OpenRouter's form, `thinking_blocks` LiteLLM's (Claude's blocks only), `annotations` OpenAI's,
-`images` OpenRouter's; clients of those read them and send them back (@openrouter/ai-sdk-provider 2.10.0, litellm
+`images` OpenRouter's. Clients of these APIs read them and send them back (@openrouter/ai-sdk-provider 2.10.0, litellm
 1.109.1, openai-agents 0.24.0, read in November 2026).
 
-In a stream each entry of such a list has an `index`: OpenAI's own client joins lists by it, and ends where an entry of
-the second one has none (openai 3.54.0 `lib/streaming/_deltas.py`, November 2026).
+In a stream each entry of such a list has an `index`. OpenAI's own client joins lists by it, and fails if an entry of
+the second list has none (openai 3.54.0 `lib/streaming/_deltas.py`, November 2026).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,38 +17,38 @@ from providers.json_types import JsonObject, JsonValue
 
 DETAILS, BLOCKS = "reasoning_details", "thinking_blocks"
 
-_OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
-_OF_CHOICE = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
-_OF_ANSWER = frozenset(
+_MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
+_CHOICE_FIELDS = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
+_RESPONSE_FIELDS = frozenset(
     {"id", "object", "created", "model", "choices", "usage", "error", "service_tier", "system_fingerprint"}
 )
 
 
-def message_members(extras: Extras | None) -> dict[str, object]:
-    """Return the members of a message or delta; the vendor's own never replace those of the common shape."""
+def message_fields(extras: Extras | None) -> dict[str, object]:
+    """Return the fields of a message or delta. The vendor's own fields never replace fields of the common shape."""
     if extras is None:
         return {}
-    members: dict[str, object] = {**_without(extras.message, _OF_MESSAGE)}
+    fields: dict[str, object] = {**_without(extras.message, _MESSAGE_FIELDS)}
     if extras.reasoning_details:
-        members[DETAILS] = extras.reasoning_details
+        fields[DETAILS] = extras.reasoning_details
         if blocks := [block for detail in extras.reasoning_details if (block := _claude_block(detail))]:
-            members[BLOCKS] = blocks
+            fields[BLOCKS] = blocks
     if extras.annotations:
-        members["annotations"] = extras.annotations
+        fields["annotations"] = extras.annotations
     if extras.images:
-        members["images"] = extras.images
+        fields["images"] = extras.images
     if extras.audio is not None:
-        members["audio"] = extras.audio
-    return members
+        fields["audio"] = extras.audio
+    return fields
 
 
-def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
-    """Return the members of a delta; `shown` are the numbers of entries that the lists of its choice have had so far,
-    and is brought up to date."""
-    members = message_members(extras)
-    if BLOCKS in members:
+def delta_fields(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
+    """Return the fields of a delta. `shown` are the numbers of entries that the lists of its choice have had so far;
+    the function updates it."""
+    fields = message_fields(extras)
+    if BLOCKS in fields:
         claudes = [(_claude_block(detail), detail) for detail in extras.reasoning_details]
-        members[BLOCKS] = _numbered(
+        fields[BLOCKS] = _numbered(
             [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, shown
         )
     for name, entries in (
@@ -56,46 +57,49 @@ def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
         ("images", extras.images),
     ):
         if entries:
-            members[name] = _numbered(entries, name, shown)
+            fields[name] = _numbered(entries, name, shown)
     for name, listed in (extras.message or {}).items():
         if (
             isinstance(listed, list)
-            and members.get(name) is listed
+            and fields.get(name) is listed
             and all([isinstance(entry, dict) for entry in listed])
         ):
-            members[name] = _numbered([entry for entry in listed if isinstance(entry, dict)], name, shown)
-    return members
+            fields[name] = _numbered([entry for entry in listed if isinstance(entry, dict)], name, shown)
+    return fields
 
 
-def choice_members(extras: Extras | None) -> dict[str, JsonValue]:
-    """Return the vendor's own members of a choice."""
-    return {} if extras is None else _without(extras.choice, _OF_CHOICE)
+def choice_fields(extras: Extras | None) -> dict[str, JsonValue]:
+    """Return the vendor's own fields of a choice."""
+    return {} if extras is None else _without(extras.choice, _CHOICE_FIELDS)
 
 
-def answer_members(extra: Mapping[str, JsonValue] | None) -> dict[str, JsonValue]:
-    """Return the vendor's own members of a whole answer."""
-    return _without(extra, _OF_ANSWER)
+def response_fields(extra: Mapping[str, JsonValue] | None) -> dict[str, JsonValue]:
+    """Return the vendor's own fields of a response."""
+    return _without(extra, _RESPONSE_FIELDS)
 
 
 def is_late(chunk: Chunk) -> bool:
-    """Return whether a chunk of a choice that has ended holds members of the whole answer alone."""
+    """Return whether a chunk of a choice that has ended has only fields of the whole response."""
     extras = chunk.extras
     return extras is not None and extras == Extras(answer=extras.answer)
 
 
-def text_members(extras: Extras | None) -> dict[str, object]:
-    """Return the members of a text completion's choice, which has no message and shows no reasoning."""
+def text_fields(extras: Extras | None) -> dict[str, object]:
+    """Return the fields of a text completion's choice, which has no message and no reasoning."""
     if extras is None:
         return {}
-    shown = {**message_members(extras), **choice_members(extras)}
-    return {name: value for name, value in shown.items() if name not in _OF_CHOICE and name not in (DETAILS, BLOCKS)}
+    shown = {**message_fields(extras), **choice_fields(extras)}
+    return {
+        name: value for name, value in shown.items() if name not in _CHOICE_FIELDS and name not in (DETAILS, BLOCKS)
+    }
 
 
 def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -> list[JsonObject]:
-    """Return the entries of a list with an index each: their own, else their place among all of the stream.
+    """Return the entries of a list with an index each: their own, or else their position among all entries of the
+    stream.
 
-    Blocks of thinking come in chunks, which have the vendor's index and the type in common: they get the place of the
-    block, since vendors number blocks of each type, or all blocks of an answer.
+    Blocks of reasoning come in chunks, and the chunks of one block have the same type and the same index of the vendor.
+    They get the position of the block, because vendors number the blocks of each type, or all blocks of a response.
     """
     found: list[JsonObject] = []
     for entry in entries:
@@ -113,17 +117,17 @@ def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -
 
 
 def _like(block: JsonObject, detail: JsonObject) -> JsonObject:
-    """Return a block with the index of the detail that it is made of."""
+    """Return a block with the index of the detail from which it is made."""
     index = detail.get("index")
     return {**block, "index": index} if isinstance(index, int) else block
 
 
-def _without(members: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, JsonValue]:
-    return {name: value for name, value in (members or {}).items() if name not in names}
+def _without(fields: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, JsonValue]:
+    return {name: value for name, value in (fields or {}).items() if name not in names}
 
 
 def _claude_block(detail: JsonObject) -> JsonObject | None:
-    """Return a detail as Anthropic's block; None for another vendor's."""
+    """Return a detail as Anthropic's block; `None` if it is another vendor's."""
     if detail.get("format") != CLAUDE_FORMAT:
         return None
     if detail.get("type") == "reasoning.encrypted":
@@ -131,5 +135,5 @@ def _claude_block(detail: JsonObject) -> JsonObject | None:
     if detail.get("type") != "reasoning.text":
         return None
     block: JsonObject = {"type": "thinking", "thinking": detail.get("text") or ""}
-    # openai-agents 0.24.0 ends at a signature that is null.
+    # openai-agents 0.24.0 fails on a signature that is null.
     return {**block, "signature": detail["signature"]} if detail.get("signature") else block

@@ -1,7 +1,7 @@
 """Renders log probabilities in the form that the client requested.
 
 Source: OpenAI OpenAPI 2.3.0. A text completion with `logprobs: true` gets both forms in one object, which the openai,
-scale-gp, scale-gp-beta and both generations of Fireworks SDKs parse.
+scale-gp, scale-gp-beta and both generations of Fireworks SDKs can parse.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from providers.unified_request import TextPrompt, UnifiedRequest
 
 
 class TextLogprobs:
-    """Renders log probabilities of text choices; keeps each choice's offset in the text across a stream."""
+    """Renders log probabilities of text choices. It stores each choice's offset in the text across a stream."""
 
     __slots__ = ("_merged", "_offsets", "_request", "_wanted")
 
@@ -24,7 +24,7 @@ class TextLogprobs:
         self._offsets: dict[int, Offsets] = {}
 
     def render(self, index: int, logprobs: Logprobs | None) -> dict[str, object] | None:
-        """Return the four arrays, with the `content` form beside them if requested; None if no form was."""
+        """Return the four arrays, beside the `content` form if that was requested; `None` if no form was requested."""
         if logprobs is None or not self._wanted:
             return None
         offsets = self._offsets.get(index)
@@ -59,12 +59,12 @@ def _map(top: Mapping[str, float] | None) -> dict[str, float] | None:
 
 
 def chat_logprobs(request: UnifiedRequest, logprobs: Logprobs | None) -> dict[str, object] | None:
-    """Return the form of chat answers; None if no log probabilities were requested."""
+    """Return log probabilities in the form of chat responses; `None` if the client requested none."""
     return None if logprobs is None or "logprobs" not in request.params else content_json(logprobs)
 
 
 def content_json(logprobs: Logprobs) -> dict[str, object]:
-    """Return the `content` and `refusal` lists; a list without tokens is null, as OpenAI sends it."""
+    """Return the `content` and `refusal` lists. A list without tokens is null, as OpenAI sends it."""
     lists = to_content(logprobs) if isinstance(logprobs, LegacyLogprobs) else logprobs
     return {"content": _tokens(lists.content), "refusal": _tokens(lists.refusal)}
 

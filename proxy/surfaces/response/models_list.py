@@ -1,6 +1,6 @@
 """The models list in OpenAI's form, and one model.
 
-Members beyond OpenAI's: vLLM 0.32 `entrypoints/openai` (`root`, `max_model_len`); OpenRouter, "Models API Standard"
+Fields beyond OpenAI's: vLLM 0.32 `entrypoints/openai` (`root`, `max_model_len`); OpenRouter, "Models API Standard"
 (`context_length`, `top_provider`, `pricing`); both read in November 2026.
 """
 
@@ -24,8 +24,9 @@ def model_body(card: ModelCard) -> bytes:
 
 
 def _card(card: ModelCard) -> dict[str, object]:
-    """Return an entry of OpenAI's form, with what is known of the model under the names that clients read: `root` and
-    `max_model_len` are vLLM's (its benchmark reads the one, Continue the other), the rest is OpenRouter's."""
+    """Return an entry in OpenAI's form, with the known facts about the model under the names that clients read. `root`
+    and `max_model_len` are vLLM's names (its benchmark reads the former, Continue the latter), the others
+    OpenRouter's."""
     body: dict[str, object] = {
         "id": card.id,
         "object": "model",
@@ -46,7 +47,7 @@ def _card(card: ModelCard) -> dict[str, object]:
 def _pricing(price: Price) -> dict[str, str]:
     """Return a price as OpenRouter writes it: text in USD per token, without an exponent.
 
-    Cached: of 10,000 models that share a price it would otherwise be most of the list's cost.
+    The result is cached: for 10,000 models with the same price it would otherwise be most of the list's cost.
     """
     pricing = {"prompt": _per_token(price.input)}
     if price.output is not None:
@@ -59,6 +60,6 @@ def _pricing(price: Price) -> dict[str, str]:
 
 
 def _per_token(per_million: float) -> str:
-    # By way of the shortest decimal: 0.15 a million is 0.00000015, not what a binary division leaves of it.
+    # Computed in decimals: 0.15 a million is 0.00000015, which a binary division would not give exactly.
     exact = format(Decimal(repr(per_million)).scaleb(-6), "f")
     return exact.rstrip("0").rstrip(".") if "." in exact else exact

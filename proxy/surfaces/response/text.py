@@ -1,14 +1,14 @@
-"""Renders text completions: OpenAI's `text_completion` object, whole and streamed.
+"""Renders text completions: OpenAI's `text_completion` object, non-streaming and streamed.
 
-Source: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`. `logprobs` is always there, null when it was not requested. All
-current SDKs tolerate further members such as `refusal` and `tool_calls`. Reasoning is left out; the usage counts its
+Source: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`. `logprobs` is always present, null if it was not requested. All
+current SDKs accept additional fields such as `refusal` and `tool_calls`. Reasoning is left out; the usage counts its
 tokens.
 """
 
 from providers.completion import Choice, Chunk, Completion, TextRun
 from providers.unified_request import UnifiedRequest
-from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
-from proxy.surfaces.response.extras import answer_members, is_late, text_members
+from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_fields, tool_call_json
+from proxy.surfaces.response.extras import is_late, response_fields, text_fields
 from proxy.surfaces.response.logprobs import TextLogprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, RunRenderer, ascii_json
 from proxy.surfaces.surface import AnswerFacts
@@ -16,7 +16,7 @@ from proxy.surfaces.surface import AnswerFacts
 OBJECT = "text_completion"
 
 _TEXT = b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}'
-"""A choice with text alone. Formatted by hand, because nearly every token comes this way."""
+"""A choice with text alone. It is formatted by hand, because nearly every token is sent in this form."""
 
 _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
@@ -31,28 +31,27 @@ class TextRenderer(AnswerRenderer, RunRenderer):
         self._logprobs = TextLogprobs(request)
         self._calls: dict[int, PendingCalls] = {}
         self._ended: set[int] = set()
-        # The choices that have had a text other than a refusal.
+        # The indexes of choices that have had a text other than a refusal.
         self._texts: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer."""
-        return self._whole(OBJECT, completion, [self._choice(choice) for choice in completion.choices])
+        return self._completion_body(OBJECT, completion, [self._choice(choice) for choice in completion.choices])
 
     def _choice(self, choice: Choice) -> dict[str, object]:
         body: dict[str, object] = {
             "index": choice.index,
             "text": choice.text or choice.refusal or "",
             "logprobs": self._logprobs.render(choice.index, choice.logprobs),
-            **finish_members(choice, self._style.tool_finish),
+            **finish_fields(choice, self._style.tool_finish),
         }
         if choice.refusal is not None:
             body["refusal"] = choice.refusal
         if choice.tool_calls:
             body["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
-        return body if choice.extras is None else {**text_members(choice.extras), **body}
+        return body if choice.extras is None else {**text_fields(choice.extras), **body}
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer; a chunk that changes no member of a text completion has no event."""
+        """Return the events of one chunk; empty if the chunk changes no field of a text completion."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
         if (
@@ -69,7 +68,6 @@ class TextRenderer(AnswerRenderer, RunRenderer):
         return self._full(chunk)
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
-        """See FramingRenderer."""
         if run.part != "text":
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
@@ -84,34 +82,43 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
-        # A refusal is the text of a choice that has no other.
+        # A refusal is the text of a choice without another text.
         text = chunk.text or ("" if index in self._texts else chunk.refusal or "")
         if chunk.text and chunk.text != chunk.refusal:
             self._texts.add(index)
         logprobs = self._logprobs.render(index, chunk.logprobs)
         ended = chunk.finish_reason is not None
-        beside, ours = text_members(chunk.extras), answer_members(chunk.extras.answer if chunk.extras else None)
+        choice_extras, response_extras = (
+            text_fields(chunk.extras),
+            response_fields(chunk.extras.answer if chunk.extras else None),
+        )
         if index in self._ended and is_late(chunk):
-            self._writer.add_late(ours)
+            self._writer.add_late(response_extras)
             return b""
-        if not (text or logprobs or ended or beside or ours):
+        if not (text or logprobs or ended or choice_extras or response_extras):
             return b""
         body: dict[str, object] = {
-            **beside,
+            **choice_extras,
             "index": index,
             "text": text,
             "logprobs": logprobs,
-            **finish_members(chunk, self._style.tool_finish),
+            **finish_fields(chunk, self._style.tool_finish),
         }
         if chunk.refusal is not None:
             body["refusal"] = chunk.refusal
         if not ended:
-            return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
+            return (
+                self._writer.event_with(ascii_json(body), response_extras)
+                if response_extras
+                else self._writer.event(ascii_json(body))
+            )
         self._ended.add(index)
         if index in self._calls:
             body["tool_calls"] = [tool_call_json(call) for call in self._calls.pop(index).whole()]
-        said = b""
-        if ours:
-            # Once only: a client joins the texts and the calls of all events.
-            said = self._writer.event_with(b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, ours)
-        return said + self._writer.finish(ascii_json(body))
+        extra_event = b""
+        if response_extras:
+            # Text and calls are in one of the two events only, because a client joins them across all events.
+            extra_event = self._writer.event_with(
+                b'{"index":%d,"text":"","logprobs":null,"finish_reason":null}' % index, response_extras
+            )
+        return extra_event + self._writer.finish(ascii_json(body))

@@ -1,7 +1,7 @@
-"""The signatures of a text, as apart from the signatures of reasoning and of calls.
+"""The signatures of texts, which differ from the signatures of reasoning and of calls.
 
-Gemini signs the text of an answer in its last part, which may hold nothing else. OpenRouter shows such a signature as a
-reasoning detail without `id`, and the signature of a call with the call's `id`. No reasoning belongs to one.
+Gemini signs the text of a response in its last part, which may contain nothing else. OpenRouter shows such a signature
+as a reasoning detail without `id`, and the signature of a call with the call's `id`. Neither belongs to any reasoning.
 
 Sources: "Thought signatures" page of the Gemini API; OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19,
 November 2026.
@@ -14,13 +14,13 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def extra_content(signature: str) -> JsonObject:
-    """Return the field in which Gemini's OpenAI-compatible endpoint sends the signature of a text and expects it
-    back."""
+    """Return the field in which Gemini's OpenAI-compatible endpoint sends the signature of a text, and in which it
+    expects the signature back."""
     return {"google": {"thought_signature": signature}}
 
 
 def without_signature(details: tuple[JsonObject, ...], signature: str | None) -> tuple[JsonObject, ...]:
-    """Return the details without the one that is the text's `signature`, which has a place of its own."""
+    """Return the details without the text's `signature`, which is sent in its own field."""
     if signature is None:
         return details
     return tuple(
@@ -35,5 +35,5 @@ def is_of_text(detail: JsonObject) -> bool:
 
 
 def needed_back(details: Iterable[JsonObject]) -> list[JsonValue]:
-    """Return the details that the vendor wants back beyond their text."""
+    """Return the details that the vendor needs back in addition to their text."""
     return [each for each in details if each.get("signature") or each.get("data")]

@@ -1,6 +1,6 @@
-"""Writes answers as bytes: JSON, and the server-sent events of a stream.
+"""Writes responses as bytes: JSON, and the server-sent events of a stream.
 
-An event never has a newline in its data, an `id:` line or an empty `data:`: each breaks a vendor's SDK.
+An event never has a newline in its data, an `id:` line or an empty `data:`: each of them breaks a vendor's SDK.
 """
 
 import json
@@ -21,7 +21,8 @@ _ESCAPING = json.JSONEncoder(separators=(",", ":"))
 
 
 def utf8_json(value: object) -> bytes:
-    """Return compact JSON in UTF-8; lone surrogates and integers beyond 64 bits by the standard library, not orjson."""
+    """Return compact JSON in UTF-8. Values with lone surrogates or integers beyond 64 bits are written by the standard
+    library, because orjson refuses them."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -29,7 +30,7 @@ def utf8_json(value: object) -> bytes:
 
 
 def ascii_json(value: object) -> bytes:
-    """Return compact JSON in ASCII: line-based clients (httpx `iter_lines`) also split at U+2028 and U+0085."""
+    """Return compact JSON in ASCII, because line-based clients (httpx `iter_lines`) also split at U+2028 and U+0085."""
     data = utf8_json(value)
     return data if data.isascii() else _escaped(value)
 
@@ -39,13 +40,12 @@ def _escaped(value: object) -> bytes:
 
 
 class RunRenderer(FramingRenderer):
-    """Base of renderers that write a run as one event for each piece: the inside of its JSON string, as `ascii_json`
-    writes that, between constants or by a writer of events."""
+    """Base of renderers that write a run as one event for each literal. A literal is the inside of a JSON string, as
+    `ascii_json` writes it. It is put between constants, or passed to a writer of events."""
 
     __slots__ = ()
 
     def run(self, run: TextRun) -> bytes | None:
-        """See Renderer."""
         around = self.around(run)
         write = self.literal_writer(run) if around is None else None
         if around is None and write is None:
@@ -65,7 +65,6 @@ class RunRenderer(FramingRenderer):
         return before + (after + before).join(literals) + after
 
     def literal(self, text: str, written: bytes) -> bytes:
-        """See FramingRenderer."""
         return ascii_json(text)[1:-1]
 
 
@@ -75,7 +74,8 @@ def event(data: bytes) -> bytes:
 
 
 def usage_json(usage: Usage) -> dict[str, object]:
-    """Return OpenAI's usage object, with the vendor's details if any, and `estimated` if the gateway estimated it."""
+    """Return OpenAI's usage object, with the vendor's details if there are any, and `estimated` if the gateway
+    estimated it."""
     body: dict[str, object] = {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -91,79 +91,79 @@ def usage_json(usage: Usage) -> dict[str, object]:
 
 
 class SseWriter:
-    """Writes the events of one stream around its choices; this class sends no usage.
+    """Writes the events of one stream around its choices. This class sends no usage.
 
-    `head` is the answer's object without its choices, which is encoded once; `done` is the terminator. An event with
-    one choice is that choice between `prefix` and `suffix`, which may change.
+    `head` is the response's object without its choices, which is encoded once; `done` is the terminator. An event with
+    one choice is the choice between `prefix` and `suffix`, which may change.
     """
 
-    __slots__ = ("_done", "_fingerprint", "_late", "_members", "_tier", "prefix", "suffix")
+    __slots__ = ("_common_fields", "_done", "_fingerprint", "_late", "_tier", "prefix", "suffix")
 
     def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
         self.prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
         self._late: JsonObject = {}
         self._done = done
         self._fingerprint = self._tier = b""
-        self._set_members(b"")
+        self._set_common_fields(b"")
 
     def event(self, choice: bytes) -> bytes:
         """Return an event with one choice."""
         return self.prefix + choice + self.suffix
 
-    def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
-        """Return an event with one choice and further members of the answer, at least one."""
-        return self.prefix + choice + self.suffix[:-3] + b"," + ascii_json(members)[1:] + b"\n\n"
+    def event_with(self, choice: bytes, fields: Mapping[str, object]) -> bytes:
+        """Return an event with one choice and further fields of the response, at least one."""
+        return self.prefix + choice + self.suffix[:-3] + b"," + ascii_json(fields)[1:] + b"\n\n"
 
     def finish(self, choice: bytes) -> bytes:
-        """Return the event that ends a choice; empty while it is held back."""
+        """Return the event that ends a choice; empty if it is held back."""
         return self.event(choice)
 
     def set_fingerprint(self, fingerprint: str) -> None:
         """Put the vendor's system fingerprint into every event from now on."""
         self._fingerprint = b',"system_fingerprint":' + ascii_json(fingerprint)
-        self._set_members(self._members)
+        self._set_common_fields(self._common_fields)
 
     def set_service_tier(self, tier: str) -> None:
-        """Put the service tier that was used into every event from now on."""
+        """Put the service tier that the vendor used into every event from now on."""
         self._tier = b',"service_tier":' + ascii_json(tier)
-        self._set_members(self._members)
+        self._set_common_fields(self._common_fields)
 
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
         return b""
 
-    def add_late(self, members: Mapping[str, JsonValue]) -> None:
-        """Store members of the answer that came after its last choice ended, for the event that has the usage.
+    def add_late(self, fields: Mapping[str, JsonValue]) -> None:
+        """Store fields of the response that came after its last choice ended, for the event that has the usage.
 
-        A client that requested no usage gets none of them: it would have to be an event without choices, at which
-        clients end that read the first choice of every event. Vendors put them beside the usage, which only the gateway
+        A client that requested no usage does not get them. They would need an event without choices, and clients that
+        read the first choice of every event fail on it. Vendors send them beside the usage, which only the gateway
         requested.
         """
-        overlay(self._late, members)
+        overlay(self._late, fields)
 
     def end(self) -> bytes:
-        """Return what was held back, and the terminator."""
+        """Return the held-back event, if there is one, and the terminator."""
         return self._done
 
-    def bare(self, members: Mapping[str, object]) -> bytes:
-        """Return an event without choices but with further members."""
-        return self.prefix + b"]," + ascii_json(members)[1:] + b"\n\n"
+    def bare(self, fields: Mapping[str, object]) -> bytes:
+        """Return an event with further fields but without choices."""
+        return self.prefix + b"]," + ascii_json(fields)[1:] + b"\n\n"
 
-    def _set_members(self, members: bytes) -> None:
-        self._members = members
-        self.suffix = self._close(members)
+    def _set_common_fields(self, fields: bytes) -> None:
+        self._common_fields = fields
+        self.suffix = self._close(fields)
 
-    def _late_members(self) -> bytes:
+    def _late_fields(self) -> bytes:
         return b"," + ascii_json(self._late)[1:-1] if self._late else b""
 
-    def _close(self, members: bytes) -> bytes:
-        return b"]" + self._fingerprint + self._tier + members + b"}\n\n"
+    def _close(self, fields: bytes) -> bytes:
+        return b"]" + self._fingerprint + self._tier + fields + b"}\n\n"
 
 
 class UsageSseWriter(SseWriter):
-    """Sends usage as OpenAI does with `include_usage`: null in each event, then an event of its own without choices.
+    """Sends usage as OpenAI does with `include_usage`: null in each event, then a separate event without choices.
 
-    Without usage from the vendor, that event is left out. With vLLM's `continuous_usage_stats` each event has the
+    If the vendor reports no usage, that event is left out. With vLLM's `continuous_usage_stats` each event has the
     latest usage instead of null.
     """
 
@@ -173,24 +173,24 @@ class UsageSseWriter(SseWriter):
         super().__init__(head, request, done)
         self._usage: Usage | None = None
         self._running = request.stream_options.continuous_usage_stats
-        self._set_members(_usage_member(None))
+        self._set_common_fields(_usage_field(None))
 
     def usage(self, usage: Usage) -> bytes:
         """Store the usage for the last event, and for each event from now on if the client wants running usage."""
         self._usage = usage
         if self._running:
-            self._set_members(_usage_member(usage))
+            self._set_common_fields(_usage_field(usage))
         return b""
 
     def end(self) -> bytes:
         """Return the usage, if there is one, and the terminator."""
         if self._usage is None:
             return self._done
-        return self.prefix + self._close(_usage_member(self._usage) + self._late_members()) + self._done
+        return self.prefix + self._close(_usage_field(self._usage) + self._late_fields()) + self._done
 
 
 class FinishUsageSseWriter(SseWriter):
-    """Sends usage in the event that ends the last choice, as Fireworks and Scale do; that event waits for the usage."""
+    """Sends usage in the event that ends the last choice, as Fireworks and Scale do. This event waits for the usage."""
 
     __slots__ = ("_held", "_open", "_usage")
 
@@ -201,7 +201,7 @@ class FinishUsageSseWriter(SseWriter):
         self._usage: Usage | None = None
 
     def finish(self, choice: bytes) -> bytes:
-        """Return the event that ends a choice; that of the last choice is held back until the usage is final."""
+        """Return the event that ends a choice. For the last choice it is held back until the usage is final."""
         self._open -= 1
         if self._open:
             return self.event(choice)
@@ -209,30 +209,31 @@ class FinishUsageSseWriter(SseWriter):
         return b""
 
     def usage(self, usage: Usage) -> bytes:
-        """Store the usage; after the end of the last choice it is final and completes the held event."""
+        """Store the usage. After the end of the last choice it is final, and completes the held-back event."""
         self._usage = usage
         return b"" if self._held is None else self._release()
 
     def end(self) -> bytes:
-        """Return the held event, with the usage if there is any, and the terminator."""
+        """Return the held-back event, with the usage if there is any, and the terminator."""
         return (b"" if self._held is None else self._release()) + self._done
 
     def _release(self) -> bytes:
         choice, self._held = self._held or b"", None
-        members = b"" if self._usage is None else _usage_member(self._usage)
-        return self.prefix + choice + self._close(members + self._late_members())
+        fields = b"" if self._usage is None else _usage_field(self._usage)
+        return self.prefix + choice + self._close(fields + self._late_fields())
 
 
-def _usage_member(usage: Usage | None) -> bytes:
+def _usage_field(usage: Usage | None) -> bytes:
     return b',"usage":' + (b"null" if usage is None else orjson.dumps(usage_json(usage)))
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerStyle:
-    """The way in which a surface writes answers.
+    """The form in which a surface writes responses.
 
-    `done` ends a stream. `plain` and `with_usage` write streams of clients that did not and did request usage, `broken`
-    writes the end of a stream that failed, `tool_finish` is the finish reason of a text completion that called a tool.
+    `done` ends a stream. `plain` and `with_usage` write streams for clients that did not and did request usage.
+    `broken` writes the end of a stream that failed. `tool_finish` is the finish reason of a text completion that called
+    a tool.
     """
 
     done: bytes

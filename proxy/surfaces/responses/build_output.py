@@ -1,8 +1,8 @@
-"""Builds the items of an answer from its chunks, with the events that show them as they grow.
+"""Builds the items of a response from its chunks, with the events that show them as they grow.
 
-Items never overlap: clients know one open item at a time. Vendors may send the pieces of parallel calls in turns, and
-whether a call is complete shows at the end only. So while a call is open, everything that is not of it is held back,
-and follows in one piece each.
+Items never overlap, because clients support one open item at a time. Vendors may interleave the chunks of parallel
+calls, and only the end of the response shows whether a call is complete. So while a call is open, everything else is
+held back, and is sent later in one chunk each.
 """
 
 from collections.abc import Sequence
@@ -38,26 +38,26 @@ from proxy.surfaces.tool_items.typed_tools import TYPED
 
 T = TypeVar("T", bound=OpenItem)
 
-MAX_LIVE: Final = 256
-"""Items that are shown as they grow; a model that turns between thinking and text more often gets the rest held back,
-since an item costs a kilobyte of events."""
+MAX_STREAMED_ITEMS: Final = 256
+"""The most items that are shown as they grow. If a model switches between reasoning and text more often, the rest is
+held back, because an item costs a kilobyte of events."""
 
 MAX_TEXT: Final = 32 * 1024 * 1024
-"""Characters of one answer, as many as a vendor's whole answer may have bytes."""
+"""The most characters of one response, as many as a vendor's non-streaming response may have bytes."""
 
 
 @dataclass(slots=True)
 class _HeldCall:
-    """A call that waits for the one before it."""
+    """A call that waits for the end of the call before it."""
 
     first: ToolCallDelta
-    pieces: list[str] = field(default_factory=list)
+    chunks: list[str] = field(default_factory=list)
     extra: dict[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _HeldBack:
-    """What waits for the end of the answer."""
+    """The contents that wait for the end of the response."""
 
     reasoning: list[str] = field(default_factory=list)
     details: list[JsonObject] = field(default_factory=list)
@@ -68,17 +68,17 @@ class _HeldBack:
 
 
 class OutputBuilder:
-    """The output of one answer. `items` are those that are complete, `beside` what has no place in an item.
+    """The output of one response. `items` are the completed items, `extra_fields` the fields that belong to no item.
 
-    `message` is the open message while it is text without log probabilities that comes. `_late` are details of
-    reasoning that came after a text: only items of calls and of searches follow the last text, since agents take the
-    last message for the result. They go before the next call, else with the message. Searches that the vendor reports
-    after the text, as Gemini does, are items after the message.
+    `message` is the open message while it only gets text without log probabilities. `_late_details` are details of
+    reasoning that came after a text: only items of calls and of searches follow the last text, because agents take the
+    last message for the result. These details are sent before the next call, or else with the message. Searches that
+    the vendor reports after the text, as Gemini does, are items after the message.
     """
 
     __slots__ = (
-        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_searches", "_shows_searches", "_terms"),
-        *("_texts", "_unique", "_writer", "beside", "items", "room"),
+        *("_audio", "_calls", "_held", "_late_details", "_open", "_request", "_searches", "_shows_searches", "_terms"),
+        *("_texts", "_unique", "_writer", "extra_fields", "items", "chars_left"),
     )
 
     def __init__(self, request: UnifiedRequest, terms: ResponseTerms, writer: EventWriter, unique: str) -> None:
@@ -91,31 +91,32 @@ class OutputBuilder:
         self._open: OpenItem | None = None
         self._held = _HeldBack()
         self._texts = CitedTexts()
-        self._late: list[JsonObject] = []
+        self._late_details: list[JsonObject] = []
         self._calls = False
         self._audio: GrowingExtras | None = None
-        self.room = MAX_TEXT
-        """Characters that the answer may still have."""
+        self.chars_left = MAX_TEXT
+        """The number of characters that the response may still have."""
         self.items: list[JsonObject] = []
-        self.beside: dict[str, JsonValue] = {}
+        self.extra_fields: dict[str, JsonValue] = {}
 
     @property
     def message(self) -> MessageItem | None:
-        """The message whose text part is open; None otherwise."""
+        """The message whose text part is open; `None` if there is none."""
         item = self._open
         return item if isinstance(item, MessageItem) and item.head else None
 
     def grow(self, size: int) -> None:
-        """Count further characters. Raises UpstreamError where they are too many to be repeated at the end."""
-        self.room -= size
-        if self.room < 0:
-            message = f"The upstream's answer is longer than {MAX_TEXT} characters."
+        """Count further characters. Raises UpstreamError if there are too many to be repeated at the end."""
+        self.chars_left -= size
+        if self.chars_left < 0:
+            message = f"The upstream's response is longer than {MAX_TEXT} characters."
             raise UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """See FramingRenderer. A text for which there is no room has to be asked for, and is refused then."""
+        """Return the writer of events for a run. It returns nothing for a text beyond `chars_left`; `chunk` then raises
+        the error."""
         item = self._open
-        growth = None if item is None or run.size > self.room else item.growth(run)
+        growth = None if item is None or run.size > self.chars_left else item.growth(run)
         if growth is None:
             return None
         (before, middle, after), add = growth
@@ -123,9 +124,9 @@ class OutputBuilder:
 
         def write(literal: bytes) -> bytes:
             text = text_of_ascii(literal)
-            if len(text) > self.room:
+            if len(text) > self.chars_left:
                 return b""
-            self.room -= len(text)
+            self.chars_left -= len(text)
             add(text)
             number = numbers.number
             numbers.number = number + 1
@@ -139,39 +140,39 @@ class OutputBuilder:
         extras = chunk.extras
         details = () if extras is None else without_signature(extras.reasoning_details, chunk.signature)
         if chunk.reasoning or details:
-            events.append(self._think(chunk.reasoning or "", details))
+            events.append(self._add_reasoning(chunk.reasoning or "", details))
         searched = extras is not None and self._shows_searches
         late = searched and not chunk.text and self._has_message()
         if extras is not None and searched and not late:
-            events.append(self._search(extras))
+            events.append(self._add_searches(extras))
         if extras is not None and extras.annotations:
             self._texts.wait(extras.annotations)
         text = "" if chunk.text == chunk.refusal else chunk.text
         if text or (extras is not None and extras.images):
-            events.append(self._show(text, self._logprobs(chunk.logprobs), extras or NO_EXTRAS))
+            events.append(self._add_content(text, self._logprobs(chunk.logprobs), extras or NO_EXTRAS))
         if chunk.refusal:
-            events.append(self._refuse(chunk.refusal))
+            events.append(self._add_refusal(chunk.refusal))
         if extras is not None:
             events.append(self._add_extras(extras))
         if chunk.signature is not None:
             self._put_with_text("extra_content", extra_content(chunk.signature))
         if extras is not None and late:
-            events.append(self._search(extras))
+            events.append(self._add_searches(extras))
         for delta in chunk.tool_calls:
-            events.append(self._call(delta))
+            events.append(self._add_call(delta))
         return b"".join(events)
 
     def finish(self, status: str) -> bytes:
-        """Return the events that end all items; `status` is that of the last one."""
+        """Return the events that end all items; `status` is the status of the last one."""
         held, self._held = self._held, _HeldBack()
         flushed = bool(held.reasoning or held.details or held.text or held.refusal or held.calls)
-        late, self._late = self._late, []
+        late, self._late_details = self._late_details, []
         if needed_back(late) and not self._calls and self._has_message():
             self._put_with_text("encrypted_content", seal(late))
             late = []
         events = [self._close("completed" if flushed else status)]
         if held.reasoning or held.details:
-            item = self._begin_thought()
+            item = self._begin_reasoning()
             events += [item.open(), item.text("".join(held.reasoning)) if held.reasoning else b""]
             item.details.add(held.details)
             events.append(self._close("completed" if held.text or held.refusal or held.calls else status))
@@ -181,16 +182,16 @@ class OutputBuilder:
         events.append(self._seal_late(late))
         for place, call in enumerate(held.calls.values(), 1):
             opened = self._begin_call(call.first)
-            events += [opened.open(), opened.add("".join(call.pieces), call.extra)]
+            events += [opened.open(), opened.add("".join(call.chunks), call.extra)]
             events.append(self._close(status if place == len(held.calls) else "completed"))
         if unplaced := self._texts.settle():
-            overlay(self.beside, {"annotations": [*unplaced]})
+            overlay(self.extra_fields, {"annotations": [*unplaced]})
         if self._audio is not None and (whole := self._audio.whole()) is not None and whole.audio is not None:
-            self.beside["audio"] = whole.audio
+            self.extra_fields["audio"] = whole.audio
         return b"".join(events)
 
     def _flush_message(self, held: _HeldBack) -> bytes:
-        item = self._open = MessageItem(self._writer, self._name("msg"), len(self.items), self._texts)
+        item = self._open = MessageItem(self._writer, self._item_id("msg"), len(self.items), self._texts)
         events = [item.open()]
         if held.text:
             events.append(item.text("".join(held.text), held.logprobs))
@@ -198,15 +199,15 @@ class OutputBuilder:
             events.append(item.refusal("".join(held.refusal)))
         return b"".join(events)
 
-    # Pieces --------------------------------------------------------------------------------------------------------
+    # Chunks --------------------------------------------------------------------------------------------------------
 
-    def _think(self, text: str, details: Sequence[JsonObject]) -> bytes:
+    def _add_reasoning(self, text: str, details: Sequence[JsonObject]) -> bytes:
         self.grow(len(text))
         item, events = self._open, b""
         if not text and not isinstance(item, ReasoningItem):
             behind = self._has_message() or self._calls
             late = [each for each in details if behind or is_of_text(each)]
-            self._late += late
+            self._late_details += late
             details = [each for each in details if each not in late]
             if not details:
                 return b""
@@ -217,46 +218,46 @@ class OutputBuilder:
                     self._held.reasoning.append(text)
                 return b""
             events = self._close("completed")
-            item = self._begin_thought()
+            item = self._begin_reasoning()
             events += item.open()
         item.details.add(details)
         return events + item.text(text) if text else events
 
     def _seal_late(self, late: Sequence[JsonObject]) -> bytes:
-        """Return the events of an item with details that came after a text, if the vendor wants any of them back."""
+        """Return the events of an item with details that came after a text, if the vendor needs any of them back."""
         if not needed_back(late):
             return b""
         events = self._close("completed")
-        item = self._begin_thought()
+        item = self._begin_reasoning()
         item.details.add(late)
         return events + item.open() + self._close("completed")
 
     def _put_with_text(self, name: str, value: JsonValue) -> None:
-        """Put a field of the response's text into its last message; beside the output if there is none."""
+        """Put a field of the response's text into its last message, or beside the output if there is no message."""
         item = self._open
         if isinstance(item, MessageItem):
             item.extra[name] = value
             return
-        last = next((each for each in reversed(self.items) if each["type"] == "message"), self.beside)
+        last = next((each for each in reversed(self.items) if each["type"] == "message"), self.extra_fields)
         last[name] = value
 
     def _has_message(self) -> bool:
         return isinstance(self._open, MessageItem) or any([item["type"] == "message" for item in self.items])
 
-    def _show(self, text: str, logprobs: list[JsonValue], extras: Extras) -> bytes:
+    def _add_content(self, text: str, logprobs: list[JsonValue], extras: Extras) -> bytes:
         """Return the events of a text and of the images in it."""
         events: list[bytes] = []
         said = 0
         for image, place in zip(extras.images, places_of(extras, len(text)), strict=True):
             if place > said:
-                events.append(self._say(text[said:place], logprobs))
+                events.append(self._add_text(text[said:place], logprobs))
                 said, logprobs = place, []
-            events.append(self._picture(image))
+            events.append(self._add_image(image))
         if said < len(text):
-            events.append(self._say(text[said:], logprobs))
+            events.append(self._add_text(text[said:], logprobs))
         return b"".join(events)
 
-    def _say(self, text: str, logprobs: list[JsonValue]) -> bytes:
+    def _add_text(self, text: str, logprobs: list[JsonValue]) -> bytes:
         self.grow(len(text))
         item, events = self._open_message()
         if item is None:
@@ -265,7 +266,7 @@ class OutputBuilder:
             return b""
         return events + item.text(text, logprobs)
 
-    def _refuse(self, text: str) -> bytes:
+    def _add_refusal(self, text: str) -> bytes:
         self.grow(len(text))
         item, events = self._open_message()
         if item is None:
@@ -278,19 +279,20 @@ class OutputBuilder:
         if extras.annotations and self.message is not None:
             events = self._cite()
         for members in (extras.message, extras.choice, extras.answer):
-            overlay(self.beside, members)
+            overlay(self.extra_fields, members)
         if extras.audio is not None:
             self._audio = self._audio or GrowingExtras()
             self._audio.add(Extras(audio=extras.audio))
         return events
 
     def _cite(self) -> bytes:
-        """Return the events of the citations that wait for the open part of a text, if there is one."""
+        """Return the events of the citations for the open part of a text, if there is one."""
         message = self.message
         return b"" if message is None else message.annotate(self._texts.of_open_part(message.size()))
 
-    def _search(self, extras: Extras) -> bytes:
-        """Return the events of searches, each an item; no events within a call. An item stays open for its result."""
+    def _add_searches(self, extras: Extras) -> bytes:
+        """Return the events of searches, each an item; empty while a call is open. An item stays open for its
+        result."""
         item, events = self._open, b""
         if isinstance(item, SearchItem) and item.search.name:
             item.add_sources(results_in(extras).get(item.search.name, ()))
@@ -300,59 +302,61 @@ class OutputBuilder:
             self._searches.append(search)
             self.grow(sum(map(len, search.queries)) + sum([len(url) for url, _ in search.sources]))
             events += self._close("completed")
-            self._open = item = SearchItem(self._writer, self._name("ws"), len(self.items), search, self._terms.sources)
+            self._open = item = SearchItem(
+                self._writer, self._item_id("ws"), len(self.items), search, self._terms.sources
+            )
             events += item.open()
         return events
 
-    def _picture(self, image: JsonObject) -> bytes:
+    def _add_image(self, image: JsonObject) -> bytes:
         held = image.get("image_url")
         url = held.get("url") if isinstance(held, dict) else None
         head, found, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
         if not found or not head.startswith("data:") or not self._may_open():
-            listed = self.beside.get("images")
-            self.beside["images"] = [*(listed if isinstance(listed, list) else []), image]
+            listed = self.extra_fields.get("images")
+            self.extra_fields["images"] = [*(listed if isinstance(listed, list) else []), image]
             return b""
         self.grow(len(data))
         events = self._close("completed")
-        self._open = item = ImageItem(self._writer, self._name("ig"), len(self.items), data)
+        self._open = item = ImageItem(self._writer, self._item_id("ig"), len(self.items), data)
         return events + item.open() + self._close("completed")
 
-    def _call(self, delta: ToolCallDelta) -> bytes:
+    def _add_call(self, delta: ToolCallDelta) -> bytes:
         self.grow(len(delta.arguments))
         item = self._open
         if isinstance(item, CallItem) and item.number == delta.index:
             return item.add(delta.arguments, delta.extra)
         waiting = self._held.calls.get(delta.index)
         if waiting is None and self._may_open():
-            late, self._late = self._late, []
+            late, self._late_details = self._late_details, []
             events = self._seal_late(late) + self._close("completed")
             opened = self._begin_call(delta)
             return events + opened.open() + opened.add(delta.arguments, None)
         if waiting is None:
             waiting = self._held.calls[delta.index] = _HeldCall(delta)
-        waiting.pieces.append(delta.arguments)
+        waiting.chunks.append(delta.arguments)
         waiting.extra |= delta.extra or {}
         return b""
 
     # Items ---------------------------------------------------------------------------------------------------------
 
     def _may_open(self) -> bool:
-        return not isinstance(self._open, CallItem) and len(self.items) < MAX_LIVE
+        return not isinstance(self._open, CallItem) and len(self.items) < MAX_STREAMED_ITEMS
 
     def _open_message(self) -> tuple[MessageItem | None, bytes]:
-        """Return the open message, with the events that opened it; None where it has to wait."""
+        """Return the open message, with the events that opened it; `None` if it has to wait."""
         item = self._open
         if isinstance(item, MessageItem):
             return item, b""
         if not self._may_open():
             return None, b""
         events = self._close("completed")
-        self._open = opened = MessageItem(self._writer, self._name("msg"), len(self.items), self._texts)
+        self._open = opened = MessageItem(self._writer, self._item_id("msg"), len(self.items), self._texts)
         return opened, events + opened.open()
 
-    def _begin_thought(self) -> ReasoningItem:
+    def _begin_reasoning(self) -> ReasoningItem:
         kind = SummaryItem if self._terms.summary else ReasoningItem
-        self._open = item = kind(self._writer, self._name("rs"), len(self.items))
+        self._open = item = kind(self._writer, self._item_id("rs"), len(self.items))
         return item
 
     def _begin_call(self, first: ToolCallDelta) -> CallItem:
@@ -362,11 +366,11 @@ class OutputBuilder:
         if origin is not None:
             called |= {"name": origin.name, "namespace": origin.namespace}
         if (tool := TYPED.get(self._terms.typed.get(first.name or "", ""))) is not None:
-            name = self._name(tool.kind[:2])
+            name = self._item_id(tool.kind[:2])
             self._open = typed = TypedCallItem(self._writer, name, len(self.items), first.index, called, tool)
             return typed
         kind, prefix = (CustomCallItem, "ctc") if first.kind == "custom" else (CallItem, "fc")
-        self._open = item = kind(self._writer, self._name(prefix), len(self.items), first.index, called)
+        self._open = item = kind(self._writer, self._item_id(prefix), len(self.items), first.index, called)
         return item
 
     def _close(self, status: str) -> bytes:
@@ -378,7 +382,7 @@ class OutputBuilder:
         self.items.append(item.item)
         return events
 
-    def _name(self, prefix: str) -> str:
+    def _item_id(self, prefix: str) -> str:
         return f"{prefix}_{self._unique}_{len(self.items)}"
 
     def _logprobs(self, logprobs: Logprobs | None) -> list[JsonValue]:

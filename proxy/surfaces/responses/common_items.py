@@ -1,9 +1,9 @@
-"""Reads an input that holds nothing but the commonest items in one pass: texts, calls of functions and of custom tools,
-their results as texts, and reasoning that OpenAI encrypted.
+"""Reads an input with only the commonest items in one pass: texts, calls of functions and of custom tools, their
+results as texts, and reasoning that OpenAI encrypted.
 
-Such an input needs no correction, and its conversation can be made later or never: a vendor with the same API gets the
-items themselves. For any other input there is the full way, `resolve_input`, `ConversationReader` and `native_items`,
-which finds every problem and its path. Both ways agree on each input that this one takes.
+Such an input needs no correction, and its conversation can be created later or never: a vendor with the same API gets
+the items themselves. Any other input is read by `resolve_input`, `ConversationReader` and `native_items`, which find
+every problem and its path. Both readers return the same result for each input that this one accepts.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,24 +18,24 @@ from proxy.surfaces.responses.input_items import REASONING, ROLES, is_own_id
 from proxy.surfaces.thinking_envelope import is_sealed
 
 _MESSAGE: Final = "message"
-_HELD: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The fields that hold the arguments of calls, by the types of their items."""
+_ARGUMENT_FIELDS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The fields with the arguments of calls, by the types of their items."""
 
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _EMPTY_FIELDS: Final = frozenset({"annotations", "logprobs"})
-"""Fields of a text of the model that say nothing if they are empty lists."""
+"""Fields of a text of the model that have no effect if they are empty lists."""
 
-_READ: Final = frozenset(
+_FULL_READER_FIELDS: Final = frozenset(
     {"extra_content", "namespace", "created_by", "parsed", "parsed_arguments", "role", "encrypted_content"}
 )
-"""Fields beyond the least of an item that the full way reads or leaves out."""
+"""Fields beyond the required ones of an item that the full reader reads or leaves out."""
 
 
 @record
 class CommonInput:
-    """The items of an input, each with its type, and `native`, the list of them as OpenAI takes them.
+    """The items of an input, each with its type, and `native`, the list of them in OpenAI's form.
 
-    `plain` and `without_parts` are as in ChatPrompt. `reasons` says that some are reasoning.
+    `plain` and `without_parts` are as in ChatPrompt. `reasons` is true if some are reasoning.
     """
 
     items: tuple[JsonObject, ...]
@@ -46,8 +46,8 @@ class CommonInput:
 
 
 def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
-    """Return an input of the commonest items, `None` at the first that is none of them. `instructed` says that the
-    request has instructions besides."""
+    """Return an input that has only the commonest items; `None` at the first item of another kind. `instructed` is true
+    if the request also has instructions."""
     if type(given) is not list or not 0 < len(given) < MAX_MESSAGES:
         return None
     typed: dict[int, JsonValue] = {}
@@ -69,23 +69,23 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
         said = said + texts if rule.of_model else 0
         if said > 1 or texts > 1:
             without_parts = False
-        if len(item) != rule.fields and (fit := _fitted(item, rule)) is not item:
+        if len(item) != rule.fields and (fit := _in_openai_form(item, rule)) is not item:
             if fit is None:
                 return None
             fitted[index] = fit
     items = _replaced(given, typed)
-    return _judged(cast(list[JsonObject], items), _replaced(items, fitted), without_parts, instructed)
+    return _checked_input(cast(list[JsonObject], items), _replaced(items, fitted), without_parts, instructed)
 
 
-def _judged(
+def _checked_input(
     items: list[JsonObject], native: list[JsonValue], without_parts: bool, instructed: bool
 ) -> CommonInput | None:
-    """Return the input; `None` if its calls have too many arguments, or it has no messages."""
+    """Return the input; `None` if its calls have too many arguments, or if it has no messages."""
     kinds = [item["type"] for item in items]
     reasoning = kinds.count(REASONING)
     if reasoning == len(items) and not instructed:
         return None
-    arguments = [str(item[_HELD[item["type"]]]) for item in items if item["type"] in _HELD]
+    arguments = [str(item[_ARGUMENT_FIELDS[item["type"]]]) for item in items if item["type"] in _ARGUMENT_FIELDS]
     if sum(map(len, arguments)) > MAX_ELEMENTS and has_too_many_elements("".join(arguments).encode(errors="replace")):
         return None
     plain = without_parts and _are_plain(items)
@@ -93,7 +93,7 @@ def _judged(
 
 
 def _are_plain(items: list[JsonObject]) -> bool:
-    """Return whether items whose messages hold one text each are a conversation of such alone."""
+    """Return whether the items are only plain messages and reasoning; each message has one text."""
     for item in items:
         kind = item["type"]
         if kind == _MESSAGE:
@@ -105,7 +105,7 @@ def _are_plain(items: list[JsonObject]) -> bool:
 
 
 def _replaced(items: list[JsonValue], others: Mapping[int, JsonValue]) -> list[JsonValue]:
-    """Return the items with others at some indexes; the same list if there are none."""
+    """Return the items with the items of `others` at their indexes; the same list if there are none."""
     if not others:
         return items
     copy = [*items]
@@ -114,8 +114,9 @@ def _replaced(items: list[JsonValue], others: Mapping[int, JsonValue]) -> list[J
     return copy
 
 
-def _fitted(item: JsonObject, rule: "_Rule") -> JsonObject | None:
-    """Return an item of more fields than its least as OpenAI takes it; `None` if one of them is for the full way."""
+def _in_openai_form(item: JsonObject, rule: "_Rule") -> JsonObject | None:
+    """Return an item with more than the required fields in OpenAI's form; `None` if one of its fields needs the full
+    reader."""
     if None in item.values():
         item = {name: value for name, value in item.items() if value is not None}
     if not item.keys().isdisjoint(rule.read):
@@ -130,9 +131,9 @@ def _fitted(item: JsonObject, rule: "_Rule") -> JsonObject | None:
 
 @record
 class _Rule:
-    """A kind of items. `texts` returns the number of texts in one, less than 0 if it is not common; `fields` is the
-    number of fields that it checks, and `read` are further ones that the full way reads. `of_model` says that the model
-    makes such items."""
+    """The rule for a kind of items. `texts` returns the number of texts in an item, negative if the item is not a
+    common one. `fields` is the number of fields that it checks, and `read` are further fields that the full reader
+    reads. `of_model` is true if the model makes such items."""
 
     texts: Callable[[JsonObject], int]
     fields: int
@@ -145,7 +146,7 @@ def _message(item: JsonObject) -> int:
 
 
 def _texts(content: JsonValue) -> int:
-    """Return the number of texts of a content, less than 0 if it holds anything else, or an empty text."""
+    """Return the number of texts in a content; negative if it has anything else, or an empty text."""
     if type(content) is str:
         return 1 if content else -1
     if type(content) is not list or not content:
@@ -160,7 +161,7 @@ def _texts(content: JsonValue) -> int:
 
 
 def _is_bare(part: JsonObject) -> bool:
-    """Return whether a text is of the model and has nothing besides."""
+    """Return whether a part is a text of the model without further contents."""
     rest = [value == [] for name, value in part.items() if name in _EMPTY_FIELDS]
     return part["type"] == "output_text" and len(rest) == len(part) - 2 and all(rest)
 
@@ -200,12 +201,12 @@ def _are_parts(value: JsonValue) -> bool:
 
 
 _RULES: Final[Mapping[str, _Rule]] = {
-    _MESSAGE: _Rule(_message, 3, _READ - {"role"}, False),
-    "function_call": _Rule(_function_call, 4, _READ, True),
-    "custom_tool_call": _Rule(_custom_call, 4, _READ, True),
-    "function_call_output": _Rule(_result, 3, _READ, False),
-    "custom_tool_call_output": _Rule(_result, 3, _READ, False),
-    REASONING: _Rule(_reasoning, 0, _READ - {"encrypted_content"}, True),
+    _MESSAGE: _Rule(_message, 3, _FULL_READER_FIELDS - {"role"}, False),
+    "function_call": _Rule(_function_call, 4, _FULL_READER_FIELDS, True),
+    "custom_tool_call": _Rule(_custom_call, 4, _FULL_READER_FIELDS, True),
+    "function_call_output": _Rule(_result, 3, _FULL_READER_FIELDS, False),
+    "custom_tool_call_output": _Rule(_result, 3, _FULL_READER_FIELDS, False),
+    REASONING: _Rule(_reasoning, 0, _FULL_READER_FIELDS - {"encrypted_content"}, True),
 }
-_OF_MODEL: Final = _Rule(_message, 3, _READ - {"role"}, True)
-"""The rule of messages of the model."""
+_OF_MODEL: Final = _Rule(_message, 3, _FULL_READER_FIELDS - {"role"}, True)
+"""The rule for messages of the model."""

@@ -1,7 +1,7 @@
-"""Gathers the blocks of thinking of one reasoning item, and seals those that a vendor wants back.
+"""Gathers the reasoning details of one reasoning item, and seals the details that a vendor needs back.
 
-Source: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19: in a stream, pieces of one block share `type` and
-`index`, and the signature comes in a piece of its own; November 2026.
+Source: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19: in a stream, chunks of one block share `type` and
+`index`, and the signature comes in a separate chunk; November 2026.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,43 +14,43 @@ _TEXT: Final = "reasoning.text"
 
 
 class GatheredDetails:
-    """The pieces so far, in order."""
+    """The chunks of details so far, in order."""
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_chunks",)
 
     def __init__(self) -> None:
-        self._pieces: list[JsonObject] = []
+        self._chunks: list[JsonObject] = []
 
-    def add(self, pieces: Iterable[JsonObject]) -> None:
-        """Add further pieces."""
-        self._pieces += pieces
+    def add(self, chunks: Iterable[JsonObject]) -> None:
+        """Add further chunks."""
+        self._chunks += chunks
 
     def sealed(self) -> str | None:
-        """Return the blocks in an envelope; None where they say nothing beyond their text, which the client shows and
+        """Return the blocks in an envelope; `None` if they have nothing beyond their text, which the client shows and
         sends back anyway."""
-        if not any([piece.get("signature") or piece.get("type") == "reasoning.encrypted" for piece in self._pieces]):
+        if not any([chunk.get("signature") or chunk.get("type") == "reasoning.encrypted" for chunk in self._chunks]):
             return None
         return seal([*self._blocks()])
 
     def _blocks(self) -> Iterator[JsonObject]:
         block: JsonObject = {}
         texts: list[str] = []
-        for piece in self._pieces:
-            if not (block and _continues(block, piece)):
+        for chunk in self._chunks:
+            if not (block and _continues(block, chunk)):
                 yield from _whole(block, texts)
                 block, texts = {}, []
-            said = piece.get("text")
+            said = chunk.get("text")
             if isinstance(said, str):
                 texts.append(said)
-            block |= {name: value for name, value in piece.items() if value is not None}
+            block |= {name: value for name, value in chunk.items() if value is not None}
         yield from _whole(block, texts)
 
 
-def _continues(block: JsonObject, piece: JsonObject) -> bool:
-    """Return whether a piece is of the block before it, which ends with its signature."""
-    if piece.get("type") != _TEXT or block.get("type") != _TEXT or "index" not in piece:
+def _continues(block: JsonObject, chunk: JsonObject) -> bool:
+    """Return whether a chunk belongs to the block before it. A block ends with its signature."""
+    if chunk.get("type") != _TEXT or block.get("type") != _TEXT or "index" not in chunk:
         return False
-    return piece["index"] == block.get("index") and not block.get("signature")
+    return chunk["index"] == block.get("index") and not block.get("signature")
 
 
 def _whole(block: JsonObject, texts: list[str]) -> Iterator[JsonObject]:

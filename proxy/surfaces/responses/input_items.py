@@ -1,4 +1,5 @@
-"""The items of a Responses request: checked, references resolved, with those of the responses that it continues.
+"""The items of a Responses request: checked, with references resolved, and including the items of the responses that
+the request continues.
 
 Sources: OpenAI OpenAPI 2.3.0 `InputItem`, `EasyInputMessage`, `CreateResponse.previous_response_id`,
 `ItemReferenceParam`; openai 3.54.0 `types/responses`; bodies of the AI SDK's tool loop and of Codex CLI 0.169.0,
@@ -18,13 +19,14 @@ from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.surface import ReferredIds, RequestContext
 
 MAX_ITEMS: Final = 8192
-"""Items of a whole conversation, those of stored responses included; each turn with a call has three."""
+"""The most items of a whole conversation, including items of stored responses. Each turn with a call has three."""
 
 MAX_ID_LENGTH: Final = 128
-"""Characters; ours have 56 at most, OpenAI's 64. A longer one was never given out."""
+"""Characters. The gateway's ids have 56 at most, OpenAI's 64. No longer id was ever returned."""
 
 MAX_REFERENCES: Final = 1024
-"""Items of one body that are looked up; the AI SDK sends one for each item of the answers so far."""
+"""The most items of one body that are looked up. The AI SDK sends one reference for each item of the responses so
+far."""
 
 REFERENCE: Final = "item_reference"
 
@@ -37,15 +39,16 @@ _OURS: Final = re.compile(r"[a-z]{2,5}_[0-9a-zA-Z-]+_[a-z]?[0-9]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedInput:
-    """The items of a request. `own` are those of its body, references resolved; `whole` has those before them too."""
+    """The items of a request. `own` are the items of its body, with references resolved; `whole` also has the items
+    before them."""
 
     own: tuple[JsonObject, ...]
     whole: tuple[JsonObject, ...]
 
 
 def resolve_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
-    """Return the items of a request. Raises GatewayError for a reference to what is not there, Invalid for items that
-    make no sense."""
+    """Return the items of a request. Raises GatewayError for a reference to an item or response that is not stored, and
+    Invalid for invalid items."""
     previous = draft.data.get("previous_response_id")
     chain = context.chain if isinstance(previous, str) else ()
     if isinstance(previous, str) and (not chain or chain[-1].id != previous):
@@ -53,7 +56,7 @@ def resolve_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInp
     own = tuple(_resolved(draft, _checked(draft.data.get("input")), context.items))
     before = [item for each in chain for item in (*each.input, *_output(each.response))]
     if len(before) + len(own) > MAX_ITEMS:
-        raise Invalid(f"may hold at most {MAX_ITEMS} items, those of the responses before it included")
+        raise Invalid(f"may hold at most {MAX_ITEMS} items, including the items of the responses before it")
     return ResolvedInput(own, (*before, *own))
 
 
@@ -64,7 +67,7 @@ def previous_not_found(previous: str) -> GatewayError:
 
 
 def with_ids(items: Iterable[JsonObject], unique: str) -> tuple[JsonObject, ...]:
-    """Return items as they are stored: each has an id, its own or one made of its place."""
+    """Return items in the form in which they are stored: each has an id, its own or one made from its position."""
     return tuple(
         item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{place}"}
         for place, item in enumerate(items)
@@ -72,7 +75,7 @@ def with_ids(items: Iterable[JsonObject], unique: str) -> tuple[JsonObject, ...]
 
 
 def is_own_id(name: JsonValue) -> bool:
-    """Return whether an id of an item may be one of this gateway's, which no vendor knows."""
+    """Return whether an id of an item may be an id of this gateway, which no vendor knows."""
     return isinstance(name, str) and _OURS.fullmatch(name) is not None
 
 
@@ -134,7 +137,7 @@ def _role(value: JsonValue) -> None:
 
 
 def _content(value: JsonValue) -> None:
-    """Check a text, or a list of parts."""
+    """Check a text or a list of parts."""
     if isinstance(value, str):
         return
     if not isinstance(value, list):
@@ -143,7 +146,7 @@ def _content(value: JsonValue) -> None:
 
 
 def _parts(value: JsonValue) -> None:
-    """Check a list of parts; null is none."""
+    """Check a list of parts; null counts as an empty list."""
     if value is None:
         return
     if not isinstance(value, list):
@@ -177,7 +180,7 @@ _ITEMS: Mapping[str, Mapping[str, Check]] = {
 def _resolved(
     draft: ResponsesDraft, items: Iterable[JsonObject], stored: Mapping[str, JsonObject]
 ) -> Iterator[JsonObject]:
-    """Yield the items with what references stand for. Thinking that is gone is left out."""
+    """Yield the items with references replaced by their items. Reasoning that is no longer stored is left out."""
     for item in items:
         if item["type"] != REFERENCE:
             yield item
@@ -204,7 +207,7 @@ _NONE: Final = ReferredIds()
 
 
 def referred_ids(body: bytes) -> ReferredIds:
-    """Return the ids that a body refers to, each once, in order; none for a body that is no JSON object."""
+    """Return the ids to which a body refers, each once, in order; empty for a body that is not a JSON object."""
     try:
         return ids_referred_to(decode(body))
     except InvalidJson:
@@ -212,7 +215,7 @@ def referred_ids(body: bytes) -> ReferredIds:
 
 
 def ids_referred_to(data: Mapping[str, JsonValue]) -> ReferredIds:
-    """Return the ids that the fields of a body refer to, each once, in order."""
+    """Return the ids to which the fields of a body refer, each once, in order."""
     previous, items = data.get("previous_response_id"), data.get("input")
     listed = items if isinstance(items, list) else ()
     named = [item.get("id") for item in listed if isinstance(item, dict) and item.get("type") == REFERENCE]
@@ -225,5 +228,5 @@ def ids_referred_to(data: Mapping[str, JsonValue]) -> ReferredIds:
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text can be the id of anything that is stored."""
+    """Return whether a text can be the id of a stored object."""
     return 0 < len(text) <= MAX_ID_LENGTH and text.isascii() and text.isprintable()

@@ -1,7 +1,7 @@
-"""Shows the answers of OpenAI's own Responses API: the vendor's bytes, with the model's name as this table has it.
+"""Renders responses of OpenAI's own Responses API: the vendor's bytes, with the configuration's name of the model.
 
-Sources: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`; public reports of ends without items (NousResearch/hermes-agent
-5689, commontoolsinc/labs 5092), November 2026.
+Sources: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`; public reports of final events without items
+(NousResearch/hermes-agent 5689, commontoolsinc/labs 5092), November 2026.
 """
 
 from typing import Final
@@ -17,24 +17,25 @@ from proxy.surfaces.surface import AnswerFacts
 FAILED: Final = frozenset({"response.failed", "error"})
 """Events after which the stream is broken."""
 
-_WITH_RESPONSE: Final = frozenset(
+_RESPONSE_EVENTS: Final = frozenset(
     {"response.created", "response.in_progress", "response.queued", "response.completed", "response.incomplete"}
     | {"response.failed"}
 )
-"""Events that hold the response itself."""
+"""Events that contain the response object itself."""
 
-_LAST: Final = frozenset({"response.completed", "response.incomplete"})
-"""Events that end an answer. They are shown once it is stored: clients go on from it at once."""
+_FINAL_EVENTS: Final = frozenset({"response.completed", "response.incomplete"})
+"""Events that end a response. They are sent once the response is stored, because clients continue it at once."""
 
 _ITEM_DONE: Final = "response.output_item.done"
 
 _ECHOES: Final = ("previous_response_id", "store")
-"""Members that repeat what the gateway sees to in the vendor's place."""
+"""Fields of the response that repeat settings that the gateway handles instead of the vendor."""
 
 
 class NativeAnswer:
     """One response. `response` is its latest state from the vendor, `number` the number of the next event for the
-    client, `failed` the fields of the event with which the vendor gave up, `last` the event that ends the response."""
+    client, `failed` the fields of the vendor's event that reports a failure, `last` the event that ends the
+    response."""
 
     __slots__ = ("_facts", "_items", "_terms", "failed", "last", "number", "response")
 
@@ -48,36 +49,36 @@ class NativeAnswer:
         self.last = b""
 
     def whole(self, body: bytes) -> bytes:
-        """Return the body of a whole answer."""
+        """Return the body of a non-streaming response."""
         self.response = self._shown(parse_json(body))
         return utf8_json(self.response)
 
     def event(self, event: NativeEvent) -> bytes:
-        """Return an event; empty for one after which the stream is broken, which is `failed` then, and for the one that
-        ends the answer, which is `last`."""
+        """Return an event. It is empty for an event after which the stream is broken, which is stored in `failed`, and
+        for the event that ends the response, which is stored in `last`."""
         data, failed = event.data, event.name in FAILED
         self.number += not failed
         if event.name == _ITEM_DONE:
             self._items.append(data)
-        if event.name in _WITH_RESPONSE:
-            members = _members(data)
-            self.response = members["response"] = self._shown(members.get("response"))
-            if event.name in _LAST and not self.response.get("output"):
+        if event.name in _RESPONSE_EVENTS:
+            fields = _fields_of(data)
+            self.response = fields["response"] = self._shown(fields.get("response"))
+            if event.name in _FINAL_EVENTS and not self.response.get("output"):
                 self.response["output"] = self._output()
-            self.failed = members if failed else None
-            data = ascii_json(members)
+            self.failed = fields if failed else None
+            data = ascii_json(fields)
         elif not data.isascii() or b"\n" in data:
             data = ascii_json(parse_json(data))
         shown = framed(event.name, data)
-        if event.name in _LAST:
+        if event.name in _FINAL_EVENTS:
             self.last = shown
             return b""
         return b"" if failed else shown
 
     def _output(self) -> list[JsonValue]:
-        """Return the items that have come, for a response whose end has none: ChatGPT's own servers and some gateways
-        send each item once."""
-        placed = [(_place(members), members.get("item")) for members in map(_members, self._items)]
+        """Return the items that have arrived, for a response whose final event has none: ChatGPT's own servers and some
+        gateways send each item only once."""
+        placed = [(_place(fields), fields.get("item")) for fields in map(_fields_of, self._items)]
         return [item for _, item in sorted(placed, key=_first) if isinstance(item, dict)]
 
     def _shown(self, given: JsonValue) -> JsonObject:
@@ -86,8 +87,8 @@ class NativeAnswer:
         return {**response, "model": self._facts.model, **ours}
 
 
-def _place(members: JsonObject) -> int:
-    place = members.get("output_index")
+def _place(fields: JsonObject) -> int:
+    place = fields.get("output_index")
     return place if isinstance(place, int) else 0
 
 
@@ -95,6 +96,6 @@ def _first(placed: tuple[int, JsonValue]) -> int:
     return placed[0]
 
 
-def _members(data: bytes) -> JsonObject:
+def _fields_of(data: bytes) -> JsonObject:
     value = parse_json(data)
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""Makes the body with which a Responses request goes on to OpenAI's own API.
+"""Builds the body of a Responses request that goes to OpenAI's own API.
 
-It is the client's, with two differences. It refers to nothing that only this gateway stores: the conversation is
-written out, and ids of this gateway's items are left out. And it holds no fields of the gateway's own.
+It is the client's body, with two differences. It refers to nothing that only this gateway stores: the conversation is
+written out, and ids of this gateway's items are left out. And it has no field of the gateway itself.
 
 Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `ResponseStreamOptions`, November 2026.
 """
@@ -17,33 +17,33 @@ from proxy.surfaces.responses.input_items import REASONING, is_own_id
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.thinking_envelope import is_sealed
 
-_GATEWAYS: Final = frozenset({"previous_response_id", "inference_timeout"})
+_GATEWAY_FIELDS: Final = frozenset({"previous_response_id", "inference_timeout"})
 """Fields that the gateway honours itself."""
 
-_WINDOW: Final = "context_length_exceeded_behavior"
+_OVERFLOW_FIELD: Final = "context_length_exceeded_behavior"
 
-_OWN_MEMBERS: Final = frozenset({"extra_content"})
-"""Fields of items that only this gateway writes; in messages also `encrypted_content`."""
+_GATEWAY_ITEM_FIELDS: Final = frozenset({"extra_content"})
+"""Fields of items that only this gateway writes. In messages `encrypted_content` is another one."""
 
-_RESPONSES_OWN: Final = frozenset({"created_by", "parsed", "parsed_arguments"})
-"""Fields of items and of their parts that OpenAI's client has in responses, and that the vendor refuses to get back:
-"Unknown parameter: 'input[1].content[0].parsed'"."""
+_RESPONSE_ONLY_FIELDS: Final = frozenset({"created_by", "parsed", "parsed_arguments"})
+"""Fields that OpenAI's client has in the items of responses and in their parts, and that the vendor refuses in
+requests: "Unknown parameter: 'input[1].content[0].parsed'"."""
 
 
 def native_request(
     draft: ResponsesDraft, items: Iterable[JsonValue], own: frozenset[str], unified: Mapping[str, Check]
 ) -> NativeRequest | None:
-    """Return the request in OpenAI's form; `None` if it says something that only the unified request can.
+    """Return the request in OpenAI's form; `None` if it has a field that only the unified request can express.
 
-    `items` are those of the whole conversation as OpenAI takes them, `own` the fields of the API, `unified` those that
-    it does not have.
+    `items` are the items of the whole conversation in OpenAI's form, `own` the fields of the API, `unified` the fields
+    that the API does not have.
     """
     body: JsonObject = {}
     for name, value in draft.data.items():
         if name in own or name not in unified:
-            if name not in _GATEWAYS and name not in draft.native_left_out:
+            if name not in _GATEWAY_FIELDS and name not in draft.native_left_out:
                 body[name] = value
-        elif not (value is None or is_neutral(name, value) or (name, value) == (_WINDOW, "error")):
+        elif not (value is None or is_neutral(name, value) or (name, value) == (_OVERFLOW_FIELD, "error")):
             return None
     if not isinstance(draft.data.get("input"), str) or draft.data.get("previous_response_id") is not None:
         body["input"] = items if isinstance(items, list) else [*items]
@@ -57,7 +57,7 @@ def native_request(
 
 
 def native_items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterator[JsonValue]:
-    """Yield items as OpenAI takes them. What another vendor thought says nothing to it: it is left out."""
+    """Yield items in OpenAI's form. Reasoning of another vendor is left out, because OpenAI cannot read it."""
     for item in whole:
         ours = is_own_id(item.get("id"))
         if item.get("type") == REASONING:
@@ -65,23 +65,26 @@ def native_items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterator
             if (isinstance(sealed, str) and is_sealed(sealed)) or (ours and not sealed):
                 draft.native_left_out[REASONING] = None
                 continue
-        foreign = _OWN_MEMBERS | {"id"} if ours else _OWN_MEMBERS
+        foreign = _GATEWAY_ITEM_FIELDS | {"id"} if ours else _GATEWAY_ITEM_FIELDS
         if item.get("type") == "message":
             foreign |= {"encrypted_content"}
-        yield _without_parts_own(_without(item, foreign | _RESPONSES_OWN))
+        yield _without_response_only_fields(_without(item, foreign | _RESPONSE_ONLY_FIELDS))
 
 
 def _without(holder: JsonObject, names: frozenset[str]) -> JsonObject:
-    """Return an object without some fields and without nulls, which the vendor refuses in most: "Invalid type for
+    """Return an object without some fields and without nulls, most of which the vendor refuses: "Invalid type for
     'input[1].content': expected an array of objects, but got null instead"."""
     if holder.keys().isdisjoint(names) and None not in holder.values():
         return holder
     return {name: value for name, value in holder.items() if name not in names and value is not None}
 
 
-def _without_parts_own(item: JsonObject) -> JsonObject:
-    """Return an item with the parts of a message of the model as the vendor takes them back."""
+def _without_response_only_fields(item: JsonObject) -> JsonObject:
+    """Return an item with its parts in the form that the vendor accepts, if it is a message of the model."""
     content = item.get("content")
     if item.get("role") != "assistant" or not isinstance(content, list):
         return item
-    return {**item, "content": [_without(part, _RESPONSES_OWN) if isinstance(part, dict) else part for part in content]}
+    return {
+        **item,
+        "content": [_without(part, _RESPONSE_ONLY_FIELDS) if isinstance(part, dict) else part for part in content],
+    }

@@ -1,9 +1,9 @@
-"""Items of an answer while they are written: their events, and the item that is left of them in the end.
+"""Items of a response while they are written: their events, and the final item.
 
-An item holds its pieces until it is closed, since the last events of a response repeat them whole.
+An item stores its chunks until it is closed, because the last events of a response repeat them as a whole.
 
 Sources: OpenAI OpenAPI 2.3.0 `OutputItem`, `ResponseStreamEvent`; openai 3.54.0 `types/responses` and its accumulator,
-which needs an `added` event for each item and part; Codex CLI 0.169.0, which reads `output_item.done` alone; November
+which needs an `added` event for each item and part; Codex CLI 0.169.0, which reads only `output_item.done`; November
 2026.
 """
 
@@ -23,7 +23,7 @@ IN_PROGRESS: Final = "in_progress"
 
 
 Growth = tuple[EventForm, Callable[[str], None]]
-"""The form of the events that only add text to an item, and what adds a text to it."""
+"""The form of the events that only add text to an item, and a function that adds a text to the item."""
 
 
 class OpenItem:
@@ -42,21 +42,22 @@ class OpenItem:
         return self._item_event("output_item.added", self._whole(IN_PROGRESS))
 
     def close(self, status: str) -> bytes:
-        """Return the events that end the item, which `item` holds from now on."""
+        """Return the events that end the item, and set `item` to the final item."""
         events = self._end()
         self.item = self._whole(status)
         return events + self._item_event("output_item.done", self.item)
 
     def growth(self, run: TextRun) -> Growth | None:
-        """Return how the item grows by the texts of a run; `None` if it does not grow by such."""
+        """Return how the texts of a run are added to the item; `None` if the item does not grow by texts of this
+        kind."""
         return None
 
     def _end(self) -> bytes:
-        """Return the events that end what the item is made of."""
+        """Return the events that end the parts of the item."""
         return b""
 
     def _whole(self, status: str) -> JsonObject:
-        """Return the item with what it holds so far."""
+        """Return the item with its contents so far."""
         raise NotImplementedError
 
     def _item_event(self, kind: str, item: JsonObject) -> bytes:
@@ -67,17 +68,17 @@ class OpenItem:
         return self._writer.event(f"response.{kind}", {**place, **members})
 
     def _form(self, kind: str, **members: object) -> EventForm:
-        """Return the form of the events that `_event` writes; MARK is the text in these fields."""
+        """Return the form of the events that `_event` writes. MARK is the text in these fields."""
         place = {"item_id": self.id, "output_index": self.place}
         return self._writer.form(f"response.{kind}", {**place, **members})
 
 
 class MessageItem(OpenItem):
-    """A message. `pieces` are those of its open part; `head` are the members of an event that only adds text to it,
-    empty while no such part is open. `extra` are further members of the item. `texts` gets its parts of text as they
-    end."""
+    """A message. `chunks` are the chunks of its open part. `head` are the fields of an event that only adds text to
+    this part, empty while no text part is open. `extra` are further fields of the item. Parts of text are added to
+    `texts` as they end."""
 
-    __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "_size", "_texts", "extra", "head", "pieces")
+    __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "_size", "_texts", "chunks", "extra", "head")
 
     def __init__(self, writer: EventWriter, name: str, place: int, texts: CitedTexts) -> None:
         super().__init__(writer, name, place)
@@ -89,26 +90,25 @@ class MessageItem(OpenItem):
         self._size = (0, 0)
         self.extra: JsonObject = {}
         self.head = b""
-        self.pieces: list[str] = []
+        self.chunks: list[str] = []
 
     def text(self, text: str, logprobs: list[JsonValue]) -> bytes:
         """Return the events of further text."""
         events = self._begin("output_text")
-        self.pieces.append(text)
+        self.chunks.append(text)
         self._logprobs += logprobs
         return events + self._in_part("output_text.delta", delta=text, logprobs=logprobs)
 
     def growth(self, run: TextRun) -> Growth | None:
-        """See OpenItem."""
         if run.part != "text" or not self.head:
             return None
         place: dict[str, object] = {"content_index": len(self._content)}
-        return self._form("output_text.delta", **place, delta=MARK, logprobs=[]), self.pieces.append
+        return self._form("output_text.delta", **place, delta=MARK, logprobs=[]), self.chunks.append
 
     def refusal(self, text: str) -> bytes:
-        """Return the events of a further piece of a refusal."""
+        """Return the events of a further delta of a refusal."""
         events = self._begin("refusal")
-        self.pieces.append(text)
+        self.chunks.append(text)
         return events + self._in_part("refusal.delta", delta=text)
 
     def annotate(self, annotations: Iterable[JsonObject]) -> bytes:
@@ -121,14 +121,14 @@ class MessageItem(OpenItem):
         return b"".join(events)
 
     def size(self) -> int:
-        """Return the characters of the open part. Each chunk is counted once, however often this is called."""
+        """Return the number of characters in the open part. Each chunk is counted only once."""
         counted, size = self._size
-        size += sum([len(piece) for piece in self.pieces[counted:]])
-        self._size = len(self.pieces), size
+        size += sum([len(chunk) for chunk in self.chunks[counted:]])
+        self._size = len(self.chunks), size
         return size
 
     def _begin(self, kind: str) -> bytes:
-        """Open a part of a kind, unless it is open."""
+        """Open a part of this kind, unless it is open."""
         if self._kind == kind:
             return b""
         events = self._end()
@@ -142,7 +142,7 @@ class MessageItem(OpenItem):
     def _end(self) -> bytes:
         if self._kind is None:
             return b""
-        whole = "".join(self.pieces)
+        whole = "".join(self.chunks)
         part = self._part(whole)
         if self._kind == "refusal":
             events = self._in_part("refusal.done", refusal=whole)
@@ -151,7 +151,7 @@ class MessageItem(OpenItem):
             events = self._in_part("output_text.done", text=whole, logprobs=self._logprobs)
         events += self._in_part("content_part.done", part=part)
         self._content.append(part)
-        self._kind, self.head, self.pieces, self._annotations, self._logprobs = None, b"", [], [], []
+        self._kind, self.head, self.chunks, self._annotations, self._logprobs = None, b"", [], [], []
         self._size = (0, 0)
         return events
 
@@ -169,9 +169,10 @@ class MessageItem(OpenItem):
 
 
 class ReasoningItem(OpenItem):
-    """What a model thought: a text, and what its vendor wants back in the next turn, sealed in `encrypted_content`."""
+    """The reasoning of a model: a text, and the data that its vendor needs back in the next turn, sealed in
+    `encrypted_content`."""
 
-    __slots__ = ("_begun", "_pieces", "details")
+    __slots__ = ("_begun", "_chunks", "details")
 
     added = "content_part"
     delta = "reasoning_text"
@@ -179,30 +180,29 @@ class ReasoningItem(OpenItem):
 
     def __init__(self, writer: EventWriter, name: str, place: int) -> None:
         super().__init__(writer, name, place)
-        self._pieces: list[str] = []
+        self._chunks: list[str] = []
         self._begun = False
         self.details = GatheredDetails()
 
     def text(self, text: str) -> bytes:
-        """Return the events of further thought."""
+        """Return the events of further reasoning."""
         events = b""
         if not self._begun:
             self._begun = True
             events = self._event(f"{self.added}.added", **{self.index: 0}, part=self._part(""))
-        self._pieces.append(text)
+        self._chunks.append(text)
         return events + self._event(f"{self.delta}.delta", **{self.index: 0}, delta=text)
 
     def growth(self, run: TextRun) -> Growth | None:
-        """See OpenItem."""
         if run.part != "reasoning" or not self._begun:
             return None
         form = self._form(f"{self.delta}.delta", **{self.index: 0}, delta=MARK)
-        detail, pieces, details = run.detail, self._pieces, self.details
+        detail, chunks, details = run.detail, self._chunks, self.details
         if detail is None:
-            return form, pieces.append
+            return form, chunks.append
 
         def add(text: str) -> None:
-            pieces.append(text)
+            chunks.append(text)
             details.add(({**detail, "text": text},))
 
         return form, add
@@ -210,7 +210,7 @@ class ReasoningItem(OpenItem):
     def _end(self) -> bytes:
         if not self._begun:
             return b""
-        whole = "".join(self._pieces)
+        whole = "".join(self._chunks)
         events = self._event(f"{self.delta}.done", **{self.index: 0}, text=whole)
         return events + self._event(f"{self.added}.done", **{self.index: 0}, part=self._part(whole))
 
@@ -222,14 +222,14 @@ class ReasoningItem(OpenItem):
 
     def _whole(self, status: str) -> JsonObject:
         done = status != IN_PROGRESS
-        parts: list[JsonValue] = [self._part("".join(self._pieces))] if done and self._begun else []
+        parts: list[JsonValue] = [self._part("".join(self._chunks))] if done and self._begun else []
         body: JsonObject = {"id": self.id, "type": "reasoning", "status": status, **self._shown(parts)}
         sealed = self.details.sealed() if done else None
         return body if sealed is None else {**body, "encrypted_content": sealed}
 
 
 class SummaryItem(ReasoningItem):
-    """What a model thought, for clients that want it as a summary."""
+    """The reasoning of a model, for clients that request it as a summary."""
 
     __slots__ = ()
 
@@ -245,9 +245,10 @@ class SummaryItem(ReasoningItem):
 
 
 class CallItem(OpenItem):
-    """A call of a function; `number` is the call's index in the choice, `called` its members besides its arguments."""
+    """A call of a function. `number` is the call's index in the choice, `called` are its fields besides its
+    arguments."""
 
-    __slots__ = ("_pieces", "called", "number")
+    __slots__ = ("_chunks", "called", "number")
 
     kind = "function_call"
     held = "arguments"
@@ -258,33 +259,32 @@ class CallItem(OpenItem):
         super().__init__(writer, name, place)
         self.number = number
         self.called = called
-        self._pieces: list[str] = []
+        self._chunks: list[str] = []
 
-    def add(self, piece: str, extra: Mapping[str, JsonValue] | None) -> bytes:
-        """Return the events of a further piece."""
+    def add(self, chunk: str, extra: Mapping[str, JsonValue] | None) -> bytes:
+        """Return the events of a further delta."""
         if extra:
             self.called = {**extra, **self.called}
-        if not piece:
+        if not chunk:
             return b""
-        self._pieces.append(piece)
-        return self._event(f"{self.delta}.delta", delta=piece)
+        self._chunks.append(chunk)
+        return self._event(f"{self.delta}.delta", delta=chunk)
 
     def growth(self, run: TextRun) -> Growth | None:
-        """See OpenItem."""
         if run.part != "arguments" or run.call != self.number:
             return None
-        return self._form(f"{self.delta}.delta", delta=MARK), self._pieces.append
+        return self._form(f"{self.delta}.delta", delta=MARK), self._chunks.append
 
     def _end(self) -> bytes:
         events = b""
-        if not self._pieces and self.nothing:
-            # Clients parse the arguments, and a call without any is one with none.
+        if not self._chunks and self.nothing:
+            # Clients parse the arguments, so an empty text must become an empty object.
             events = self.add(self.nothing, None)
         named: dict[str, object] = {"name": self.called["name"]} if self.kind == "function_call" else {}
-        return events + self._event(f"{self.delta}.done", **{self.held: "".join(self._pieces)}, **named)
+        return events + self._event(f"{self.delta}.done", **{self.held: "".join(self._chunks)}, **named)
 
     def _whole(self, status: str) -> JsonObject:
-        whole = "" if status == IN_PROGRESS else "".join(self._pieces)
+        whole = "" if status == IN_PROGRESS else "".join(self._chunks)
         return {**self.called, "id": self.id, "type": self.kind, "status": status, self.held: whole}
 
 
@@ -300,7 +300,7 @@ class CustomCallItem(CallItem):
 
 
 class TypedCallItem(CallItem):
-    """A call of a tool that has a type of its own, shown when it is complete."""
+    """A call of a tool with its own type. It is sent when it is complete."""
 
     __slots__ = ("_tool",)
 
@@ -310,28 +310,28 @@ class TypedCallItem(CallItem):
         super().__init__(writer, name, place, number, called)
         self._tool = tool
 
-    def add(self, piece: str, extra: Mapping[str, JsonValue] | None) -> bytes:
-        """See CallItem; nothing is shown until the call is complete."""
+    def add(self, chunk: str, extra: Mapping[str, JsonValue] | None) -> bytes:
+        """Add a further delta; no events until the call is complete."""
         if extra:
             self.called = {**extra, **self.called}
-        if piece:
-            self._pieces.append(piece)
+        if chunk:
+            self._chunks.append(chunk)
         return b""
 
     def growth(self, run: TextRun) -> None:
-        """See OpenItem."""
+        """Return `None`: the item is sent as a whole."""
 
     def _end(self) -> bytes:
         return b""
 
     def _whole(self, status: str) -> JsonObject:
-        members = self._tool.members("" if status == IN_PROGRESS else "".join(self._pieces))
+        members = self._tool.item_body("" if status == IN_PROGRESS else "".join(self._chunks))
         rest = {name: value for name, value in self.called.items() if name != "name"}
         return {**rest, "id": self.id, "type": self._tool.item, "status": status, **members}
 
 
 class SearchItem(OpenItem):
-    """A search that was made. `sources` of it are shown to a client that asked for them, as OpenAI does."""
+    """A search that a vendor made. Its `sources` are shown to a client that requested them, as OpenAI does."""
 
     __slots__ = ("_shows_sources", "_sources", "search")
 
@@ -356,7 +356,7 @@ class SearchItem(OpenItem):
 
 
 class ImageItem(OpenItem):
-    """A picture in the answer, as OpenAI shows those that its own tool made."""
+    """An image in the response, in the form that OpenAI uses for images of its own tool."""
 
     __slots__ = ("_data",)
 

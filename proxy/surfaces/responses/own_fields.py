@@ -1,4 +1,4 @@
-"""The fields of a Responses request that are not those of a chat, and what each says in the unified request.
+"""The fields of a Responses request that chats do not have, and their effect on the unified request.
 
 Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`; openai 3.54.0 `ResponseCreateParams`; `client_metadata` and `store:
 false` from bodies of Codex CLI 0.169.0, November 2026.
@@ -32,9 +32,9 @@ SOURCES: Final = "web_search_call.action.sources"
 """Values of `include`."""
 
 CHATS_FIELD: Final = "belongs to chat completions"
-"""What is said of a field that this API does not have."""
+"""The beginning of the message for a field that this API does not have."""
 
-_SHARED: Final = frozenset(
+_COMMON_FIELDS: Final = frozenset(
     {"model", "temperature", "top_p", "parallel_tool_calls", "user", "metadata", "service_tier", "safety_identifier"}
     | {"prompt_cache_key", "prompt_cache_retention", "stream", "inference_timeout"}
 )
@@ -45,14 +45,14 @@ UNIFIED: Mapping[str, Check] = {
     "messages": refuse(f"{CHATS_FIELD}; send 'input' here"),
     "functions": refuse(f"{CHATS_FIELD}; send 'tools' here"),
     "function_call": refuse(f"{CHATS_FIELD}; send 'tool_choice' here"),
-    "audio": refuse(f"{CHATS_FIELD}; an answer here has no sound"),
+    "audio": refuse(f"{CHATS_FIELD}; a response here has no audio"),
     "n": integer(1, 1),
 }
-"""The unified fields, those that the API shares and those that it does not have, with their checks."""
+"""The unified fields with their checks: the ones that the API shares, and the ones that it does not have."""
 
 
 def _input(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Accept it: `resolve_input` reads it."""
+    """Accept the value: `resolve_input` reads it."""
 
 
 def _instructions(draft: ResponsesDraft, value: JsonValue) -> None:
@@ -69,7 +69,9 @@ def _boolean(draft: ResponsesDraft, value: JsonValue) -> None:
 
 def _background(draft: ResponsesDraft, value: JsonValue) -> None:
     if boolean(value):
-        raise Invalid("must be false: responses are answered while the client waits", code="unsupported_parameter")
+        raise Invalid(
+            "must be false: a response is only generated while the client waits", code="unsupported_parameter"
+        )
 
 
 def _refused(why: str) -> "Reader":
@@ -100,12 +102,12 @@ def _limit(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _count(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check it; it counts the calls of tools that OpenAI runs, which other targets refuse."""
+    """Check the value. It limits calls of tools that OpenAI runs, which other targets refuse."""
     integer(1)(value)
 
 
 def _include(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check a list; values for tools that OpenAI runs request nothing without them."""
+    """Check a list. Values for tools that OpenAI runs have no effect without these tools."""
     if LOGPROBS in texts(value):
         draft.parsed.values["logprobs"] = True
 
@@ -129,7 +131,7 @@ def _text(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _format(form: JsonObject) -> JsonObject:
-    """Return a format in the form of chats, which nests what is flat here."""
+    """Return a format in the form of chats, which nests the fields that are flat here."""
     if form.get("type") != "json_schema":
         return form
     held: JsonObject = {name: value for name, value in form.items() if name != "type" and value is not None}
@@ -137,7 +139,7 @@ def _format(form: JsonObject) -> JsonObject:
 
 
 def _reasoning(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check it; how thinking is shown is the answer's matter, the rest is read as on other surfaces."""
+    """Check the value. How reasoning is shown is read for the response; the rest is read as on other surfaces."""
     given = reasoning_object(value)
     shown = given.get("summary") or given.get("generate_summary")
     if shown is not None:
@@ -154,13 +156,13 @@ def _stream_options(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _client_metadata(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check Codex's notes about itself, which promise nothing about the answer."""
+    """Check Codex's notes about itself, which have no effect on the response."""
     json_object(value)
     draft.left_out["client_metadata"] = None
 
 
 def _by_tools(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Accept it: `read_tools` reads it."""
+    """Accept the value: `read_tools` reads it."""
 
 
 Reader = Callable[[ResponsesDraft, JsonValue], None]
@@ -170,7 +172,7 @@ READERS: Mapping[str, Reader] = {
     "input": _input,
     "instructions": _instructions,
     "previous_response_id": _previous,
-    "conversation": _refused("is not kept here; send 'previous_response_id', or the items themselves"),
+    "conversation": _refused("is not stored here; send 'previous_response_id', or the items themselves"),
     "store": _boolean,
     "background": _background,
     "prompt": _refused("names a template of OpenAI's; send its text as 'instructions' and 'input'"),
@@ -190,7 +192,7 @@ READERS: Mapping[str, Reader] = {
     "image": _native("image"),
     "access_programs": _native("access_programs"),
 }
-"""The fields that are not a chat's, or say something else there."""
+"""The fields that a chat does not have, or that have another meaning there."""
 
-OWN: frozenset[str] = _SHARED | READERS.keys()
+OWN_FIELDS: frozenset[str] = _COMMON_FIELDS | READERS.keys()
 """Every field of the API that the gateway knows."""

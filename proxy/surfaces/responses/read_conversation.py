@@ -1,7 +1,7 @@
-"""Turns the items of a Responses request into the messages of a chat.
+"""Converts the items of a Responses request to the messages of a chat.
 
-What the model made between two messages of others is one turn: its thinking, its text and its calls. Parts of messages
-keep their form, which dialects read in chats too.
+Everything that the model made between two messages of other roles is one turn: its reasoning, its text and its calls.
+Parts of messages are unchanged; dialects can read them in chats too.
 
 Sources: OpenAI OpenAPI 2.3.0 `InputItem`; openai 3.54.0 `types/responses`, November 2026.
 """
@@ -11,42 +11,43 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from providers.adaptation.merged_messages import apart
-from providers.conversation import AFTER
+from providers.conversation import AFTER_KEY
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.responses.input_items import REASONING
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.thinking_envelope import EnvelopeOpener
-from proxy.surfaces.tool_items.typed_tools import CALLS, OUTPUTS, RAN
+from proxy.surfaces.tool_items.typed_tools import CALLS, HOSTED_CALL_TEXTS, RESULT_TEXTS
 
 _LEFT_OUT: Final = frozenset({"web_search_call", "image_generation_call", "mcp_list_tools", "compaction"})
-"""Items of the past that a conversation makes sense without, or that OpenAI alone can read."""
+"""Past items that are not needed to understand the conversation, or that only OpenAI can read."""
 
 _TEXTS: Final = ("input_text", "output_text", "text", "summary_text")
 
-_GIVEN: Final = frozenset({"image_url", "file_data", "file_url"})
-"""Members of a part that hold what it is, beside which an id says nothing more."""
+_CONTENT_FIELDS: Final = frozenset({"image_url", "file_data", "file_url"})
+"""Fields of a part with the content itself, beside which the part's id is not needed."""
 
 
 @dataclass(slots=True)
 class _ModelTurn:
-    """What the model made since the last message of others. `said` is the number of characters of its text."""
+    """Everything that the model made since the last message of another role. `text_length` is the number of characters
+    in its text."""
 
     details: list[JsonValue] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
+    reasoning_texts: list[str] = field(default_factory=list)
     parts: list[JsonValue] = field(default_factory=list)
     calls: list[JsonValue] = field(default_factory=list)
     extra: JsonValue = None
-    said: int = 0
+    text_length: int = 0
 
     def placed(self, detail: JsonObject) -> JsonObject:
-        """Return a detail of thinking with its place in the turn, which the order of the items tells."""
-        rest = {name: value for name, value in detail.items() if name != AFTER}
-        return {**rest, AFTER: [self.said, len(self.calls)]} if self.said or self.calls else rest
+        """Return a detail of reasoning with its position in the turn, which follows from the order of the items."""
+        rest = {name: value for name, value in detail.items() if name != AFTER_KEY}
+        return {**rest, AFTER_KEY: [self.text_length, len(self.calls)]} if self.text_length or self.calls else rest
 
     def message(self) -> JsonObject | None:
-        """Return the turn as a message; None where there is nothing but thinking, which no vendor takes alone."""
+        """Return the turn as a message; `None` if it has only reasoning, which no vendor accepts alone."""
         if not self.parts and not self.calls:
             return None
         content: JsonValue = self.parts or None
@@ -55,8 +56,8 @@ class _ModelTurn:
         message: JsonObject = {"role": "assistant", "content": content}
         if self.details:
             message["reasoning_details"] = self.details
-        elif self.thoughts:
-            message["reasoning_content"] = "\n\n".join(self.thoughts)
+        elif self.reasoning_texts:
+            message["reasoning_content"] = "\n\n".join(self.reasoning_texts)
         if self.calls:
             message["tool_calls"] = self.calls
         if self.extra:
@@ -65,8 +66,8 @@ class _ModelTurn:
 
 
 def read_common(instructions: str | None, items: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return the messages of items that `common_input` has taken, which need no check: nothing of them is left out, and
-    no other request is affected."""
+    """Return the messages of items from `common_input`. They need no check: all of their contents are in the messages,
+    and they have no other effect."""
     draft = ResponsesDraft({}, ParsedFields(_NO_RULES, Operation.CHAT))
     return cast(tuple[JsonObject, ...], tuple(ConversationReader(draft).read(instructions, items)))
 
@@ -75,7 +76,7 @@ _NO_RULES: Final = SurfaceRules({}, {})
 
 
 class ConversationReader:
-    """Reads the items of one request; `messages` are those so far."""
+    """Reads the items of one request; `messages` are the messages so far."""
 
     __slots__ = ("_draft", "_opener", "_turn", "messages")
 
@@ -110,32 +111,32 @@ class ConversationReader:
         turn = self._begin_turn()
         if not turn.parts and (text := _only_text(content)):
             turn.parts.append({"type": "text", "text": text})
-            turn.said += len(text)
+            turn.text_length += len(text)
         else:
-            self._say(turn, content)
+            self._add_text(turn, content)
         turn.extra = item.get("extra_content") or turn.extra
         if isinstance(sealed := item.get("encrypted_content"), str) and sealed:
             self._open(turn, sealed)
 
-    def _say(self, turn: _ModelTurn, content: JsonValue) -> None:
+    def _add_text(self, turn: _ModelTurn, content: JsonValue) -> None:
         """Add a text of the model to its turn."""
         if _cites(content):
             self._draft.left_out["annotations"] = None
-        # An empty text says nothing, and several vendors refuse it.
+        # An empty text has no effect, and several vendors refuse it.
         said = [part for part in self._parts(content) if not isinstance(part, dict) or part.get("text") != ""]
         said = apart(turn.parts, said)
         turn.parts += said
-        turn.said += _length(said)
+        turn.text_length += _length(said)
 
     def _reasoning(self, item: JsonObject) -> None:
         turn, sealed = self._begin_turn(), item.get("encrypted_content")
         if isinstance(sealed, str) and sealed:
             self._open(turn, sealed)
         elif said := _texts(item.get("content")) or _texts(item.get("summary")):
-            turn.thoughts.append(said)
+            turn.reasoning_texts.append(said)
 
     def _open(self, turn: _ModelTurn, sealed: str) -> None:
-        """Add the reasoning details in the envelope of a reasoning item, or of the message that they came after."""
+        """Add the reasoning details in the envelope of a reasoning item, or of the message after which they came."""
         details = self._opener.open(sealed)
         if details is None:
             self._draft.left_out[REASONING] = None
@@ -170,25 +171,25 @@ class ConversationReader:
         self._end_turn()
         failed: JsonObject = {"is_error": True} if item.get("status") == "failed" else {}
         self.messages.append(
-            {"role": "tool", "tool_call_id": identity, "content": OUTPUTS[str(item["type"])](item), **failed}
+            {"role": "tool", "tool_call_id": identity, "content": RESULT_TEXTS[str(item["type"])](item), **failed}
         )
 
     def _identity(self, item: JsonObject) -> JsonValue:
-        """Return the id of a call; `None` if OpenAI ran it: such a call is left out."""
+        """Return the id of a call; `None` if OpenAI ran it, because such a call is left out."""
         identity = item.get("call_id") or item.get("id")
         if item.get("execution") != "server" and identity is not None:
             return identity
         self._draft.left_out[f"input.{item['type']}"] = None
         return None
 
-    def _ran(self, item: JsonObject) -> None:
-        """Put a text about a call that OpenAI ran into the model's turn."""
-        said, turn = RAN[str(item["type"])](item), self._begin_turn()
+    def _hosted_call(self, item: JsonObject) -> None:
+        """Add a text about a call that OpenAI ran to the model's turn."""
+        said, turn = HOSTED_CALL_TEXTS[str(item["type"])](item), self._begin_turn()
         turn.parts.append({"type": "text", "text": said})
-        turn.said += len(said)
+        turn.text_length += len(said)
 
-    def _nothing(self, item: JsonObject) -> None:
-        """Leave an item out that is honoured elsewhere: its tools are offered."""
+    def _ignore(self, item: JsonObject) -> None:
+        """Ignore the item: its tools are offered by `read_tools`."""
 
     def _name(self, item: JsonObject) -> JsonValue:
         namespace, name = item.get("namespace"), item.get("name")
@@ -229,15 +230,15 @@ _HANDLERS: Mapping[str, Callable[[ConversationReader, JsonObject], None]] = {
     "custom_tool_call": ConversationReader._custom_call,
     "function_call_output": ConversationReader._output,
     "custom_tool_call_output": ConversationReader._output,
-    "additional_tools": ConversationReader._nothing,
+    "additional_tools": ConversationReader._ignore,
     **dict.fromkeys(CALLS, ConversationReader._typed_call),
-    **dict.fromkeys(OUTPUTS, ConversationReader._typed_output),
-    **dict.fromkeys(RAN, ConversationReader._ran),
+    **dict.fromkeys(RESULT_TEXTS, ConversationReader._typed_output),
+    **dict.fromkeys(HOSTED_CALL_TEXTS, ConversationReader._hosted_call),
 }
 
 
 def _only_text(content: JsonValue) -> str | None:
-    """Return the text of a content that holds one and nothing besides, as most do; `None` for any other."""
+    """Return the text of a content that is one text and nothing else, as most are; `None` for any other content."""
     if type(content) is str:
         return content
     if type(content) is not list or len(content) != 1 or type(part := content[0]) is not dict:
@@ -249,7 +250,7 @@ def _only_text(content: JsonValue) -> str | None:
 
 
 def _content(parts: list[JsonValue]) -> JsonValue:
-    """Return a content as a text where it is one text without further members."""
+    """Return a content as a text if it is a single text without further fields."""
     if not parts:
         return ""
     if len(parts) == 1 and isinstance(only := parts[0], dict) and only.keys() == {"type", "text"}:
@@ -270,15 +271,15 @@ def _cites(content: JsonValue) -> bool:
 
 
 def _is_of_store(part: JsonValue) -> bool:
-    """Return whether a part is a file that OpenAI alone has, by its id. The addresses in other vendors' stores have
+    """Return whether a part is a file that only OpenAI has, by its id. The addresses in other vendors' stores contain
     slashes."""
     if not isinstance(part, dict) or not isinstance(identity := part.get("file_id"), str):
         return False
-    return "/" not in identity and not _GIVEN.intersection(part)
+    return "/" not in identity and not _CONTENT_FIELDS.intersection(part)
 
 
 def _length(parts: list[JsonValue]) -> int:
-    """Return the characters of the texts of parts."""
+    """Return the number of characters in the texts of parts."""
     texts = [part.get("text") or part.get("refusal") for part in parts if isinstance(part, dict)]
     return sum([len(text) for text in texts if isinstance(text, str)])
 
@@ -288,7 +289,7 @@ def _part(part: JsonObject) -> JsonValue:
         case "input_text":
             return {**part, "type": "text"}
         case "output_text" | "text" | "summary_text":
-            # No other vendor takes annotations and log probabilities back.
+            # No other vendor accepts annotations and log probabilities in a request.
             return {"type": "text", "text": part.get("text")}
         case "refusal":
             return {"type": "refusal", "refusal": part.get("refusal")}
@@ -297,7 +298,7 @@ def _part(part: JsonObject) -> JsonValue:
 
 
 def _texts(parts: JsonValue) -> str:
-    """Return the texts of a reasoning item's summary or content, a paragraph each."""
+    """Return the texts of a reasoning item's summary or content, each as a paragraph."""
     listed: list[JsonValue] = parts if isinstance(parts, list) else []
     texts = [part.get("text") for part in listed if isinstance(part, dict)]
     return "\n\n".join([said for said in texts if isinstance(said, str) and said])

@@ -1,4 +1,4 @@
-"""Parses a Responses body into a unified request, which says in the form of a chat what the client said in items.
+"""Parses a Responses body into a unified request, which has the form of a chat.
 
 Sources: OpenAI OpenAPI 2.3.0 `CreateResponse`, `Response`; openai 3.54.0 `types/responses`, November 2026.
 """
@@ -21,7 +21,7 @@ from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.responses.common_items import common_input
 from proxy.surfaces.responses.input_items import REASONING, ResolvedInput, ids_referred_to, resolve_input
 from proxy.surfaces.responses.native_body import native_items, native_request
-from proxy.surfaces.responses.own_fields import OWN, READERS, SOURCES, UNIFIED
+from proxy.surfaces.responses.own_fields import OWN_FIELDS, READERS, SOURCES, UNIFIED
 from proxy.surfaces.responses.read_conversation import ConversationReader, read_common
 from proxy.surfaces.responses.read_tools import read_tools
 from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
@@ -33,7 +33,7 @@ RULES: Final = SurfaceRules({Operation.CHAT: UNIFIED}, {Operation.CHAT: {"contex
 _ACTED_ON: Final = UNIFIED.keys() | READERS.keys()
 
 _LOADING: Final = ("additional_tools", "tool_search_output")
-"""Items that bring tools."""
+"""Items that add tools."""
 
 _NOTHING: Final = ResolvedInput((), ())
 
@@ -58,13 +58,13 @@ _ECHOED: Mapping[str, JsonValue] = {
     "truncation": "disabled",
     "user": None,
 }
-"""Members of a response that repeat the request, with their values where the client said nothing: the AI SDK, LangChain
-and openai's Node client end at lists that are missing."""
+"""Fields of a response that repeat the request, with their values if the request does not have them. The AI SDK,
+LangChain and openai's Node client fail if lists are missing."""
 
 
 def read_request(body: bytes, default_model: str | None, context: RequestContext) -> ResponsesRequest:
-    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or at a
-    reference to what is not stored, and NotRecalledError."""
+    """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems, or for a
+    reference to an object that is not stored, and NotRecalledError."""
     data = extras.with_own_timeout(load(body, _ACTED_ON))
     if not context.recalled and (referred := ids_referred_to(data)) != ReferredIds():
         raise NotRecalledError(referred)
@@ -75,7 +75,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         draft.left_out["store"] = draft.native_left_out["store"] = None
     read = _read_common_input(draft) or _read_input(draft, context)
     resolve(parsed)
-    native = None if parsed.problems else native_request(draft, read.native, OWN, UNIFIED)
+    native = None if parsed.problems else native_request(draft, read.native, OWN_FIELDS, UNIFIED)
     if native is None:
         for name, why in draft.only.items():
             parsed.refuse(name, Invalid(f"cannot be translated: {why} has no other form", code="unsupported_parameter"))
@@ -114,7 +114,7 @@ def _read_fields(draft: ResponsesDraft) -> None:
                 parsed.values[name] = check(value)
         except Invalid as bad:
             parsed.refuse(name, bad)
-    # Later, since they may say what a unified field says too.
+    # Last, because they may set the same values as a unified field.
     for name, read in READERS.items():
         value = draft.data.get(name)
         if value is None:
@@ -127,15 +127,15 @@ def _read_fields(draft: ResponsesDraft) -> None:
 
 @record
 class _ReadInput:
-    """The request's own items, and those of the whole conversation as OpenAI takes them."""
+    """The request's own items, and the items of the whole conversation in OpenAI's form."""
 
     own: tuple[JsonObject, ...]
     native: Iterable[JsonValue]
 
 
 def _read_common_input(draft: ResponsesDraft) -> _ReadInput | None:
-    """Set the tools and the conversation of a request that has none but the commonest items, `None` for any other.
-    The conversation is made when it is first read: a vendor with this API does not get it."""
+    """Set the tools and the conversation of a request that has only common items; return `None` for any other request.
+    The conversation is created when it is first read: a vendor with this API does not get it."""
     said = draft.data.get("instructions")
     instructions = said if isinstance(said, str) else None
     if draft.data.get("previous_response_id") is not None:
@@ -174,7 +174,7 @@ def _resolve(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
 
 def _refuse_input(parsed: ParsedFields, bad: Invalid) -> None:
     parsed.refuse("input", bad)
-    # Only the problem is to be reported; without a prompt `make_request` would add another.
+    # The prompt prevents that `make_request` reports its absence as another problem.
     parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
 
 
@@ -185,7 +185,7 @@ def _read_conversation(draft: ResponsesDraft, resolved: ResolvedInput) -> None:
         said = draft.data.get("instructions")
         chat = ConversationReader(draft).read(said if isinstance(said, str) else None, resolved.whole)
         if not chat:
-            # OpenAI's own API may make something of it; no other target gets this prompt.
+            # OpenAI's own API may accept the items; no other target gets this prompt.
             draft.only.setdefault("input", "a conversation without a message")
         parsed.values["messages"] = messages(chat) if chat else SHORTEST_PROMPTS[Operation.CHAT]
     except Invalid as bad:
@@ -193,8 +193,8 @@ def _read_conversation(draft: ResponsesDraft, resolved: ResolvedInput) -> None:
 
 
 def _losses(draft: ResponsesDraft) -> TranslationLosses:
-    """Return what only OpenAI's own API can say. Codex always says how much to think and to write, whatever the model,
-    so that gives way."""
+    """Return the fields that only OpenAI's own API can honour. Codex always sends the efforts of reasoning and of the
+    text, for every model, so these two may be dropped."""
     return TranslationLosses(
         dict(draft.only), tuple(draft.left_out), {"reasoning_effort": {}, "verbosity": {}}, tuple(draft.native_left_out)
     )

@@ -1,9 +1,9 @@
-"""Reads the tools of a Responses request, and the choice among them, into those of a chat.
+"""Converts the tools of a Responses request, and the choice among them, to the form of a chat.
 
-A tool that only this API has is noted as such. A tool of another type, such as a web search, stays unchanged: it
-becomes the target's own, or a target that has none refuses it. A tool that the client runs itself becomes a function;
-see `typed_tools`. The grammar of a custom tool is put into its description, since only OpenAI's own API is known to
-enforce it.
+A tool that only this API has is noted as such. A tool of another type, such as a web search, is unchanged: it becomes
+the target's own tool, or a target without such a tool refuses it. A tool that the client runs itself becomes a
+function, as `typed_tools` describes. The grammar of a custom tool is added to its description, because only OpenAI's
+own API is known to enforce it.
 
 Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
 November 2026.
@@ -31,14 +31,14 @@ _CALLED: Final = ("function", "custom")
 
 
 def read_tools(draft: ResponsesDraft, loaded: Sequence[JsonObject] = ()) -> None:
-    """Set `tools` and `tool_choice`; `loaded` are tools that items of the conversation bring."""
+    """Set `tools` and `tool_choice`; `loaded` are tools that items of the conversation add."""
     given, choice = draft.data.get("tools"), draft.data.get("tool_choice")
     tools: list[JsonObject] = []
     try:
         offered = [*_listed(given), *loaded]
         draft.names = NamespaceNames(frozenset(_own_names(offered)))
         reader = _Reader(draft)
-        # Nearly all are functions; checks that know the path of a problem would cost more than all else here.
+        # Nearly all are functions. Checks that report the path of a problem would cost more than everything else here.
         read = [
             [simple] if (simple := _function(item)) is not None else reader.at(item, index)
             for index, item in enumerate(offered)
@@ -46,7 +46,7 @@ def read_tools(draft: ResponsesDraft, loaded: Sequence[JsonObject] = ()) -> None
         tools = [tool for entry in read for tool in entry]
         tools = _distinct(tools) if loaded else tools
         if len(tools) > MAX_TOOLS:
-            raise Invalid(f"may hold at most {MAX_TOOLS} tools, those of namespaces included")
+            raise Invalid(f"may hold at most {MAX_TOOLS} tools, including the tools of namespaces")
     except Invalid as bad:
         draft.parsed.refuse("tools", bad)
     try:
@@ -66,7 +66,7 @@ def _listed(given: JsonValue) -> list[JsonObject]:
 
 
 def _function(tool: JsonObject) -> JsonObject | None:
-    """Return a valid function as `_Reader` does; `None` for any other tool."""
+    """Return a valid function in the form in which `_Reader` returns it; `None` for any other tool."""
     if tool.get("type") != "function" or "systemTool" in tool:
         return None
     name, about = tool.get("name"), tool.get("description")
@@ -84,7 +84,7 @@ def _function(tool: JsonObject) -> JsonObject | None:
 
 
 def _distinct(tools: list[JsonObject]) -> list[JsonObject]:
-    """Return the tools without those that were offered before: a search loads a tool again in a later turn."""
+    """Return each tool only once: a search may load a tool again in a later turn."""
     kept: dict[tuple[str, str], JsonObject] = {}
     for tool in tools:
         kept.setdefault(_identity(tool), tool)
@@ -105,7 +105,7 @@ def _own_names(tools: list[JsonObject]) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads one entry of the list."""
+    """Reads one entry of the list of tools."""
 
     __slots__ = ("_draft",)
 
@@ -134,7 +134,7 @@ class _Reader:
         return [tool]
 
     def _typed(self, kind: str, tool: JsonObject) -> list[JsonObject]:
-        """Return a tool with a type of its own as a function."""
+        """Return a tool with its own type as a function."""
         if loads_at_openai(kind, tool):
             self._draft.left_out["tools.tool_search"] = None
             return []
@@ -153,7 +153,8 @@ class _Reader:
         about = tool.get("description")
         tools = [self._of_namespace(member, namespace, index) for index, member in enumerate(listed)]
         if tools and isinstance(about, str) and about:
-            # One name is all that is left of the namespace, so what it is for stands with its first tool.
+            # Only the name of the namespace remains in the names of its tools. So its description is added to the
+            # description of its first tool.
             held = tools[0].get("function") or tools[0].get("custom")
             if isinstance(held, dict):
                 held["description"] = f"[{namespace}: {about}]\n{held.get('description') or ''}".rstrip()

@@ -1,7 +1,7 @@
-"""Renders answers as OpenAI's Responses API: whole, as events, and as they are stored.
+"""Renders responses in the form of OpenAI's Responses API: as one object, as events, and as they are stored.
 
-Sources: OpenAI OpenAPI 2.3.0 `Response`, `ResponseStreamEvent`; which failures Codex CLI 0.169.0 repeats a request
-after, measured in November 2026; a stream of OpenAI's that failed, recorded in November 2025 (vercel/ai,
+Sources: OpenAI OpenAPI 2.3.0 `Response`, `ResponseStreamEvent`; the failures after which Codex CLI 0.169.0 repeats a
+request, measured in November 2026; a failed stream of OpenAI's, recorded in November 2025 (vercel/ai,
 `packages/openai/src/responses/__fixtures__/openai-error.1.chunks.txt`).
 """
 
@@ -16,7 +16,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.response.choices import NO_USAGE
 from proxy.surfaces.response.error_body import error_object
-from proxy.surfaces.response.extras import answer_members
+from proxy.surfaces.response.extras import response_fields
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.responses.build_output import OutputBuilder
 from proxy.surfaces.responses.input_items import with_ids
@@ -27,16 +27,16 @@ from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, fra
 from proxy.surfaces.surface import AnswerFacts, EndingRenderer, LiteralWriter, StoredResponse
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""The reason of an incomplete response by the finish reason."""
+"""The reason of an incomplete response, by finish reason."""
 
 _CODES: Final = frozenset({"rate_limit_exceeded", "context_length_exceeded", "insufficient_quota"})
-"""Codes that clients act on; every other failure is the server's."""
+"""Codes on which clients act; every other failure is reported as a server error."""
 
 
 class ResponsesRenderer(EndingRenderer, RunRenderer):
-    """Renders one answer. See StoringRenderer.
+    """Renders one response, as StoringRenderer describes.
 
-    `_plain` is the message whose text grows, while nothing but text comes.
+    `_plain` is the message whose text grows, as long as only text comes.
     """
 
     __slots__ = (
@@ -58,10 +58,9 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         self._tier: str | None = None
         self._response: JsonObject | None = None
 
-    # Whole answers -------------------------------------------------------------------------------------------------
+    # Non-streaming responses ---------------------------------------------------------------------------------------
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer."""
         if completion.native is not None:
             native = NativeAnswer(self._facts, self._terms)
             body = native.whole(completion.native)
@@ -71,28 +70,27 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
             self._add(_as_chunk(choice, extras_of(completion, choice)))
         self._tier = completion.service_tier
         self._usage = completion.usage
-        beside = self._output.beside
+        extra_fields = self._output.extra_fields
         if completion.system_fingerprint is not None:
-            beside["system_fingerprint"] = completion.system_fingerprint
+            extra_fields["system_fingerprint"] = completion.system_fingerprint
         self._response = self._final()
         return utf8_json(self._response)
 
     # Streams -------------------------------------------------------------------------------------------------------
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer."""
         message = self._plain
         if message is not None and _only_text(chunk):
             text = chunk.text
             if not text:
                 return b""
-            # Formatted by hand, because nearly every token comes this way.
-            message.pieces.append(text)
+            # Formatted by hand, because nearly every token is sent in this form.
+            message.chunks.append(text)
             writer, output = self._writer, self._output
             number = writer.number
             writer.number = number + 1
-            output.room -= len(text)
-            if output.room < 0:
+            output.chars_left -= len(text)
+            if output.chars_left < 0:
                 output.grow(0)
             return (
                 b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":%d,'
@@ -103,27 +101,25 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
                 self._native = NativeAnswer(self._facts, self._terms)
             return self._native.event(chunk.native)
         if self._native is not None:
-            # The event that this belongs to has been shown.
+            # The event to which this belongs has been sent.
             return b""
         begin = b"" if self._begun else self._begin()
         return begin + self._add(chunk)
 
     def literal_writer(self, run: TextRun) -> LiteralWriter | None:
-        """See FramingRenderer."""
         if self._native is not None or run.native is not None:
             return None
         write = self._output.literal_writer(run)
         if write is not None and run.part != "text" and run.system_fingerprint is not None:
-            self._output.beside["system_fingerprint"] = run.system_fingerprint
+            self._output.extra_fields["system_fingerprint"] = run.system_fingerprint
         return write
 
     def usage(self, usage: Usage) -> bytes:
-        """See Renderer; the last event has it."""
+        """Store the usage, which the last event has."""
         self._usage = usage
         return b""
 
     def end(self) -> bytes:
-        """See Renderer."""
         if self._native is not None:
             self._response = self._native.response
             return self._native.last
@@ -132,8 +128,8 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return begin + self._writer.event(f"response.{response['status']}", {"response": response})
 
     def error(self, facts: ErrorFacts) -> bytes:
-        """See Renderer. As OpenAI does, by two events: the SDKs for Node and LangChain raise only at `error`, and Codex
-        reads only `response.failed`."""
+        """Return two events, as OpenAI does: the SDKs for Node and LangChain raise only at `error`, and Codex reads
+        only `response.failed`."""
         self._response = None
         code = facts.code if facts.code in _CODES else "server_error"
         native, terms = self._native, self._terms
@@ -151,13 +147,12 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
 
     def _error_event(self, facts: ErrorFacts, code: str) -> bytes:
-        """Return the event `error`: with the fields that OpenAI's specification has, and the object of its streams."""
+        """Return the event `error`, with the fields of OpenAI's specification and the object of OpenAI's streams."""
         error = {**error_object(facts), "code": code}
         members = {"code": code, "message": facts.message, "param": facts.param, "error": error}
         return self._writer.event("error", members)
 
     def stored(self) -> StoredResponse | None:
-        """See StoringRenderer."""
         response = self._response
         name = None if response is None else response.get("id")
         if response is None or not isinstance(name, str) or not self._terms.store:
@@ -167,7 +162,6 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return StoredResponse(name, self._terms.ancestors, with_ids(self._terms.input, self._facts.unique), response)
 
     def unstored(self, shown: bytes) -> bytes:
-        """See StoringRenderer."""
         if not self._streams:
             return utf8_json({**orjson.loads(shown), "store": False})
         before, line, data = shown.rpartition(b"\ndata: ")
@@ -192,14 +186,14 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         events = output.add(chunk)
         if chunk.service_tier is not None:
             self._tier = chunk.service_tier
-        beside = output.beside
+        extra_fields = output.extra_fields
         for name, value in (
             ("system_fingerprint", chunk.system_fingerprint),
             ("native_finish_reason", chunk.native_finish_reason),
             ("stop_reason", chunk.matched_stop),
         ):
             if value is not None:
-                beside[name] = value
+                extra_fields[name] = value
         if chunk.finish_reason is not None:
             self._finish = chunk.finish_reason
             events += output.finish("incomplete" if chunk.finish_reason in _INCOMPLETE else "completed")
@@ -207,7 +201,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return events
 
     def _final(self) -> JsonObject:
-        """Return the response as it is in the end."""
+        """Return the final response."""
         reason = _INCOMPLETE.get(self._finish or "")
         members: dict[str, object] = {
             "incomplete_details": None if reason is None else {"reason": reason},
@@ -216,7 +210,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         }
         status = "completed" if reason is None else "incomplete"
         body = response_object(self._facts, self._terms.echoes, status, self._output.items, **members)
-        return {**answer_members(self._output.beside), **body}  # type: ignore[dict-item]
+        return {**response_fields(self._output.extra_fields), **body}  # type: ignore[dict-item]
 
 
 def _only_text(chunk: Chunk) -> bool:
@@ -233,7 +227,7 @@ def _only_text(chunk: Chunk) -> bool:
 
 
 def _as_chunk(choice: Choice, extras: Extras | None) -> Chunk:
-    """Return a whole choice as the one chunk of a stream."""
+    """Return a complete choice as the single chunk of a stream."""
     calls = tuple(
         [
             ToolCallDelta(number, call.id, call.name, call.arguments, call.kind, call.extra)

@@ -1,12 +1,11 @@
-"""What a Responses body becomes while it is read, and the request that it is in the end.
+"""A Responses body while it is read, the resulting request, and the names of tools of namespaces for vendors whose
+tools have only one name.
 
-The names of tools of namespaces, for vendors whose tools have one name each, and back.
+A namespace's tool is named `namespace__name`. If that is too long, or is the name of another tool, a digest of both
+names replaces its end. Equal names always give equal results, so that a later turn finds its earlier calls.
 
-A namespace's tool is `namespace__name`. Where that is too long, or another tool has it, a digest of both names takes
-the place of its end: equal names always give equal names, so that a later turn finds its earlier calls.
-
-Source: Codex CLI 0.169.0, which groups tools in `type: "namespace"` and knows a call by `namespace` and its bare `name`
-only, measured in November 2026; OpenAI OpenAPI 2.3.0 `FunctionObject.name` (64 characters).
+Source: Codex CLI 0.169.0, which groups tools in `type: "namespace"` and identifies a call only by `namespace` and its
+bare `name`, measured in November 2026; OpenAI OpenAPI 2.3.0 `FunctionObject.name` (64 characters).
 """
 
 from collections.abc import Mapping
@@ -21,14 +20,14 @@ from proxy.surfaces.request.parse_state import ParsedFields
 
 MAX_NAME: Final = 64
 
-_JOINT: Final = "__"
-_DIGEST: Final = 8
+_SEPARATOR: Final = "__"
+_DIGEST_DIGITS: Final = 8
 """Hex digits of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespacedName:
-    """A tool's own name and the namespace that it is in."""
+    """A tool's own name and its namespace."""
 
     namespace: str
     name: str
@@ -36,33 +35,33 @@ class NamespacedName:
 
 @dataclass(slots=True)
 class NamespaceNames:
-    """The tools of one request. `plain` are the names of those without a namespace, which keep them."""
+    """The tools of one request. `plain` are the names of the tools without a namespace, which are unchanged."""
 
     plain: frozenset[str] = frozenset()
     _joined: dict[str, NamespacedName] = field(default_factory=dict)
     _known: dict[NamespacedName, str] = field(default_factory=dict)
 
     def joined(self, namespace: str, name: str) -> str:
-        """Return the one name of a namespace's tool."""
+        """Return the single name of a namespace's tool."""
         whole = NamespacedName(namespace, name)
         known = self._known.get(whole)
         if known is not None:
             return known
-        made = f"{namespace}{_JOINT}{name}"
-        if len(made) > MAX_NAME or self._is_taken(made):
+        joined_name = f"{namespace}{_SEPARATOR}{name}"
+        if len(joined_name) > MAX_NAME or self._is_taken(joined_name):
             digest = blake2s(f"{len(namespace)}:{namespace}{name}".encode(errors="replace")).hexdigest()
-            # As much of the digest as tells them apart: nearly always its first digits.
-            for digits in range(_DIGEST, len(digest) + 1, _DIGEST):
+            # As many digits as make the name unique: nearly always the first ones suffice.
+            for digits in range(_DIGEST_DIGITS, len(digest) + 1, _DIGEST_DIGITS):
                 room = MAX_NAME - digits - 1
-                candidate = f"{made[:room]}_{digest[:digits]}" if room > 0 else digest[:MAX_NAME]
+                candidate = f"{joined_name[:room]}_{digest[:digits]}" if room > 0 else digest[:MAX_NAME]
                 if not self._is_taken(candidate):
-                    made = candidate
+                    joined_name = candidate
                     break
-        self._known[whole], self._joined[made] = made, whole
-        return made
+        self._known[whole], self._joined[joined_name] = joined_name, whole
+        return joined_name
 
     def origins(self) -> Mapping[str, NamespacedName]:
-        """Return the namespace and name of each joined name."""
+        """Return the namespace and the name of each joined name."""
         return dict(self._joined)
 
     def _is_taken(self, name: str) -> bool:
@@ -71,13 +70,13 @@ class NamespaceNames:
 
 @dataclass(frozen=True, slots=True)
 class ResponseTerms:
-    """What the answer needs of its request besides the unified fields.
+    """The facts about a request that its response needs, besides the unified fields.
 
-    `echoes` are the members of the response that repeat the request. `summary` says that the client wants thoughts as a
-    summary. `origins` are the tools of namespaces by their joined names, `typed` the types of tools that are offered
-    as functions, by these functions' names. `input` are the request's own items,
-    `ancestors` the ids of the responses that it continues; `store` says whether the response is to be stored,
-    `sources` whether the client wants the sources of searches.
+    `echoes` are the fields of the response that repeat the request. `summary` is true if the client requests reasoning
+    as a summary. `origins` are the tools of namespaces by their joined names, `typed` the types of tools that are
+    offered as functions, by the names of these functions. `input` are the request's own items, `ancestors` the ids of
+    the responses that it continues. `store` is true if the response is to be stored, `sources` if the client requests
+    the sources of searches.
     """
 
     echoes: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -95,7 +94,7 @@ NO_TERMS = ResponseTerms()
 
 @record
 class ResponsesRequest(UnifiedRequest):
-    """A unified request that came in the form of the Responses API."""
+    """A unified request from a body of the Responses API."""
 
     terms: ResponseTerms = NO_TERMS
 
@@ -104,9 +103,10 @@ class ResponsesRequest(UnifiedRequest):
 class ResponsesDraft:
     """One body while it is read.
 
-    `parsed` has the unified fields so far and every problem. `left_out` names what the translation goes without,
-    `native_left_out` what OpenAI's own API goes without; `only` says by field what that API alone can honour, as the
-    subject of a sentence. `typed` are as in ResponseTerms. `shortens` says that the oldest turns may be left out.
+    `parsed` has the unified fields so far and every problem. `left_out` names the fields that the translation drops,
+    `native_left_out` the fields that OpenAI's own API does not get. `only` describes, by field, the content that only
+    this API can honour, as the subject of a sentence. `typed` is as in ResponseTerms. `shortens` is true if the oldest
+    turns may be left out.
     """
 
     data: JsonObject
@@ -120,16 +120,16 @@ class ResponsesDraft:
     _typed_names: dict[str, str] = field(default_factory=dict)
 
     def typed_name(self, kind: str) -> str:
-        """Return the name of the function that a tool with a type of its own becomes. No other tool has this name."""
+        """Return the name of the function that stands for a tool with its own type. No other tool has this name."""
         if kind not in self._typed_names:
             name = kind
             while name in self.names.plain:
                 name += "_tool"
-            # Once, since a conversation may have thousands of its calls.
+            # Stored, because a conversation may have thousands of its calls.
             self._typed_names[kind] = name
         return self._typed_names[kind]
 
     def put(self, own: str, name: str, value: object) -> None:
-        """Set a unified field that the client's field `own` says; another value of it conflicts."""
+        """Set a unified field from the client's field `own`. Another value of the unified field is a conflict."""
         if self.parsed.values.setdefault(name, value) != value:
-            self.parsed.conflict(own, f"differs from '{name}', which says the same")
+            self.parsed.conflict(own, f"differs from '{name}', which sets the same")

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API as clients speak it.
+"""OpenAI's Responses API as an API for clients.
 
 Sources: OpenAI OpenAPI 2.3.0 `createResponse`; openai 3.54.0 for Python and 6.49.0 for Node; Codex CLI 0.169.0,
 November 2026. The paths exist without `/v1` too, because clients put it into the base URL or forget it.
@@ -56,12 +56,12 @@ _PARAMS: Mapping[str, str] = MappingProxyType(
         "logprobs": "include",
     }
 )
-"""The client's fields by the unified ones that errors of targets name."""
+"""The client's fields, by the unified fields that errors of targets name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsesSurface:
-    """The API. See Surface and StoringSurface."""
+    """The API. The `Surface` and `StoringSurface` contracts describe its public fields."""
 
     name: str = "responses"
     endpoints: Sequence[Endpoint] = (
@@ -77,31 +77,27 @@ class ResponsesSurface:
     def parse(
         self, operation: Operation, body: bytes, default_model: str | None, context: RequestContext = NO_CONTEXT
     ) -> ResponsesRequest:
-        """See Surface."""
         return read_request(body, default_model, context)
 
     def referred_ids(self, body: bytes) -> ReferredIds:
-        """See StoringSurface."""
         return referred_ids(body)
 
     def renderer(self, request: UnifiedRequest, facts: AnswerFacts) -> StoringRenderer:
-        """See Surface."""
         return ResponsesRenderer(request, facts)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """See Surface; OpenAI's envelope, which names the client's own fields. A field of chats is one where it is
-        refused as such."""
+        """Return status and body of an error in OpenAI's envelope, which names the client's own fields. If a field is
+        refused because it belongs to chats, the error names it as the client wrote it."""
         own = _PARAMS.get(facts.param or "")
         if own is not None and not facts.message.startswith(f"'{facts.param}' {CHATS_FIELD}"):
             facts = replace(facts, param=own, message=facts.message.replace(f"'{facts.param}'", f"'{own}'"))
         return facts.status, ascii_json(openai_body(facts, facts.status))
 
     def models(self, cards: Sequence[ModelCard]) -> bytes:
-        """See Surface. The list has its path on the openai surface."""
+        """Return the body of the models list, whose path belongs to the openai surface."""
         return models_body(cards)
 
     def model(self, card: ModelCard) -> bytes:
-        """See Surface."""
         return model_body(card)
 
 

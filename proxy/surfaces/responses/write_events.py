@@ -1,4 +1,5 @@
-"""Writes the events of one streamed response, each with its number, and the response that the last of them repeats.
+"""Writes the events of one streamed response, each with its number, and the response object that the last event
+repeats.
 
 Source: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`, `Response`; openai 3.54.0 `types/responses`, November 2026.
 """
@@ -19,7 +20,7 @@ _MARK: Final = MARK.encode()
 _NUMBER: Final = b'"sequence_number":0,'
 
 EventForm = tuple[bytes, bytes, bytes]
-"""An event before its number, between that and a text, and after the text."""
+"""The parts of an event before its number, between the number and a text, and after the text."""
 
 
 class EventWriter:
@@ -31,27 +32,27 @@ class EventWriter:
         self.number = 0
         """The number of the next event."""
 
-    def event(self, kind: str, members: Mapping[str, object]) -> bytes:
+    def event(self, kind: str, fields: Mapping[str, object]) -> bytes:
         """Return one event."""
         number = self.number
         self.number = number + 1
-        return framed(kind, ascii_json({"type": kind, "sequence_number": number, **members}))
+        return framed(kind, ascii_json({"type": kind, "sequence_number": number, **fields}))
 
-    def form(self, kind: str, members: Mapping[str, object]) -> EventForm:
-        """Return the form of events with these fields, whose text is MARK in one of them."""
-        data = framed(kind, ascii_json({"type": kind, "sequence_number": 0, **members}))
+    def form(self, kind: str, fields: Mapping[str, object]) -> EventForm:
+        """Return the form of events with these fields. MARK stands for the text in one of them."""
+        data = framed(kind, ascii_json({"type": kind, "sequence_number": 0, **fields}))
         before, number, rest = data.partition(_NUMBER)
         middle, _, after = rest.rpartition(_MARK)
         return before + number[:-2], number[-1:] + middle, after
 
 
 class SilentWriter(EventWriter):
-    """Writes nothing, for an answer that is not streamed."""
+    """Writes nothing, for a non-streaming response."""
 
     __slots__ = ()
 
-    def event(self, kind: str, members: Mapping[str, object]) -> bytes:
-        """Return nothing."""
+    def event(self, kind: str, fields: Mapping[str, object]) -> bytes:
+        """Return no event."""
         return b""
 
 
@@ -65,9 +66,9 @@ def response_object(
     echoes: Mapping[str, JsonValue],
     status: str,
     output: Sequence[JsonObject] = (),
-    **members: object,
+    **fields: object,
 ) -> dict[str, object]:
-    """Return a response; `members` replace those of a response that has just begun."""
+    """Return a response object. `fields` replace the fields of a response that has just begun."""
     return {
         "id": f"resp_{facts.unique}",
         "object": "response",
@@ -80,12 +81,13 @@ def response_object(
         "usage": None,
         "service_tier": None,
         **echoes,
-        **members,
+        **fields,
     }
 
 
 def usage_json(usage: Usage) -> dict[str, object]:
-    """Return the usage, whose details are never absent here, and `estimated` if the gateway estimated it."""
+    """Return the usage. Its details are always present in this API; `estimated` is added if the gateway estimated
+    it."""
     prompt, completion = dict(usage.prompt_details or {}), dict(usage.completion_details or {})
     body: dict[str, object] = {
         "input_tokens": usage.prompt_tokens,

@@ -1,1 +1,1 @@
-"""The client APIs of embeddings and rankings: from bytes to typed requests and back. Pure."""
+"""The client APIs of embeddings and rankings: parses requests and renders responses. Pure."""

@@ -1,18 +1,18 @@
-"""The members that the answers of all tasks share: the id, the usage, and what is the vendor's own."""
+"""The fields that the responses of all tasks share: the id, the usage, and the vendor's own fields."""
 
 from providers.completion import Usage
 from providers.json_types import JsonObject
 
 
 def with_id(own: JsonObject, otherwise: str) -> JsonObject:
-    """Return the vendor's own members with an id, which mistralai 3.7.0 does not read an answer without: the vendor's,
+    """Return the vendor's own fields with an id, without which mistralai 3.7.0 cannot read a response: the vendor's id,
     or `otherwise`."""
     found = own.get("id")
     return {**own, "id": found if isinstance(found, str) and found else otherwise}
 
 
-def usage_shown(usage: Usage | None, details: JsonObject) -> JsonObject:
-    """Return the usage, with the vendor's other members of it; empty where nothing is known."""
+def usage_fields(usage: Usage | None, details: JsonObject) -> JsonObject:
+    """Return the usage, including the vendor's other fields of it; empty if nothing is known."""
     if usage is None:
         return details
     tokens = usage.prompt_tokens

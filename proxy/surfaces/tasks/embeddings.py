@@ -1,6 +1,6 @@
-"""OpenAI's embeddings as a client API: parsed into an EmbeddingsRequest, and rendered.
+"""OpenAI's embeddings as a client API: parses a body into an EmbeddingsRequest, and renders the response.
 
-Sources: OpenAI OpenAPI 2.3.0 "Create embeddings"; the other names of fields and the words of `input_type` are those of
+Sources: OpenAI OpenAPI 2.3.0 "Create embeddings". The other names of fields, and the values of `input_type`, come from
 cohere 7.3.1, voyageai 0.5.0, Jina's "Embeddings API", google-genai 3.4.0 and the Nomic Atlas API, November 2026.
 """
 
@@ -15,13 +15,13 @@ from providers.tasks.read_vectors import write_base64
 from providers.tasks.task_fields import VECTOR_FORMS
 from proxy.surfaces.request.rule_kinds import Check, Invalid, check_at, integer, one_of, string, text
 from proxy.surfaces.surface import AnswerFacts
-from proxy.surfaces.tasks.answer_members import usage_shown, with_id
+from proxy.surfaces.tasks.answer_members import usage_fields, with_id
 from proxy.surfaces.tasks.read_fields import TaskFields, read_fields
 
-MOST_INPUTS: Final = 2048
-MOST_DIMENSIONS: Final = 65536
+MAX_INPUTS: Final = 2048
+MAX_DIMENSIONS: Final = 65536
 _LARGEST_ID: Final = 2**32 - 1
-_WRITTEN: Final = frozenset({"object", "data"})
+_RENDERED_FIELDS: Final = frozenset({"object", "data"})
 
 _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("query", "search_query", "retrieval.query", "retrieval_query", "nl2code.query"), "search_query"),
@@ -35,19 +35,19 @@ _TYPES: Mapping[str, str] = {
     "question_answering": "question_answering",
     "fact_verification": "fact_verification",
 }
-"""Our words for what inputs are for, by the words of all vendors' clients; others go to the vendor as they are."""
+"""The unified purposes of inputs, by the words of all vendors' clients. Other words go to the vendor unchanged."""
 
 
 def _input(value: JsonValue) -> Texts | TokenLists:
-    """Check a text, texts, the token ids of one text, or of several."""
+    """Check a text, a list of texts, the token ids of one text, or of several."""
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list) or not value:
         raise Invalid("must be a non-empty string, token ids, or a list of either, and not empty")
     if type(value[0]) is int:
         return (_token_ids(value),)
-    if len(value) > MOST_INPUTS:
-        raise Invalid(f"may hold at most {MOST_INPUTS} inputs")
+    if len(value) > MAX_INPUTS:
+        raise Invalid(f"may hold at most {MAX_INPUTS} inputs")
     if not isinstance(value[0], str | list):
         raise Invalid("must be a text or token ids, which are integers", 0)
     if isinstance(value[0], list):
@@ -72,7 +72,7 @@ def _input_type(value: JsonValue) -> str:
 _CHECKS: Mapping[str, Check] = {
     "input": _input,
     "encoding_format": one_of("float", "base64"),
-    "dimensions": integer(1, MOST_DIMENSIONS),
+    "dimensions": integer(1, MAX_DIMENSIONS),
     "input_type": _input_type,
 }
 
@@ -108,19 +108,21 @@ def parse_embeddings(body: bytes, default_model: str | None = None) -> Embedding
     )
 
 
-def _check_forms(fields: TaskFields, members: JsonObject) -> None:
-    """Remove the members that ask for vectors of single floats, which they are anyway, and refuse other forms."""
-    for name in VECTOR_FORMS.keys() & members.keys():
-        if members.pop(name) not in VECTOR_FORMS[name]:
-            advice = "would give vectors that are no single floats, which this API cannot carry"
+def _check_forms(fields: TaskFields, given: JsonObject) -> None:
+    """Remove the fields that request vectors of single floats, which is the form of all vectors, and refuse other
+    forms."""
+    for name in VECTOR_FORMS.keys() & given.keys():
+        if given.pop(name) not in VECTOR_FORMS[name]:
+            advice = "would give vectors that are not single floats, which this API cannot carry"
             fields.refuse(name, Invalid(advice, code="unsupported_parameter"))
 
 
 def render_embeddings(request: EmbeddingsRequest, answer: Embeddings, facts: AnswerFacts) -> bytes:
-    """Return the body of the answer. Vectors are written one by one, since their lists of numbers take much memory."""
-    own = {name: value for name, value in answer.own.items() if name not in _WRITTEN}
+    """Return the body of the response. Vectors are written one by one, because their lists of numbers take much
+    memory."""
+    own = {name: value for name, value in answer.own.items() if name not in _RENDERED_FIELDS}
     rest: dict[str, object] = {**with_id(own, f"embd-{facts.unique}"), "model": facts.model}
-    if usage := usage_shown(answer.usage, answer.details):
+    if usage := usage_fields(answer.usage, answer.details):
         rest["usage"] = usage
     write = _in_base64 if request.base64 else _as_numbers
     pieces = [b'{"object":"list","data":[']

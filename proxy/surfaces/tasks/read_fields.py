@@ -1,7 +1,7 @@
-"""Reads the body of a task's request field by field, and finds every problem before it is refused.
+"""Reads the body of a task's request field by field. All problems are collected before it is refused.
 
-Null means absent, as voyageai 0.5.0 sends it, and so does a value that asks for nothing in a chat. A field may come
-under the name that another vendor's clients use.
+Null means absent, as voyageai 0.5.0 sends it, and so does a value that has no effect in a chat. A field may have the
+name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, string
 
 T = TypeVar("T")
 
-MOST_ELEMENTS = 400_000
+MAX_TASK_ELEMENTS = 400_000
 """JSON elements of a body: 2,048 inputs may have 300,000 token ids (OpenAPI 2.3.0 "Create embeddings")."""
 
 
@@ -34,9 +34,9 @@ def truncation(value: JsonValue) -> Truncate:
 
 
 def _stream(value: JsonValue) -> bool:
-    """Check that no stream is asked for."""
+    """Check that the client requests no stream."""
     if boolean(value):
-        raise Invalid("is not possible: the answer is made whole, not piece by piece", code="unsupported_parameter")
+        raise Invalid("is not possible: this response cannot be streamed", code="unsupported_parameter")
     return False
 
 
@@ -54,8 +54,8 @@ COMMON: Mapping[str, Check] = {
 
 @dataclass(slots=True)
 class TaskFields:
-    """One body while it is read. `values` holds the checked values of known fields under our names, `unknown` the
-    others."""
+    """One body while it is read. `values` holds the checked values of known fields under the unified names, `unknown`
+    the others."""
 
     values: dict[str, object] = field(default_factory=dict)
     unknown: JsonObject = field(default_factory=dict)
@@ -63,23 +63,23 @@ class TaskFields:
 
     @property
     def truncate(self) -> Truncate:
-        """Which end of a long input may be cut."""
+        """The end of a long input that may be cut."""
         return cast(Truncate, self.values.get("truncate", "none"))
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """Return a field's checked value; None where it is absent or invalid."""
+        """Return a field's checked value; `None` if it is absent or invalid."""
         value = self.values.get(name)
         return value if isinstance(value, kind) else None
 
     def required(self, name: str, kind: type[T], otherwise: T) -> T:
-        """Return the value of a field that must be there; notes the problem and returns `otherwise` without it."""
+        """Return the value of a required field. If it is missing, note the problem and return `otherwise`."""
         value = self.get(name, kind)
         if value is None and all(problem.loc[:1] != (name,) for problem in self.problems):
             self.refuse(name, Invalid("is required"))
         return otherwise if value is None else value
 
     def model(self, default: str | None) -> str:
-        """Return the model, which a table may have a default for; notes the problem where there is none."""
+        """Return the model, for which the configuration may have a default. If there is none, note the problem."""
         if "model" not in self.values and default is not None:
             return default
         return self.required("model", str, "")
@@ -91,7 +91,7 @@ class TaskFields:
         self.problems.append(FieldProblem(loc, f"'{path}' {bad.message}.", bad.code))
 
     def checked(self, name: str, check: Callable[[], T]) -> T | None:
-        """Return what a check returns; notes its problem."""
+        """Return the result of a check; if it fails, note the problem and return `None`."""
         try:
             return check()
         except Invalid as bad:
@@ -99,15 +99,16 @@ class TaskFields:
             return None
 
     def end(self) -> None:
-        """Raise GatewayError where there are problems."""
+        """Raise GatewayError if there are problems."""
         if self.problems:
             raise invalid_request(tuple(self.problems))
 
 
 def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, str]) -> TaskFields:
-    """Return the fields of a body; `aliases` maps other names to ours. Raises GatewayError for what is no object."""
+    """Return the fields of a body; `aliases` maps other names to the unified ones. Raises GatewayError for a body that
+    is not an object."""
     known = {**COMMON, **checks}
-    data = load(body, {*known, *aliases}, MOST_ELEMENTS)
+    data = load(body, {*known, *aliases}, MAX_TASK_ELEMENTS)
     fields = TaskFields()
     for written, value in extras.with_own_timeout(data).items():
         if value is None:
@@ -117,12 +118,12 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
         if check is None:
             if is_neutral(written, value):
                 continue
-            # Names that some server reads as a protected member are refused too.
+            # Names that some server reads as a protected field are refused too.
             passed = fields.checked(written, partial(extras.unknown_field, written, value))
             if passed is not None:
                 fields.unknown[written] = passed
             continue
         found = fields.checked(written, partial(check, value))
         if found is not None and fields.values.setdefault(name, found) != found:
-            fields.refuse(written, Invalid(f"says another thing than '{name}'", code="conflicting_parameters"))
+            fields.refuse(written, Invalid(f"differs from '{name}'", code="conflicting_parameters"))
     return fields

@@ -1,7 +1,7 @@
-"""Rerank as a client API: Cohere's and Jina's request, parsed into a RerankRequest, and one shape of answer.
+"""Rerank as a client API: parses the request of Cohere and Jina into a RerankRequest, and renders one form of response.
 
-Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; vLLM 0.33, whose
-`top_n: 0` is all, November 2026.
+Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0 `Client.rerank`; vLLM 0.33, where
+`top_n: 0` means all, November 2026.
 """
 
 from collections.abc import Mapping
@@ -12,23 +12,23 @@ from providers.tasks.rerank import Ranking, RerankRequest
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, integer, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.surface import AnswerFacts
-from proxy.surfaces.tasks.answer_members import usage_shown, with_id
+from proxy.surfaces.tasks.answer_members import usage_fields, with_id
 from proxy.surfaces.tasks.read_fields import read_fields
 
-MOST_DOCUMENTS: Final = 10_000
+MAX_DOCUMENTS: Final = 10_000
 
 
 def _documents(value: JsonValue) -> tuple[str | JsonObject, ...]:
-    """Check a list of texts, or of objects that hold one."""
+    """Check a list of texts, or of objects with a text."""
     if not isinstance(value, list) or not value:
         raise Invalid("must be a list of texts, and not empty")
-    if len(value) > MOST_DOCUMENTS:
-        raise Invalid(f"may hold at most {MOST_DOCUMENTS} documents")
+    if len(value) > MAX_DOCUMENTS:
+        raise Invalid(f"may hold at most {MAX_DOCUMENTS} documents")
     return tuple([check_at(_document, item, index) for index, item in enumerate(value)])
 
 
 def _document(value: JsonValue) -> str | JsonObject:
-    """Check a text or an object with one. An empty text has no score; vendors refuse it, or rank it anywhere."""
+    """Check a text, or an object with a text. An empty text has no score; vendors refuse it or rank it arbitrarily."""
     found = value.get("text") if isinstance(value, dict) else value
     if not isinstance(found, str) or not found:
         raise Invalid("must be a non-empty string, or an object with one as its 'text'")
@@ -75,7 +75,7 @@ def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest
 
 
 def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -> bytes:
-    """Return the body of the answer, best first."""
+    """Return the body of the response, best first."""
     results: list[dict[str, object]] = []
     for each in answer.results:
         entry: dict[str, object] = {"index": each.index, "relevance_score": each.score}
@@ -84,6 +84,6 @@ def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -
         results.append(entry)
     body: dict[str, object] = {**with_id(answer.own, f"rerank-{facts.unique}"), "model": facts.model}
     body["results"] = results
-    if usage := usage_shown(answer.usage, answer.details):
+    if usage := usage_fields(answer.usage, answer.details):
         body["usage"] = usage
     return utf8_json(body)

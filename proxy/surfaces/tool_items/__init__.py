@@ -1,1 +1,1 @@
-"""Tools and calls that the Responses API has items of its own for, as chats have them, and back. Pure."""
+"""Converts tools and calls that have their own item types in the Responses API to the form of chats, and back. Pure."""

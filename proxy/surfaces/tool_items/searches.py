@@ -1,12 +1,12 @@
-"""Searches of the web that a vendor made, for the items and blocks that the Responses and Messages APIs have of them.
+"""Web searches that a vendor made, for their items and blocks in the Responses and Messages APIs.
 
 Only a client that offered a tool that the vendor runs gets them: for any other client they do not belong to the
 conversation. Chats have the vendor's own fields, and citations as annotations.
 
-Vendors report them in these fields of the common shape: Anthropic in `content_blocks`, OpenAI and xAI in
+Vendors report searches in these fields of the common shape: Anthropic in `content_blocks`, OpenAI and xAI in
 `web_search_calls`, Groq in `executed_tools`, OpenRouter in `reasoning_details`, Gemini in `grounding_metadata` of the
-choice, Nova in `content_blocks` of Bedrock's form; Perplexity (`search_results`), Z.ai (`web_search`) and DashScope
-(`search_info`) name the sources beside the choices, Perplexity the queries in `reasoning_steps`.
+choice, Nova in `content_blocks` of Bedrock's form. Perplexity (`search_results`), Z.ai (`web_search`) and DashScope
+(`search_info`) list the sources beside the choices, and Perplexity the queries in `reasoning_steps`.
 
 Sources: openai 3.54.0 type `ResponseFunctionWebSearch`; `anthropic` 2.12.0 type `ServerToolUseBlock`; `google-genai`
 3.4.0 type `GroundingMetadata`; groq 1.7.0 `ExecutedTool`; perplexityai 0.46.1 `SearchResult`, `ReasoningStep`; zai-sdk
@@ -25,11 +25,11 @@ from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 
-MOST_SOURCES: Final = 256
-"""Sources of one search that are shown; the vendor's own fields hold them all."""
+MAX_SOURCES: Final = 256
+"""The most sources of one search that are shown; the vendor's own fields have all of them."""
 
-MOST_SEARCHES: Final = 64
-"""Searches of one response that are shown."""
+MAX_SEARCHES: Final = 64
+"""The most searches of one response that are shown."""
 
 _BLOCKS: Final = "content_blocks"
 """The field of the unified message with Anthropic's and Bedrock's blocks that have no common form."""
@@ -41,7 +41,8 @@ _ADDRESSES: Final = ("url", "uri", "link")
 
 @record
 class WebSearch:
-    """A search: its name at the vendor, empty if it has none, its queries, and address and title of each source."""
+    """A search: its name at the vendor (empty if it has none), its queries, and the address and title of each
+    source."""
 
     name: str
     queries: tuple[str, ...]
@@ -55,7 +56,7 @@ def shows_searches(request: UnifiedRequest) -> bool:
 
 def searches_in(extras: Extras) -> list[WebSearch]:
     """Return the searches in a response or a chunk, in order."""
-    return [*searches_of_blocks(extras), *foreign_searches(extras)][:MOST_SEARCHES]
+    return [*searches_of_blocks(extras), *foreign_searches(extras)][:MAX_SEARCHES]
 
 
 def searches_of_blocks(extras: Extras) -> Iterator[WebSearch]:
@@ -80,7 +81,7 @@ def results_in(extras: Extras) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def foreign_searches(extras: Extras) -> list[WebSearch]:
-    """Return the searches in the forms of other vendors than Anthropic."""
+    """Return the searches in the forms of vendors other than Anthropic."""
     found: list[WebSearch] = []
     message, answer = extras.message, extras.answer
     if message is not None:
@@ -93,17 +94,17 @@ def foreign_searches(extras: Extras) -> list[WebSearch]:
         found += _grounding(extras.choice.get("grounding_metadata"))
     if answer is not None and (listed := _listed_sources(answer)):
         found.append(WebSearch("", _keywords(message or {}), sources_of(listed)))
-    return found[:MOST_SEARCHES]
+    return found[:MAX_SEARCHES]
 
 
 def sources_of(listed: Iterable[JsonObject]) -> tuple[tuple[str, str], ...]:
-    """Return address and title of each entry that has an address, each address once."""
+    """Return the address and the title of each entry that has an address, each address once."""
     found: dict[str, str] = {}
     for entry in listed:
         url, title = _first(entry, _ADDRESSES), _first(entry, _TITLES)
         if url.startswith(("https://", "http://")) and not found.get(url):
             found[url] = title
-    return tuple([*found.items()][:MOST_SOURCES])
+    return tuple([*found.items()][:MAX_SOURCES])
 
 
 def _first(entry: JsonObject, names: Iterable[str]) -> str:
@@ -162,7 +163,7 @@ def _grounding(raw: JsonValue) -> Iterator[WebSearch]:
     if not isinstance(raw, dict):
         return
     held = [kind for chunk in objects_in(raw.get("groundingChunks")) for kind in chunk.values()]
-    # Without queries the sources are those of another tool, such as a map's.
+    # Sources without queries belong to another tool, such as a map.
     if queries := _texts(raw.get("webSearchQueries")):
         yield WebSearch("", queries, sources_of([each for each in held if isinstance(each, dict)]))
 

@@ -1,11 +1,11 @@
-"""Tools and calls that the Responses API has types of its own for, as functions of a chat, and back.
+"""Converts tools and calls that have their own types in the Responses API to functions of a chat, and back.
 
-A client that offers its own shell, a patch tool or a search of its tools runs them itself; other vendors know functions
-alone. So such a tool is offered as a function whose parameters are the members of its call, and a call of that function
-comes back to the client as an item of the tool's type.
+A client that offers its own shell, a patch tool or a search of its tools runs them itself. Other vendors support only
+functions. So such a tool is offered as a function whose parameters are the fields of its call, and a call of this
+function is returned to the client as an item of the tool's type.
 
-Sources: openai 3.54.0 types `LocalShellCall`, `ShellCall`, `ApplyPatchCall`, `ToolSearchCall`, their outputs and
-tools; bodies of Codex CLI 0.169.0, November 2026.
+Sources: openai 3.54.0 types `LocalShellCall`, `ShellCall`, `ApplyPatchCall`, `ToolSearchCall`, their outputs and tools;
+bodies of Codex CLI 0.169.0, November 2026.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,24 +30,25 @@ def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
 
 @record
 class TypedTool:
-    """A tool with a type of its own. `held` is the field of its call's item that holds the arguments, `fixed` are the
-    fields that `held` has besides, `needed` the fields that it must have; `beside` are further fields of the item."""
+    """A tool with its own type. `held` is the field of its call's item that contains the arguments, `constants` are
+    additional constant fields of that object, and `needed` are fields that it must have, with their defaults.
+    `item_fields` are further fields of the item."""
 
     kind: str
     about: str
     parameters: JsonObject
     held: str
-    fixed: JsonObject
+    constants: JsonObject
     needed: JsonObject
-    beside: JsonObject
+    item_fields: JsonObject
 
     @property
     def item(self) -> str:
-        """The type of its call's item."""
+        """The type of the item of a call of this tool."""
         return f"{self.kind}_call"
 
     def function(self, name: str, tool: JsonObject) -> JsonObject:
-        """Return the tool as a function; the client's own description and parameters stand."""
+        """Return the tool as a function. The client's own description and parameters take precedence."""
         own = tool.get("parameters")
         parameters = own if isinstance(own, dict) and own else self.parameters
         about = tool.get("description") or self.about
@@ -58,16 +59,16 @@ class TypedTool:
         held = item.get(self.held)
         if not isinstance(held, dict):
             return held if isinstance(held, str) and held else "{}"
-        return utf8_json({name: value for name, value in held.items() if name not in self.fixed}).decode()
+        return utf8_json({name: value for name, value in held.items() if name not in self.constants}).decode()
 
-    def members(self, arguments: str) -> JsonObject:
-        """Return the fields of the item of a call with these arguments."""
+    def item_body(self, arguments: str) -> JsonObject:
+        """Return the fields of the item for a call with these arguments."""
         try:
             given: JsonValue = orjson.loads(arguments or "{}")
         except (orjson.JSONDecodeError, UnicodeEncodeError):
             given = None
         said: JsonObject = given if isinstance(given, dict) else {"arguments": arguments}
-        return {**self.beside, self.held: {**self.needed, **said, **self.fixed}}
+        return {**self.item_fields, self.held: {**self.needed, **said, **self.constants}}
 
 
 TYPED: Final[Mapping[str, TypedTool]] = {
@@ -116,18 +117,18 @@ TYPED: Final[Mapping[str, TypedTool]] = {
 """The tools by their types."""
 
 CALLS: Final[Mapping[str, TypedTool]] = {each.item: each for each in TYPED.values()}
-"""The tools by the types of their calls' items."""
+"""The tools by the types of the items of their calls."""
 
 
 def needs_openai(tool: JsonObject) -> bool:
-    """Return whether a tool of these types runs at OpenAI: a shell in a container there."""
+    """Return whether a tool of these types runs at OpenAI, such as a shell in a container there."""
     place = tool.get("environment")
     return isinstance(place, dict) and place.get("type") not in (None, "local")
 
 
 def loads_at_openai(kind: str, tool: JsonObject) -> bool:
-    """Return whether a tool is OpenAI's own search of deferred tools, which has nothing left to do if all tools are
-    offered at once."""
+    """Return whether a tool is OpenAI's own search of deferred tools, which is not needed if all tools are offered at
+    once."""
     return kind == "tool_search" and tool.get("execution") != "client"
 
 
@@ -166,17 +167,17 @@ def _patched(item: JsonObject) -> str:
     return _plain(item) if item.get("output") else str(item.get("status") or "completed")
 
 
-OUTPUTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
+RESULT_TEXTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
     "local_shell_call_output": _plain,
     "shell_call_output": _commands,
     "apply_patch_call_output": _patched,
     "tool_search_output": _loaded,
 }
-"""The texts of results by the types of their items."""
+"""Functions that return the text of a result, by the type of its item."""
 
 
 def tools_of(item: JsonObject) -> list[JsonObject]:
-    """Return the tools that an item brings."""
+    """Return the tools that an item adds."""
     return objects_in(item.get("tools"))
 
 
@@ -195,8 +196,8 @@ def _called_server(item: JsonObject) -> str:
     return f"{called}\nIts result:\n{_as_text(result)}" if result else called
 
 
-RAN: Final[Mapping[str, Callable[[JsonObject], str]]] = {
+HOSTED_CALL_TEXTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
     "code_interpreter_call": _ran_code,
     "mcp_call": _called_server,
 }
-"""The texts of calls that OpenAI ran, with their results, by the types of their items."""
+"""Functions that return the text of a call that OpenAI ran, with its result, by the type of its item."""

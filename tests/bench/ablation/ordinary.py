@@ -79,9 +79,8 @@ def drop_timer(self: Timers, alarm: Timer) -> None:
 
 def set_alone(self: TimerWheel, at: float, wait: float, watcher: Watcher) -> Slot:
     """Call a watcher at a time, by an alarm of its own."""
-    slot = Slot(at)
-    slot.watchers[watcher] = None
-    slot.alarm = self._alarms.set(at, partial(self._ring, slot))
+    slot: Slot = {watcher: None}
+    self._alarms.set(at, partial(self._ring, at, slot))
     return slot
 
 

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from config.checks.check_between_sections import TableNames
+from config.checks.check_between_sections import ConfiguredNames
 from config.reading.yaml_tree import parse
 from tests.config.tables import BASE, complaints
 from tests.support.looped import looped
@@ -55,31 +55,31 @@ def test_a_model_needs_its_vendor() -> None:
 def test_another_name_at_the_upstream_is_refused_where_names_are_passed_on() -> None:
     text = "version: 1\nvendors: {v: {}}\nmodels:\n  v/*: {upstream_model: x, deployments: {b: {upstream_model: y}}}\n"
     assert complaints(text) == [
-        "4:9 models.v/*.upstream_model: has no effect under v/*: names are passed on",
-        "4:46 models.v/*.deployments.b.upstream_model: has no effect under v/*: names are passed on",
+        "4:9 models.v/*.upstream_model: has no effect under v/*: each name is sent unchanged",
+        "4:46 models.v/*.deployments.b.upstream_model: has no effect under v/*: each name is sent unchanged",
     ]
 
 
 def test_a_deployment_hidden_by_a_model_is_refused() -> None:
     text = "version: 1\nvendors: {v: {}}\nmodels:\n  v/a: {deployments: {b: {}}}\n  v/a/b: {}\n"
     assert complaints(text) == [
-        "4:23 models.v/a.deployments.b: cannot be reached: the model of that very name is found first"
+        "4:23 models.v/a.deployments.b: cannot be reached: the model of the same name is found first"
     ]
 
 
 @looped(
     ("routes", "expected"),
     [
-        ("a: a", ["9:6 routes.a: a circle of routes: a -> a"]),
-        ("a: b\n  b: a", ["10:6 routes.b: a circle of routes: a -> b -> a"]),
+        ("a: a", ["9:6 routes.a: circular routes: a -> a"]),
+        ("a: b\n  b: a", ["10:6 routes.b: circular routes: a -> b -> a"]),
         (
             "a: {targets: [local/x, b]}\n  b: c\n  c: {targets: [local/x, b]}",
-            ["11:26 routes.c.targets.1: a circle of routes: b -> c -> b"],
+            ["11:26 routes.c.targets.1: circular routes: b -> c -> b"],
         ),
         ("a: {targets: [b, c]}\n  b: c\n  c: local/x", []),
         (
             "openai/gpt-4o: {targets: [openai/gpt-4o, local/x]}",
-            ["9:29 routes.openai/gpt-4o.targets.0: a circle of routes: openai/gpt-4o -> openai/gpt-4o"],
+            ["9:29 routes.openai/gpt-4o.targets.0: circular routes: openai/gpt-4o -> openai/gpt-4o"],
         ),
     ],
 )
@@ -121,12 +121,12 @@ def test_a_shared_route_may_not_name_a_teams() -> None:
 def test_a_circle_through_a_teams_route_and_a_shared_one_is_refused_at_the_teams() -> None:
     # For this team `fast` inside `smart` is its own, so asking for either would never end.
     told = complaints(team("{fast: smart}", shared="{smart: fast, fast: local/x}"))
-    assert told == ["13:20 teams.t.routes.fast: a circle of routes: fast -> smart -> fast"]
+    assert told == ["13:20 teams.t.routes.fast: circular routes: fast -> smart -> fast"]
 
 
 def test_a_circle_of_shared_routes_is_reported_once_and_not_for_every_team() -> None:
     told = complaints(team("{mine: a}", shared="{a: b, b: a}"))
-    assert told == ["8:19 routes.b: a circle of routes: a -> b -> a"]
+    assert told == ["8:19 routes.b: circular routes: a -> b -> a"]
 
 
 def test_a_long_chain_of_routes_is_no_circle_and_no_strain() -> None:
@@ -153,7 +153,7 @@ def test_a_long_chain_of_routes_is_no_circle_and_no_strain() -> None:
 )
 def test_weights_that_sum_to_zero_are_refused(text: str, expected: str) -> None:
     assert complaints(f"version: 1\nvendors: {{v: {{}}}}\n{text}\n") == [
-        f"{expected}: the weights sum to zero: nothing could be chosen"
+        f"{expected}: the weights sum to zero: no target could be chosen"
     ]
 
 
@@ -191,13 +191,13 @@ def test_a_key_of_two_teams_is_refused_with_both_places() -> None:
     again = KEY_A.replace("a" * 64, "A" * 64)
     text = f"{BASE}teams:\n  a: {{keys: ['{KEY_A}'], models: ['*']}}\n"
     told = complaints(f"{text}  b: {{keys: ['{KEY_B}', '{again}'], models: ['*']}}\n")
-    assert told == ["10:89 teams.b.keys.1: the same key belongs to team a already, at t.yaml:9:14"]
+    assert told == ["10:89 teams.b.keys.1: the same key already belongs to team a, at t.yaml:9:14"]
 
 
 def test_a_key_that_ends_belongs_to_one_team_too() -> None:
     ends = f"{{key: 'sha256:{'a' * 64}', not_after: 2026-12-31}}"
     told = complaints(f"{BASE}teams:\n  a: {{keys: [{ends}]}}\n  b: {{keys: [{ends}]}}\n")
-    assert told == ["10:20 teams.b.keys.0.key: the same key belongs to team a already, at t.yaml:9:20"]
+    assert told == ["10:20 teams.b.keys.0.key: the same key already belongs to team a, at t.yaml:9:20"]
 
 
 def test_the_teams_whose_payloads_are_logged_must_be_there() -> None:
@@ -233,7 +233,7 @@ def test_what_a_surface_assumes_must_be_there() -> None:
 )
 def test_an_admin_listener_beyond_loopback_needs_a_token(host: str, token: str, open_door: bool) -> None:
     text = f'version: 1\nserver: {{admin: {{host: "{host}", token: "${{T:-}}"}}}}\n'
-    expected = "2:24 server.admin.host: the admin listener needs a token to listen on another address than loopback"
+    expected = "2:24 server.admin.host: the admin listener needs a token to listen on an address other than loopback"
     assert complaints(text, {"T": token}) == ([expected] if open_door else [])
 
 
@@ -271,7 +271,7 @@ models: {v/m: {%s}}
 @looped(
     ("vendor", "model", "expected"),
     [
-        ("base_url: http://10.0.0.1", "", "2:25 vendors.v.base_url: is a private address; if it is meant, add"),
+        ("base_url: http://10.0.0.1", "", "2:25 vendors.v.base_url: is a private address; to allow it, add"),
         ("base_url: http://10.0.0.1", "allow_private: true", None),
         ("allow_private: true", "base_url: 'http://localhost'", None),
         ("base_url: http://10.0.0.1", "base_url: https://a.example", None),
@@ -320,7 +320,7 @@ def test_a_name_from_a_reference_is_not_repeated() -> None:
 def test_the_names_are_all_that_are_written() -> None:
     root = parse(f"{BASE}routes: {{r: 1}}\n", "t").root
     assert root is not None
-    names = TableNames.of(root)
+    names = ConfiguredNames.of(root)
     assert names.vendors == {"openai", "azure", "local"}
     assert names.models["azure/gpt-4o"] == {"eu", "us"}
     assert next(names.all()) == "r"
@@ -330,7 +330,7 @@ def test_the_names_are_all_that_are_written() -> None:
 def test_names_of_a_table_of_nonsense_are_none() -> None:
     root = parse("vendors: 1\nmodels: [a]\nroutes: x\n", "t").root
     assert root is not None
-    assert list(TableNames.of(root).all()) == []
+    assert list(ConfiguredNames.of(root).all()) == []
 
 
 def test_nearest_names_are_sought_for_the_first_of_many_mistakes_only() -> None:

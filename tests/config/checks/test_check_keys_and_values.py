@@ -6,7 +6,7 @@ from config.reading.yaml_tree import parse
 from tests.config.tables import complaints
 from tests.support.looped import looped
 
-WRITES = "writes the table that it means"
+WRITES = "converts it"
 QUOTE_BOOL = "expected text; YAML reads this unquoted word as true or false: put it in quotes"
 QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it in quotes"
 
@@ -99,10 +99,10 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ),
         ("server: {log: xml}", "2:15 server.log: must be json or text"),
         ("server: {port: lots}", "2:16 server.port: expected a whole number, found text"),
-        ("server: {port: 1.5}", "2:16 server.port: expected a whole number; 1.5 is none"),
+        ("server: {port: 1.5}", "2:16 server.port: expected a whole number; 1.5 is not one"),
         (
             "models: {v/m: {deployments: {a: {weight: 0.7}}}}",
-            "2:42 models.v/m.deployments.a.weight: expected a whole number; 0.7 is none",
+            "2:42 models.v/m.deployments.a.weight: expected a whole number; 0.7 is not one",
         ),
         ("defaults: {timeouts: {idle: 99999d}}", "2:29 defaults.timeouts.idle: must be at most 1d"),
         ("server: {drain_grace: 99999d}", "2:23 server.drain_grace: must be at most 1d"),
@@ -114,7 +114,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {watch: 1}", "2:17 server.watch: expected true or false, found a number"),
         (
             "server: {admin: }",
-            "2:17 server.admin: expected a mapping, found nothing; indent what belongs to it, or "
+            "2:17 server.admin: expected a mapping, found nothing; indent the lines that belong to it, or "
             "write {} for an empty one",
         ),
         ("server: [a]", "2:9 server: expected a mapping, found a list"),

@@ -30,7 +30,7 @@ def test_a_limited_name_may_hold_a_colon() -> None:
 
 @pytest.mark.parametrize(
     ("name", "counted", "instead"),
-    [("local/m", "local/*", "add 'local/m' to models"), ("azure/gpt-4o/eu", "azure/gpt-4o", "limit that")],
+    [("local/m", "local/*", "add 'local/m' to models"), ("azure/gpt-4o/eu", "azure/gpt-4o", "set the limit there")],
 )
 def test_a_limit_of_a_name_that_is_counted_under_another_is_refused(name: str, counted: str, instead: str) -> None:
     assert told(f"limits: {{models: {{{name}: {{concurrent: 1}}}}}}") == [
@@ -54,7 +54,7 @@ def test_a_budget_s_route_from_a_reference_is_not_shown() -> None:
 
 def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None:
     budget = "budget: {usd: 5, per: day, then: {route: openai/gpt-4o}}"
-    message = "teams.t.budget.then.route: leads to itself: this team may ask for nothing else"
+    message = "teams.t.budget.then.route: leads to itself: this team may request no other name"
     assert told(budget, models="openai/gpt-4o") == [message]
     assert told(budget) == []
 
@@ -80,7 +80,7 @@ def test_the_ledger_keeps_longer_than_what_is_summed_from_it(team: str, days: in
     period = {2: "day", 8: "week", 32: "month"}[days]
     assert with_keep(days) == []
     assert with_keep(days - 1) == [
-        f"server.ledger.keep: must be at least {days}d: a limit or a budget per {period} is summed from what is kept"
+        f"server.ledger.keep: must be at least {days}d: a limit or a budget per {period} is summed from the ledger"
     ]
 
 
@@ -108,9 +108,9 @@ def test_every_section_with_limits_is_found_with_those_around_it() -> None:
         "vendors.v.limits": [],
         "models.v/m.limits": ["the vendor's"],
         "models.v/m.deployments.a.limits": ["the model's", "the vendor's"],
-        "teams.t.limits": ["that of all clients"],
-        "teams.t.limits.models.v/m": ["the team's", "that of all clients"],
-        "teams.t.keys.0.limits": ["the team's", "that of all clients"],
+        "teams.t.limits": ["the limit of all clients"],
+        "teams.t.limits.models.v/m": ["the team's", "the limit of all clients"],
+        "teams.t.keys.0.limits": ["the team's", "the limit of all clients"],
     }
 
 

@@ -34,7 +34,7 @@ def test_a_team_needs_keys(team: str, problem: str) -> None:
 def test_a_digest_belongs_to_one_team_in_both_spellings() -> None:
     older = f"  a: {{keys: [{{key: '{A}'}}], models: ['*']}}\n"
     newer = f"  b: {{keys: [{{hash: '{A}'}}], models: ['*']}}\n"
-    assert told(older + newer) == ["11:21 teams.b.keys.0.hash: the same key belongs to team a already, at t.yaml:10:20"]
+    assert told(older + newer) == ["11:21 teams.b.keys.0.hash: the same key already belongs to team a, at t.yaml:10:20"]
 
 
 @looped("models", ["fast", "openai/*", "openai/gpt-4o", "azure/gpt-4o/eu", "own", "fast, own"])
@@ -45,7 +45,7 @@ def test_a_key_may_name_what_its_team_may_ask_for(models: str) -> None:
 @looped("models", ["slow", "local/*", "'*'", "local/x", "azure/*"])
 def test_a_key_may_name_nothing_more(models: str) -> None:
     assert names(models) == [
-        "0: the team itself may not ask for this: a key can only narrow what its team has in models"
+        "0: the team may not request this name: a key can only narrow the names in its team's models"
     ]
 
 
@@ -63,14 +63,14 @@ def test_a_model_whose_name_continues_a_granted_one_is_not_its_deployment() -> N
     table = TABLE.replace("local/*: {}", "local/a: {}\n  local/a/b: {}")
     key = f"{{hash: '{A}', models: [local/a/b]}}"
     (only,) = complaints(f"{table}  t: {{models: [local/a], keys: [{key}]}}\n")
-    assert "the team itself may not ask for this" in only
+    assert "the team may not request this name" in only
 
 
 def test_a_route_that_hides_a_model_grants_none_of_its_deployments() -> None:
     key = f"{{hash: '{A}', models: [azure/gpt-4o/eu]}}"
     routes = "routes: {azure/gpt-4o: local/x}"
     (only,) = told(f"  t: {{models: [azure/gpt-4o], {routes}, keys: [{key}]}}\n")
-    assert "the team itself may not ask for this" in only
+    assert "the team may not request this name" in only
 
 
 def test_keys_of_one_name_have_the_same_limits() -> None:

@@ -3,9 +3,9 @@
 from tests.config.tables import BASE, warnings
 from tests.support.looped import looped
 
-TWICE = "is added to what is written here: leave it out"
-GRPC = "4317 is the port of OTLP over gRPC; OTLP over HTTP, which is spoken here, has 4318"
-CLEAR = "plain http sends headers and what is exported in the clear: write https"
+TWICE = "is appended to this address: leave it out"
+GRPC = "4317 is the port of OTLP over gRPC; the gateway sends OTLP over HTTP, whose port is 4318"
+CLEAR = "plain http sends headers and exported data in the clear: write https"
 
 
 @looped(

@@ -26,7 +26,7 @@ def test_what_is_meant_is_not_doubted() -> None:
 
 def test_a_limit_of_few_tokens_is_doubted_at_its_place() -> None:
     (only,) = warnings(TABLE.replace("azure: {}", "azure: {limits: {tokens_per_minute: 999}}"))
-    assert only.startswith("2:59 vendors.azure.limits.tokens_per_minute: is less than many a request takes")
+    assert only.startswith("2:59 vendors.azure.limits.tokens_per_minute: is less than many requests use")
     assert told("limits: {tokens_per_minute: 1000, requests_per_minute: 1}") == []
     assert len(told("limits: {tokens_per_second: 500, models: {openai/gpt-4o: {tokens_per_day: 5}}}")) == 2
 
@@ -41,11 +41,11 @@ def test_a_burst_is_for_requests_that_flow(period: str) -> None:
 def test_a_limit_above_one_that_holds_too_is_doubted() -> None:
     key = f"{{hash: '{KEY}', limits: {{requests_per_minute: 601, tokens_per_minute: 300k, concurrent: 5}}}}"
     assert told("limits: {requests_per_minute: 600, tokens_per_minute: 300k, concurrent: 4}", key=key) == [
-        "teams.t.keys.0.limits.requests_per_minute: has no effect: it is above the team's, 600, which holds too",
-        "teams.t.keys.0.limits.concurrent: has no effect: it is above the team's, 4, which holds too",
+        "teams.t.keys.0.limits.requests_per_minute: has no effect: it is above the team's, 600, which applies too",
+        "teams.t.keys.0.limits.concurrent: has no effect: it is above the team's, 4, which applies too",
     ]
     models = "limits: {tokens_per_day: 5M, models: {openai/gpt-4o: {tokens_per_day: 6M}}}"
-    message = "has no effect: it is above the team's, 5,000,000, which holds too"
+    message = "has no effect: it is above the team's, 5,000,000, which applies too"
     assert told(models) == [f"teams.t.limits.models.openai/gpt-4o.tokens_per_day: {message}"]
 
 
@@ -54,8 +54,8 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
     table = TABLE.replace("azure: {}", "azure: {limits: {concurrent: 9, requests_per_minute: 90}}")
     told = [each.partition("limits.")[2] for each in warnings(table.replace("{deployments: {eu: {}", limited))]
     assert told == [
-        "concurrent: has no effect: it is above the model's, 8, which holds too",
-        "requests_per_minute: has no effect: it is above the vendor's, 90, which holds too",
+        "concurrent: has no effect: it is above the model's, 8, which applies too",
+        "requests_per_minute: has no effect: it is above the vendor's, 90, which applies too",
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
     ],
 )
 def test_a_limit_that_another_of_its_section_never_lets_come_to_is_doubted(limits: str, key: str, outer: str) -> None:
-    message = f"has no effect: it is above {outer}, which holds too"
+    message = f"has no effect: it is above {outer}, which applies too"
     assert told(f"limits: {{{limits}}}") == [f"teams.t.limits.{key}: {message}"]
     place = f"teams.t.limits.models.openai/gpt-4o.{key}"
     assert told(f"limits: {{models: {{openai/gpt-4o: {{{limits}}}}}}}") == [f"{place}: {message}"]
@@ -100,12 +100,12 @@ def test_a_vendor_s_limits_may_come_at_once_for_ten_seconds_of_a_minute() -> Non
 
 
 def test_a_burst_that_takes_longer_than_an_hour_to_come_back_is_doubted() -> None:
-    place = "teams.t.limits.burst: lets as many requests come at once as"
+    place = "teams.t.limits.burst: accepts as many requests at once as"
     assert told("limits: {requests_per_minute: 10, burst: 100000}") == [
-        f"{place} requests_per_minute, 10, brings in 10,000 minutes"
+        f"{place} requests_per_minute, 10, allows in 10,000 minutes"
     ]
     assert told("limits: {requests_per_second: 2, burst: 7201}") == [
-        f"{place} requests_per_second, 2, brings in 60 minutes"
+        f"{place} requests_per_second, 2, allows in 60 minutes"
     ]
     assert told("limits: {requests_per_minute: 10, burst: 600}") == []
 
@@ -113,7 +113,7 @@ def test_a_burst_that_takes_longer_than_an_hour_to_come_back_is_doubted() -> Non
 def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
     limits = "limits: {models: {openai/gpt-4o: {concurrent: 1}, azure/gpt-4o: {concurrent: 1}, own: {concurrent: 1}}}"
     assert told(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
-        "teams.t.limits.models.azure/gpt-4o: this team may not ask for this name"
+        "teams.t.limits.models.azure/gpt-4o: this team may not request this name"
     ]
 
 
@@ -128,8 +128,8 @@ def test_a_queue_without_limits_is_doubted() -> None:
 @looped(
     ("budget", "expected"),
     [
-        ("{usd: 5, per: day, then: warn}", "then: warns when all is spent and not before: write `at: 80%` too"),
-        ("{usd: 5, per: day, then: warn, at: 100%}", "then: warns when all is spent and not before"),
+        ("{usd: 5, per: day, then: warn}", "then: warns only when the budget is spent: write `at: 80%` too"),
+        ("{usd: 5, per: day, then: warn, at: 100%}", "then: warns only when the budget is spent"),
         ("{usd: 5, per: day, then: warn, at: 99%}", ""),
         ("{tokens: 5M, per: day, unpriced: reject}", "unpriced: has no effect on a budget in tokens"),
         ("{usd: 5, per: day, then: {route: openai/gpt-4o-mini}}", ""),
@@ -158,7 +158,7 @@ def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> Non
 )
 def test_a_budget_that_another_refuses_everything_before_is_doubted(budgets: str, key: str, refused: str) -> None:
     (only,) = told(f"budget: [{budgets}]")
-    message = f"has no effect: from {refused} on everything is refused, by the budget at "
+    message = f"has no effect: from {refused} on, the budget at "
     assert only.startswith(f"teams.t.budget.{key}: {message}t.yaml:")
 
 
@@ -183,20 +183,20 @@ def test_two_budgets_that_say_the_same_are_doubted() -> None:
         "      - {usd: 5, per: day}\n      - {usd: 6, per: month}\n"
         "      - {usd: 5.0, per: day, at: 100%, then: reject}\n"
     )
-    assert warnings(text) == ["16:9 teams.t.budget.2: says the same as the budget at t.yaml:14:9"]
+    assert warnings(text) == ["16:9 teams.t.budget.2: equals the budget at t.yaml:14:9"]
 
 
 @looped(
     ("server", "expected"),
     [
-        ("{ledger: off}", "server.ledger: without a ledger limits and budgets of the calendar begin anew with"),
+        ("{ledger: off}", "server.ledger: without a ledger, limits and budgets of the calendar start at zero with"),
         ("{ledger: 'sqlite:l.db'}", ""),
         ("{ledger: 'postgresql://h/l', shared: {redis: 'redis://h'}}", ""),
         (
             "{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}",
-            "server.ledger: a ledger in a file is one gateway's",
+            "server.ledger: only one gateway can use a ledger in a file",
         ),
-        ("{shared: {redis: 'redis://h'}}", "server.shared: a ledger in a file is one gateway's alone"),
+        ("{shared: {redis: 'redis://h'}}", "server.shared: only one gateway can use a ledger in a file"),
     ],
 )
 def test_what_is_counted_by_the_calendar_needs_a_ledger_of_all_gateways(server: str, expected: str) -> None:
@@ -209,7 +209,7 @@ def test_what_is_counted_by_the_calendar_needs_a_ledger_of_all_gateways(server: 
 def test_a_vendor_s_quota_without_teams_is_forgotten() -> None:
     table = TABLE.replace("azure: {}", "azure: {limits: {tokens_per_day: 5M}}")
     (only,) = warnings(table)
-    assert only.startswith("2:56 vendors.azure.limits.tokens_per_day: without a ledger limits and budgets of the")
+    assert only.startswith("2:56 vendors.azure.limits.tokens_per_day: without a ledger, limits and budgets of the")
     assert warnings(table + LEDGER) == []
 
 
@@ -241,11 +241,11 @@ def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
         ("{required: true}", ""),
         (
             "{limits: {tokens_per_day: 5}}",
-            "teams.t.each_user.limits.tokens_per_day: is less than many a request takes: ",
+            "teams.t.each_user.limits.tokens_per_day: is less than many requests use: ",
         ),
         (
             "{limits: {requests_per_day: 500}}",
-            "teams.t.each_user.limits.requests_per_day: has no effect: it is above the team's, 100, which holds too",
+            "teams.t.each_user.limits.requests_per_day: has no effect: it is above the team's, 100, which applies too",
         ),
         (
             "{budget: {tokens: 9k, per: day, unpriced: reject}}",
@@ -253,11 +253,11 @@ def test_a_budget_that_a_wider_one_never_lets_a_request_come_to_is_doubted(
         ),
         (
             "{budget: {usd: 90, per: day}}",
-            "teams.t.each_user.budget.usd: has no effect: from 50.00 USD per day on everything is refused, by the ",
+            "teams.t.each_user.budget.usd: has no effect: from 50.00 USD per day on, the budget at ",
         ),
         (
             "{budget: {usd: 9, per: day, then: warn}}",
-            "teams.t.each_user.budget.then: warns when all is spent and not before: write `at: 80%` too",
+            "teams.t.each_user.budget.then: warns only when the budget is spent: write `at: 80%` too",
         ),
     ],
 )

@@ -13,12 +13,12 @@ TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    
             "models: {mock/echo: {cache: {ttl: 1m, where: redis, secret: canary-canary-canary}}}\n"
             "vendors: {mock: {}}\nserver: {shared: {redis: 'redis://localhost'}}",
             {},
-            ["2:61 models.mock/echo.cache.secret: the secret is written in the table itself"],
+            ["2:61 models.mock/echo.cache.secret: the secret is written in the config file itself"],
         ),
         (
             "vendors: {v: {api_key: sk-canary}}",
             {},
-            ["2:24 vendors.v.api_key: the secret is written in the table itself"],
+            ["2:24 vendors.v.api_key: the secret is written in the config file itself"],
         ),
         ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {}, ["2:24 vendors.v.api_key: the secret is written"]),
         ("vendors: {v: {api_key: '${K:-sk-canary}'}}", {"K": "x"}, []),
@@ -26,12 +26,15 @@ TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    
         (
             "vendors: {v: {api_key: $OPENAI_API_KEY}}",
             {},
-            ['2:24 vendors.v.api_key: this is sent as it stands, $ and all: a reference is "${OPENAI_API_KEY}"'],
+            [
+                "2:24 vendors.v.api_key: this text is sent unchanged, with the $: a reference is written "
+                '"${OPENAI_API_KEY}"'
+            ],
         ),
         (
             "vendors: {v: {headers: {X-A: $CANARY1, X-B: canary}}}",
             {},
-            ['2:30 vendors.v.headers.X-A: this is sent as it stands, $ and all: a reference is "${VAR}"'],
+            ['2:30 vendors.v.headers.X-A: this text is sent unchanged, with the $: a reference is written "${VAR}"'],
         ),
         ("vendors: {v: {api_key: '${K}'}}", {"K": "$OPENAI_API_KEY"}, []),
         ("vendors: {v: {api_key: ''}}", {}, []),
@@ -99,8 +102,8 @@ def test_an_affinity_under_priority_is_a_warning(settings: str, doubted: bool) -
 
 
 def test_nothing_to_ask_for_is_a_warning() -> None:
-    assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
-    assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
+    assert warnings("version: 1\n") == ["1:1 models: no models: every request would get 404"]
+    assert warnings(TEAM) == ["10:3 teams.t: this team may request no names: list models, or write routes"]
 
 
 @looped(
@@ -119,7 +122,7 @@ def test_a_longest_cooldown_below_the_first_is_a_warning(vendor: str, model: str
         vendors: {{v: {{circuit_breaker: {{{vendor}}}}}}}
         models: {{v/m: {{circuit_breaker: {{{model}}}}}, v/n: {{}}}}
     """
-    told = "is below cooldown (30s), which is cut to it"
+    told = "is below cooldown (30s), which is reduced to it"
     assert warnings(text) == [f"{each}: {told}" for each in expected]
 
 
@@ -146,7 +149,7 @@ def test_white_space_that_is_never_sent_is_a_warning(vendor: str, model: str, ot
 
 def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
     vendors = "version: 1\nvendors:\n  v: {profile: openai, api_key: '${KEY}', discover: true}\n"
-    told = "3:53 vendors.v.discover: has no effect: what is discovered is listed under v/*, which models does not have"
+    told = "3:53 vendors.v.discover: has no effect: discovered models are listed under v/*, which is missing in models"
     assert warnings(vendors + "models: {v/m: {}}\n", {"KEY": "k"}) == [told]
     assert warnings(vendors + "models: {v/m: {}, v/*: {}}\n", {"KEY": "k"}) == []
 
@@ -182,7 +185,7 @@ def test_settings_of_a_route_that_do_not_hold_behind_another_are_a_warning() -> 
         "  two: {targets: [local/x, alias]}\n"
         "  said: {targets: [alias, local/x], cache: {where: 'off'}, fallbacks: {}}\n"
     )
-    without = "without effect here, where other targets stand beside it; if meant for two, write it there"
+    without = "without effect here, since there are other targets; if intended for two, write it there"
     assert [each for each in warnings(text) if "of this route" in each] == [
         f"12:28 routes.two.targets.1: fallbacks and cache of this route: {without}"
     ]
@@ -196,8 +199,8 @@ def test_settings_of_a_route_that_do_not_hold_behind_another_are_a_warning() -> 
             "real: {targets: [local/x], fallbacks: {context_window: [local/y], content_filter: [local/x]}}\n"
             "  mid: real\n  alias: {targets: [mid], fallbacks: {content_filter: [local/y]}}",
             [
-                "routes.alias.fallbacks: replaces all fallbacks of real: its context_window (local/y) does not hold "
-                "here; write it here too, or an empty list"
+                "routes.alias.fallbacks: replaces all fallbacks of real: its context_window (local/y) does "
+                "not apply here; write it here too, or an empty list"
             ],
         ),
         (

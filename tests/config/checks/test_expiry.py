@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from config.checks.expiry import DAY, SOON, expiry, expiry_warnings
+from config.checks.expiry import DAY, WARNING_TIME, expiry, expiry_warnings
 from config.load_config import load_file
 from tests.config.tables import BASE, NAME, load
 from tests.support.looped import looped
@@ -29,9 +29,9 @@ def told(now: float) -> list[str]:
 @looped(
     ("left", "said"),
     [
-        (SOON + 1, None),
-        (SOON, "expires in 14 days"),
-        (SOON - 1, "expires in 13 days"),
+        (WARNING_TIME + 1, None),
+        (WARNING_TIME, "expires in 14 days"),
+        (WARNING_TIME - 1, "expires in 13 days"),
         (DAY, "expires in 1 day"),
         (DAY - 1, "expires in less than a day"),
         (0.0, "has expired"),
@@ -44,7 +44,7 @@ def test_what_ends_is_reported_two_weeks_before(left: float, said: str | None) -
 
 
 def test_a_key_that_ends_is_reported_where_its_end_is_written() -> None:
-    assert told(END - 2 * SOON) == []
+    assert told(END - 2 * WARNING_TIME) == []
     assert told(END - 3 * DAY) == [
         "13:101 teams.search.keys.1.not_after: the key ci expires in 3 days",
         "16:104 teams.ads.keys.0.not_after: this key expires in 3 days",
@@ -60,7 +60,7 @@ def test_a_key_of_a_file_is_reported_there(tmp_path: Path) -> None:
         warnings = expiry_warnings(load_file(tmp_path / "table.yaml", {}), END)
         return [str(each).removeprefix(f"{tmp_path}/") for each in warnings]
 
-    every = "table.yaml:4:24 teams.t.keys_from: every key of this team has expired: nobody can ask as this team"
+    every = "table.yaml:4:24 teams.t.keys_from: every key of this team has expired: no client can use this team"
     assert found() == ["keys.yaml:3:12 teams.t.keys_from.0.expires: the key ci has expired", every]
     (tmp_path / "keys.yaml").write_text("")
     assert found() == []
@@ -71,5 +71,5 @@ def test_a_team_without_a_key_that_lasts_is_reported() -> None:
         "13:101 teams.search.keys.1.not_after: the key ci has expired",
         "16:104 teams.ads.keys.0.not_after: this key has expired",
         "16:219 teams.ads.keys.1.not_after: this key has expired",
-        "16:11 teams.ads.keys: every key of this team has expired: nobody can ask as this team",
+        "16:11 teams.ads.keys: every key of this team has expired: no client can use this team",
     ]

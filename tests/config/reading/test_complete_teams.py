@@ -7,7 +7,7 @@ import pytest
 from config.load_config import Loaded, examine_file, fingerprint, load_file
 from config.problem import ConfigError
 from config.reading import complete_teams
-from config.reading.table_files import MAX_TABLE_BYTES
+from config.reading.table_files import MAX_YAML_BYTES
 from config.reading.yaml_tree import MAX_NODES
 
 A, B, C = (f"sha256:{letter * 64}" for letter in "abc")
@@ -104,15 +104,18 @@ def test_a_missing_file_is_told_where_it_is_named_and_watched_for(tmp_path: Path
             f"- {B}\n- hash: {C}\n  nmae: ci\n",
             "keys.yaml:3:3 teams.t.keys_from.1.nmae: unknown key; did you mean",
         ),
-        (f"- hash: {B}\n  models: [v/n]\n", "keys.yaml:2:12 teams.t.keys_from.0.models.0: the team itself may not ask"),
-        (f"- {A}\n", "keys.yaml:1:3 teams.t.keys_from.0: the same key belongs to team t already, at table.yaml:6:12"),
+        (f"- hash: {B}\n  models: [v/n]\n", "keys.yaml:2:12 teams.t.keys_from.0.models.0: the team may not request"),
+        (f"- {A}\n", "keys.yaml:1:3 teams.t.keys_from.0: the same key already belongs to team t, at table.yaml:6:12"),
         (
             f"- {B}\n- {B}\n",
-            "keys.yaml:2:3 teams.t.keys_from.1: the same key belongs to team t already, at keys",
+            "keys.yaml:2:3 teams.t.keys_from.1: the same key already belongs to team t, at keys",
         ),
         (f"- hash: {B}\n  hash: {C}\n", "keys.yaml:2:3 teams.t.keys_from.0.hash: key written twice; first at"),
-        (f"- {B}\n- name: ${{SECRET}}\n", "keys.yaml:2:9 teams.t.keys_from.1.name: a file of keys holds no references"),
-        ("- ${file:/etc/passwd}\n", "keys.yaml:1:3 teams.t.keys_from.0: a file of keys holds no references"),
+        (
+            f"- {B}\n- name: ${{SECRET}}\n",
+            "keys.yaml:2:9 teams.t.keys_from.1.name: a file of keys may not hold references",
+        ),
+        ("- ${file:/etc/passwd}\n", "keys.yaml:1:3 teams.t.keys_from.0: a file of keys may not hold references"),
         ("canary: {password: canary}\n", "keys.yaml:1:1 teams.t.keys_from: a file of keys is a list: a digest or a"),
         (f"{B}\n", "keys.yaml:1:1 teams.t.keys_from: a file of keys is a list"),
         ("canary: [\n", "keys.yaml:2:1 "),
@@ -139,7 +142,7 @@ def test_a_variable_that_is_not_set_is_told_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    (told,) = complaints(tmp_path, b"#" * (MAX_TABLE_BYTES + 1))
+    (told,) = complaints(tmp_path, b"#" * (MAX_YAML_BYTES + 1))
     assert told.endswith("cannot read the file keys.yaml: larger than 1024 KiB")
 
 

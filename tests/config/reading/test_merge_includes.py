@@ -134,7 +134,7 @@ def test_a_fact_in_two_files_is_refused_with_both_places(tmp_path: Path) -> None
 )
 def test_a_circle_of_includes_is_refused(tmp_path: Path, files: Mapping[str, str], place: str) -> None:
     (told,) = complaints(tmp_path, files)
-    assert told.startswith(f"{place} include: a circle of includes: ")
+    assert told.startswith(f"{place} include: circular includes: ")
 
 
 def test_a_file_reached_twice_is_read_once(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_an_include_that_leads_nowhere_is_refused_before_names(tmp_path: Path, i
     [
         (
             "server: {port: 1}\n",
-            "1:1 server: an included file holds vendors, models, routes, teams, version and include only",
+            "1:1 server: an included file may only hold vendors, models, routes, teams, version and include",
         ),
-        ("defaults: {}\n", "1:1 defaults: an included file holds vendors"),
+        ("defaults: {}\n", "1:1 defaults: an included file may only hold vendors"),
         ("version: 2\n", "1:10 version: must be 1"),
         ("[a]\n", "1:1 expected a mapping"),
         ("models: [a]\n", "1:9 models: expected a mapping"),
@@ -204,7 +204,7 @@ def test_a_glob_that_matches_nothing_adds_nothing_until_it_does(tmp_path: Path) 
 
 def test_a_file_of_other_keys_is_no_table_and_its_names_stay_in_it(tmp_path: Path) -> None:
     (told,) = complaints(tmp_path, {"main.yaml": MAIN + "include: [a.yaml]\n", "a.yaml": "sk-1: a\nsk-2: b\n"})
-    assert told.startswith("a.yaml:1:1 this is no routing table: none of its keys is version, server, ")
+    assert told.startswith("a.yaml:1:1 this is no configuration of the gateway: none of its keys is version, server, ")
     assert "sk-" not in told
 
 

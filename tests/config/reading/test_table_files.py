@@ -13,7 +13,7 @@ def test_what_was_read_is_remembered_in_order(tmp_path: Path) -> None:
     table.write_text("version: 1\n")
     secret.write_text("s\n")
     files = SourceFiles()
-    assert files.read_table(table) == "version: 1\n"
+    assert files.read_yaml(table) == "version: 1\n"
     assert files.read_secret(secret) == "s"
     assert files.paths == (table, secret)
     assert current_hashes(files.paths) == files.hashes
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_reported_without_its_content(tmp_path: Path) -> 
     }
     for path, reason in reasons.items():
         with pytest.raises(UnreadableError) as caught:
-            SourceFiles().read_table(path)
+            SourceFiles().read_yaml(path)
         assert str(caught.value) == reason
 
 
@@ -77,7 +77,7 @@ def test_a_secret_may_be_64_kib(tmp_path: Path) -> None:
 
 def test_a_table_of_exactly_1_mib_is_read(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(b"#" * 2**20)
-    assert len(SourceFiles().read_table(tmp_path / "t")) == 2**20
+    assert len(SourceFiles().read_yaml(tmp_path / "t")) == 2**20
 
 
 def test_the_digest_follows_names_and_contents_and_not_the_order() -> None:
@@ -112,7 +112,7 @@ def test_copies_give_what_was_read_whatever_became_of_the_files(tmp_path: Path) 
     table.write_text("version: 1\n")
     secret.write_text("s\n")
     files = SourceFiles()
-    files.read_table(table)
+    files.read_yaml(table)
     files.read_secret(secret)
     pattern = str(tmp_path / "*.yaml")
     assert files.matching(pattern) == (table,)
@@ -120,7 +120,7 @@ def test_copies_give_what_was_read_whatever_became_of_the_files(tmp_path: Path) 
     table.unlink()
     secret.write_text("other\n")
     again = SourceFiles(copies)
-    assert again.read_table(table) == "version: 1\n"
+    assert again.read_yaml(table) == "version: 1\n"
     assert again.read_secret(secret) == "s"
     assert again.matching(pattern) == (table,)
     assert (again.hashes, again.patterns) == (files.hashes, files.patterns)
@@ -132,7 +132,7 @@ def test_what_was_not_read_has_no_copy(tmp_path: Path) -> None:
     files = SourceFiles(SourceFiles().copies())
     assert files.matching(str(tmp_path / "*")) == ()
     with pytest.raises(UnreadableError, match="there is no copy of it"):
-        files.read_table(tmp_path / "t")
+        files.read_yaml(tmp_path / "t")
 
 
 def test_copies_do_not_show_what_they_hold(tmp_path: Path) -> None:

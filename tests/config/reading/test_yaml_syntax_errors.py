@@ -9,14 +9,14 @@ from tests.support.looped import looped
 
 SLIPS = {
     "vendors:\n  openai:\n      api_key: x\n    base_url: y\n": (
-        "4:5 not YAML: this line is indented by 4 spaces, which fits no line above it: line 3 has 6, line 2 has 2, "
+        "4:5 not YAML: this line is indented by 4 spaces, which equals no line above it: line 3 has 6, line 2 has 2, "
         "line 1 has 0"
     ),
     "models:\n    a/b: {}\n  c/d: {}\n": (
-        "3:3 not YAML: this line is indented by 2 spaces, which fits no line above it: line 2 has 4, line 1 has 0"
+        "3:3 not YAML: this line is indented by 2 spaces, which equals no line above it: line 2 has 4, line 1 has 0"
     ),
     "routes:\n  fast:\n    targets:\n      - a\n     - b\n": (
-        "5:6 not YAML: this line is indented by 5 spaces, which fits no line above it: line 4 has 6, line 3 has 4, "
+        "5:6 not YAML: this line is indented by 5 spaces, which equals no line above it: line 4 has 6, line 3 has 4, "
         "line 2 has 2"
     ),
     "vendors:\n  openai: {}\n\n  # of another\n    anthropic: {}\n": (
@@ -60,7 +60,7 @@ SLIPS = {
     'a: {b: "x", key:"${K}"}\n': "1:16 not YAML: a space is missing after this colon",
     'a: {b: "x y\'s", c: it\'s, d: "${K}}\n': "1:29 not YAML: the quotation mark that starts here is never closed",
     'a: "b" c\n': (
-        "1:8 not YAML: something follows a value that has ended: put the whole value in quotes, or begin another line"
+        "1:8 not YAML: there is text after the end of a value: put the whole value in quotes, or begin another line"
     ),
     "teams:\n  t: {models: [*]}\n": '2:17 not YAML: a word that begins with * needs quotes: "*"',
     "a: &\n": "1:5 not YAML: a word that begins with & needs quotes",

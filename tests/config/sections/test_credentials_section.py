@@ -105,7 +105,7 @@ def test_a_mistake_is_reported_at_its_place(written: str, expected: list[str]) -
 def test_a_token_endpoint_in_the_own_network_needs_the_operator_s_consent() -> None:
     written = OIDC.replace("https://id.example", "http://10.0.0.1") % ""
     assert complaints(vendor(written), ENV) == [
-        "3:39 vendors.v.credentials.oidc.token_url: is a private address; if it is meant, add `allow_private: true` "
+        "3:39 vendors.v.credentials.oidc.token_url: is a private address; to allow it, add `allow_private: true` "
         "beside it"
     ]
     assert complaints(vendor(written, ", allow_private: true"), ENV) == []
@@ -114,7 +114,7 @@ def test_a_token_endpoint_in_the_own_network_needs_the_operator_s_consent() -> N
 def test_a_key_and_credentials_at_one_place_exclude_each_other() -> None:
     table = vendor("aws", ", api_key: '${SECRET}'")
     assert complaints(table, ENV) == [
-        "3:7 vendors.v.credentials: excludes api_key, which stands beside it: keep one of them"
+        "3:7 vendors.v.credentials: cannot be used with api_key, which is also written here: keep one of them"
     ]
 
 
@@ -156,7 +156,7 @@ def test_the_deepest_level_counts_whether_key_or_credentials(
 def test_a_secret_that_is_written_out_is_warned_of() -> None:
     written = OIDC.replace("${SECRET}", "plain") % ""
     assert warnings(vendor(written)) == [
-        "3:97 vendors.v.credentials.oidc.client_secret: the secret is written in the table itself; "
+        "3:97 vendors.v.credentials.oidc.client_secret: the secret is written in the config file itself; "
         'write "${VAR}" or "${file:PATH}"'
     ]
     assert warnings(vendor(OIDC % ""), ENV) == []

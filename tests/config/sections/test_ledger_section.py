@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from config.load_config import Loaded, examine_embedded, load_file, load_text
 from config.problem import ConfigError
-from config.sections.ledger_section import LedgerPlace, LedgerSection
+from config.sections.ledger_section import LedgerLocation, LedgerSection
 
 HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 TEAMS = f"teams: {{t: {{keys: ['sha256:{'a' * 64}'], models: ['*']}}}}\n"
@@ -21,12 +21,12 @@ def load(folder: Path, ledger: str, teams: str = TEAMS) -> Loaded:
     return load_file(file, {"URL": POSTGRES})
 
 
-def place(folder: Path, ledger: str, teams: str = TEAMS) -> LedgerPlace | None:
+def place(folder: Path, ledger: str, teams: str = TEAMS) -> LedgerLocation | None:
     return load(folder, ledger, teams).ledger
 
 
 def test_a_table_with_teams_has_its_ledger_beside_it(tmp_path: Path) -> None:
-    assert place(tmp_path, "") == LedgerPlace(
+    assert place(tmp_path, "") == LedgerLocation(
         *(tmp_path / "ledger.db", None, 400 * DAY, "allow"), tmp_path / "ledger.db.journal"
     )
     assert place(tmp_path, "", teams="") is None
@@ -60,7 +60,7 @@ def test_a_file_may_have_a_whole_path(tmp_path: Path) -> None:
 
 
 def test_keep_alone_leaves_the_place(tmp_path: Path) -> None:
-    assert place(tmp_path, "{keep: 90d}") == LedgerPlace(
+    assert place(tmp_path, "{keep: 90d}") == LedgerLocation(
         *(tmp_path / "ledger.db", None, 90 * DAY, "allow"), tmp_path / "ledger.db.journal"
     )
 

@@ -81,7 +81,7 @@ def test_other_shares_are_refused_with_the_same_words(written: object) -> None:
         ("limits: {tokens_per_day: 9999999999999}", "limits.tokens_per_day: must be at most 1000000000000"),
         ("limits: {concurrent: 0}", "limits.concurrent: must be at least 1"),
         ("limits: {burst: 0, requests_per_minute: 5}", "limits.burst: must be at least 1"),
-        ("limits: {requests_per_minute: 1.5}", "limits.requests_per_minute: expected a whole number; 1.5 is none"),
+        ("limits: {requests_per_minute: 1.5}", "limits.requests_per_minute: expected a whole number; 1.5 is not one"),
         (
             "limits: {requests_per_minute: true}",
             "limits.requests_per_minute: expected a whole number, found true or false",
@@ -95,7 +95,7 @@ def test_other_shares_are_refused_with_the_same_words(written: object) -> None:
             "limits.request_per_minute: unknown key; did you mean requests_per_minute or requests_per_month or "
             "requests_per_week?",
         ),
-        ("limits: {models: {'a b': {concurrent: 1}}}", "limits.models.a b: a name that a team asks for may hold"),
+        ("limits: {models: {'a b': {concurrent: 1}}}", "limits.models.a b: a name that a team requests may hold"),
         ("limits: 600", "limits: expected a mapping, found a number"),
         ("budget: {per: month}", "budget: must have one of usd and tokens"),
         ("budget: {usd: 1, tokens: 1000, per: day}", "budget: must have one of usd and tokens"),

@@ -67,7 +67,7 @@ def test_the_payload_log_is_off_unless_written_and_stands_beside_the_table(tmp_p
     assert place is not None
     assert place.file == tmp_path / "p.jsonl"
     assert (place.most, place.redact, place.rotate, place.keep) == (65_536, (), 104_857_600, 5)
-    assert place.concerns("anonymous")
+    assert place.includes_team("anonymous")
 
 
 @looped(
@@ -88,5 +88,5 @@ def test_the_names_of_a_payload_log_are_those_of_allow_lists() -> None:
     text = f"{HEAD}server: {{payload_log: {{teams: ['*'], path: p, models: ['v/*', v/m]}}}}\n"
     place = load_text(text, "t.yaml", {}).payloads
     assert place is not None
-    assert place.names_one("v/other")
-    assert not place.names_one("w/m", "other")
+    assert place.includes_any("v/other")
+    assert not place.includes_any("w/m", "other")

@@ -61,5 +61,5 @@ def test_unwritten_settings_have_the_built_in_values_that_hold_for_every_deploym
 
 def test_other_code_may_ask_for_a_built_in_value() -> None:
     assert built_in(Inner, "later", float) == 3600.0
-    with pytest.raises(TypeError, match="the built-in value of later is no str"):
+    with pytest.raises(TypeError, match="the built-in value of later is not of type str"):
         built_in(Inner, "later", str)

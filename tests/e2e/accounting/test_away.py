@@ -36,12 +36,13 @@ async def test_a_redis_that_is_lost_and_back_stops_nothing_and_opens_no_limit(tm
             await alone(gateway, 1)
             assert client.statuses == {200: 160}
             await client.load(gateway, 1.5, 400)
-            assert 290 <= client.statuses[200] <= 300 + 5 * 10
+            # A lease that was in flight when Redis went away counts as used.
+            assert 270 <= client.statuses[200] <= 300 + 5 * 10
             redis.start()
             await alone(gateway, 0)
             assert (await client.ask(gateway, 20))[429] >= 10
             assert await gateway.stop() == 0
-    assert gateway.messages().count("does not answer; going on with this process's share") == 1
+    assert gateway.messages().count("does not answer; continuing with this process's share") == 1
 
 
 async def test_keys_that_another_program_wrote_are_said_shown_and_replaced(tmp_path: Path, client: Client) -> None:
@@ -64,7 +65,7 @@ async def test_keys_that_another_program_wrote_are_said_shown_and_replaced(tmp_p
             await alone(gateway, 0)
             assert await gateway.stop() == 0
     # Each worker says of what it found first, once a minute.
-    assert 1 <= gateway.messages().count("limits: Redis holds something else in place of '") <= 2
+    assert 1 <= gateway.messages().count("limits: Redis holds foreign data in place of '") <= 2
 
 
 async def test_a_database_that_is_away_at_the_start_gets_its_rows_later(tmp_path: Path, client: Client) -> None:

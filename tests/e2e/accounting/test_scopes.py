@@ -67,7 +67,7 @@ AT_ONCE: Final = 24
 PATIENCE: Final = 30.0
 """Seconds."""
 
-PATIENT: Final = "from proxy.shared_state import redis_leases\nredis_leases.LIMIT = 30.0\n"
+PATIENT: Final = "from proxy.shared_state import redis_leases\nredis_leases.EXCHANGE_TIMEOUT = 30.0\n"
 """Code of a gateway to which Redis is lost if it is stopped, and not if a busy machine holds up its answer."""
 
 _NUMBERS: Final = itertools.count(1)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from providers.json_types import JsonObject
-from proxy.limits.leased_rate import HOLDS
-from proxy.limits.leased_units import SPEAKS
+from proxy.limits.leased_rate import HOLD_SECONDS
+from proxy.limits.leased_units import SILENCE_LIMIT
 from tests.e2e.accounting.kit import KEY, Client, ended, killed_at_end, postgres_rows, sqlite_rows, started, table
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.whole_gateway import port_of
@@ -19,7 +19,7 @@ from tests.support.redis import real_redis
 
 PER_SECOND = 200
 
-ALONE = "does not answer; going on with this process's share"
+ALONE = "does not answer; continuing with this process's share"
 """What a gateway says that goes on with its share, which is set aside for it by whoever counts for the others."""
 
 
@@ -63,8 +63,8 @@ async def test_places_are_held_together_and_come_back(tmp_path: Path, workers: i
 async def together(client: Client, folder: Path, gateways: int, seconds: float) -> None:
     """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row.
 
-    On a busy machine one of them may hear nothing for a while: what they take before anybody can tell is SPEAKS of the
-    limit at most. What a process that does not run has leased lapses after HOLDS seconds, and so much may be lost.
+    On a busy machine a gateway may receive no reply for a while. It then takes at most SILENCE_LIMIT of the limit
+    before the others can notice. Units leased by a process that does not run lapse after HOLD_SECONDS, and are lost.
 
     What passed is counted from the beginning to the last that did. In a part of that time more may pass: what a client
     that was held up did not ask for before, and what was granted before and read late. Being late only adds time.
@@ -85,8 +85,8 @@ async def together(client: Client, folder: Path, gateways: int, seconds: float) 
             await asyncio.gather(*(client.load(gateway, seconds, each, 4) for gateway in made))
             last = max(client.at[name] for name, status in client.answers.items() if status == 200)
             alone = any(ALONE in gateway.messages() for gateway in made)
-            most = PER_SECOND * (1.02 * (1 + last - begin) + (SPEAKS if alone else 0))
-            least = PER_SECOND * (1 + seconds - HOLDS)
+            most = PER_SECOND * (1.02 * (1 + last - begin) + (SILENCE_LIMIT if alone else 0))
+            least = PER_SECOND * (1 + seconds - HOLD_SECONDS)
             assert least <= client.statuses[200] <= most
             for gateway in made:
                 assert await gateway.stop() == 0

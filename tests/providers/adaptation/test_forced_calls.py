@@ -8,7 +8,7 @@ import orjson
 from providers.adaptation.forced_calls import ONE, SEVERAL, forces_by_format, hold_to_call
 from providers.capabilities import BY_FORMAT, NATIVE, Capabilities, Cell
 from providers.constraints.compiled_checks import schema_check
-from providers.constraints.constraint_styles import IN_TEXT
+from providers.constraints.constraint_styles import BY_PROMPT
 from providers.emulation.plan_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, UnifiedRequest
@@ -113,7 +113,7 @@ def test_the_schema_lets_calls_of_the_tools_pass_and_nothing_else(
         (NATIVE, [REST], ONE + '{"name":"rest","description":"It rests."}'),
         (NATIVE, [LOOK], ONE + orjson.dumps({"name": "look", "description": "It looks.", "parameters": CITY}).decode()),
         (
-            IN_TEXT,
+            BY_PROMPT,
             [LOOK, REST],
             f'{SEVERAL}{{"name":"look","description":"It looks."}}\n{{"name":"rest","description":"It rests."}}',
         ),

@@ -104,7 +104,7 @@ def test_what_cannot_be_compiled_says_so_and_fetches_nothing(schema: JsonObject)
 
 def test_references_that_double_at_every_step_are_not_followed() -> None:
     chain: JsonObject = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(60)}
-    with pytest.raises(Uncompilable, match=f"spreads over more than {MAX_SPREAD} places"):
+    with pytest.raises(Uncompilable, match=f"spreads over more than {MAX_SPREAD} parts"):
         schema_check({"$ref": "#/$defs/d0", "$defs": {**chain, "d60": {}}})
 
 

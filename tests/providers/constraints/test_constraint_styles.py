@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
-    IN_TEXT,
+    BY_PROMPT,
+    IN_PROMPT_ONLY,
     LOOSELY,
-    TOLD,
-    ConstraintMembers,
+    ConstraintFields,
     Unenforceable,
     choice_grammar,
     choice_regex,
     choice_schema,
     constraint_cells,
-    constraint_members,
+    constraint_fields,
     json_schema_format,
     unwrap_choice,
 )
@@ -125,8 +125,8 @@ OWN: JsonObject = {"type": "json_schema", "json_schema": {"name": "mine", "schem
 ANY_OBJECT: JsonObject = {"type": "object"}
 
 
-def members_of(style: str, value: object, operation: Operation) -> ConstraintMembers:
-    return constraint_members(STYLES[style][operation], value)
+def members_of(style: str, value: object, operation: Operation) -> ConstraintFields:
+    return constraint_fields(STYLES[style][operation], value)
 
 
 def test_the_table_has_every_style() -> None:
@@ -141,7 +141,7 @@ def test_a_constraint_has_the_styles_members_or_is_refused(
         with pytest.raises(Unenforceable, match=r"^it"):
             members_of(style, guided, operation)
     else:
-        assert members_of(style, guided, operation).members == members
+        assert members_of(style, guided, operation).fields == members
 
 
 EMULATED: Mapping[str, Mapping[str, Cell]] = {
@@ -150,11 +150,11 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
         **dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
         **dict.fromkeys(
             ("openai", "azure", "json_schema", "strict", "best_effort", "schema_only", "schema_in_mode", "ollama"),
-            emulated("a JSON object with one enum member"),
+            emulated("a JSON object with one enum property"),
         ),
-        "json_object_only": IN_TEXT,
+        "json_object_only": BY_PROMPT,
     },
-    "guided_json": {"best_effort": LOOSELY, "json_object_only": IN_TEXT},
+    "guided_json": {"best_effort": LOOSELY, "json_object_only": BY_PROMPT},
     "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
 }
 
@@ -195,7 +195,7 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
     else:
         told = (style, kind.partition(".")[2]) in (("json_object_only", "json_schema"), ("tgi", "json_object"))
         loosely = style == "best_effort" and kind == "response_format.json_schema"
-        assert held == (IN_TEXT if told else LOOSELY if loosely else NATIVE)
+        assert held == (BY_PROMPT if told else LOOSELY if loosely else NATIVE)
         # Without `strict` it asks for no promise, of which nothing is taken over.
         assert members_of(style, FORMATS[kind], operation).emulated == told
 
@@ -244,7 +244,7 @@ def passed(value: JsonObject) -> JsonObject:
 def test_a_response_format_has_the_styles_form(
     style: str, operation: Operation, value: JsonObject, members: JsonObject
 ) -> None:
-    assert members_of(style, value, operation) == ConstraintMembers(members)
+    assert members_of(style, value, operation) == ConstraintFields(members)
 
 
 @looped(
@@ -277,32 +277,32 @@ def test_a_choice_beyond_the_strict_mode_is_refused() -> None:
 def test_a_schema_is_narrowed_to_the_strict_mode_unless_the_client_wants_no_promise() -> None:
     narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
     made = members_of("openai", Guided("json", LOOSE), CHAT)
-    assert made.members == {"response_format": json_schema_format(narrowed, strict=True)}
-    assert not made.unheld
+    assert made.fields == {"response_format": json_schema_format(narrowed, strict=True)}
+    assert not made.unenforced
     strict: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": True}}
-    assert members_of("openai", strict, CHAT).members == passed(
+    assert members_of("openai", strict, CHAT).fields == passed(
         {"type": "json_schema", "json_schema": {"name": "n", "schema": narrowed, "strict": True}}
     )
-    assert members_of("openai", OWN, CHAT).members == passed(OWN)
+    assert members_of("openai", OWN, CHAT).fields == passed(OWN)
 
 
 def test_a_map_goes_to_openai_without_the_strict_mode_and_the_answer_is_checked() -> None:
     mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
     made = members_of("openai", Guided("json", mapped), CHAT)
-    assert made.members == {"response_format": json_schema_format(mapped, strict=False)}
-    assert made.unheld
-    assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == TOLD
+    assert made.fields == {"response_format": json_schema_format(mapped, strict=False)}
+    assert made.unenforced
+    assert members_of("openai", Guided("json", {"type": "array"}), CHAT) == IN_PROMPT_ONLY
 
 
 @pytest.mark.parametrize("operation", Operation)
 def test_a_schema_is_narrowed_wherever_the_strict_mode_demands_it(operation: Operation) -> None:
     made = members_of("strict", Guided("json", LOOSE), operation)
     narrowed: JsonObject = {**LOOSE, "additionalProperties": False, "required": ["a"]}
-    assert made == ConstraintMembers({"response_format": json_schema_format(narrowed, strict=True)})
+    assert made == ConstraintFields({"response_format": json_schema_format(narrowed, strict=True)})
     mapped: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
     loose = json_schema_format(mapped, strict=False)
-    assert members_of("strict", Guided("json", mapped), operation) == ConstraintMembers(
-        {"response_format": loose}, unheld=True
+    assert members_of("strict", Guided("json", mapped), operation) == ConstraintFields(
+        {"response_format": loose}, unenforced=True
     )
 
 
@@ -311,11 +311,11 @@ def test_a_model_that_is_not_held_to_a_schema_never_gets_a_strict_one_and_its_an
     loose: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": LOOSE, "strict": False}}
     for value in (Guided("json", LOOSE), Guided("choice", ("a",)), strict):
         made = members_of("best_effort", value, CHAT)
-        assert made.unheld
+        assert made.unenforced
         assert made.emulated
-        assert b'"strict":false' in orjson.dumps(made.members)
-    assert members_of("best_effort", strict, CHAT).members == passed(loose)
-    assert members_of("best_effort", loose, CHAT) == ConstraintMembers(passed(loose))
+        assert b'"strict":false' in orjson.dumps(made.fields)
+    assert members_of("best_effort", strict, CHAT).fields == passed(loose)
+    assert members_of("best_effort", loose, CHAT) == ConstraintFields(passed(loose))
 
 
 COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
@@ -327,8 +327,8 @@ def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_sc
     mode: JsonObject = {"type": "json_object", "schema": COUNTED}
     for value in (Guided("json", COUNTED), named, mode):
         made = members_of(style, value, CHAT)
-        assert made.unheld
-        written = orjson.dumps(made.members)
+        assert made.unenforced
+        written = orjson.dumps(made.fields)
         assert b'"multipleOf"' not in written
         assert b"(multipleOf: 2)" in written
 

@@ -99,7 +99,7 @@ def test_the_engines_differ(schema: JsonObject, engines: set[str]) -> None:
         ({"items": [STRING, STRING]}, None),
         (
             {"properties": {"b": STRING}, "required": ["c"]},
-            ".required is only enforced for properties, and 'c' is none",
+            ".required is only enforced for properties, and 'c' is not a property",
         ),
         ({"$ref": "#", "minLength": 3}, ".minLength is only enforced with type string"),
         ({"$ref": "#", "enum": ["a"]}, ".enum is not enforced beside $ref"),
@@ -113,7 +113,7 @@ def test_the_engines_differ(schema: JsonObject, engines: set[str]) -> None:
         ({"properties": {}, "allOf": [{"properties": {}}]}, ".allOf is only enforced with parts"),
         ({"type": "integer", "allOf": [{"enum": [1]}]}, ".allOf is only enforced with parts"),
         ({"pattern": "^(a$"}, ".pattern is not enforced: it has an unbalanced '(' at position 1"),
-        ({"type": "string", "pattern": "a"}, ".pattern is only enforced where it begins with '^' and ends with '$'"),
+        ({"type": "string", "pattern": "a"}, ".pattern is only enforced if it begins with '^' and ends with '$'"),
     ],
 )
 def test_llamacpp_keeps_some_keywords_in_some_places_only(schema: JsonObject, problem: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.constraints.fit_keywords import MOST_TOLD, fit_node
+from providers.constraints.fit_keywords import MOST_NOTED_CHARACTERS, fit_node
 from providers.constraints.fit_references import Unfittable
 from providers.constraints.json_schema import References
 from providers.constraints.schema_rules import ANTHROPIC, AZURE, COHERE, GEMINI, OPENAI, SchemaRules
@@ -118,4 +118,4 @@ def test_what_may_be_nothing_has_no_form_for_gemini() -> None:
 
 def test_a_long_value_is_told_in_part() -> None:
     node, _ = fitted({"type": "string", "pattern": "a" * 1000}, AZURE)
-    assert len(str(node["description"])) < MOST_TOLD + 30
+    assert len(str(node["description"])) < MOST_NOTED_CHARACTERS + 30

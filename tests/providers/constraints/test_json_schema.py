@@ -218,7 +218,7 @@ def test_a_chain_counts_only_what_applies_to_the_same_value() -> None:
 
 def test_a_name_that_two_parts_have_is_refused() -> None:
     schema: JsonObject = {"$defs": {"a": {"$anchor": "x"}, "b": {"$dynamicAnchor": "x"}}}
-    assert schema_problem(schema) == "$.$defs.b has a name that another part has"
+    assert schema_problem(schema) == "$.$defs.b has the same name as another part"
 
 
 def test_more_schemas_or_longer_patterns_than_the_budget_are_refused_by_path() -> None:

@@ -126,7 +126,7 @@ def flat(node: Node) -> Node:
         ("a++", "uses a possessive repetition at position 0"),
         ("a**", "uses a repetition of a repetition at position 0"),
         ("a{2}{3}", "uses a repetition of a repetition at position 0"),
-        ("a{100001}", "uses so large a count at position 0"),
+        ("a{100001}", "uses such a large count at position 0"),
         ("a^b", "uses the anchor '^' inside a pattern at position 1"),
         ("a?^b", "uses the anchor '^' inside a pattern at position 2"),
         ("(a$)*", "uses the anchor '$' inside a pattern at position 2"),
@@ -182,7 +182,7 @@ def test_long_and_deep_patterns_are_read() -> None:
     assert parse("a" * MAX_PATTERN) == Sequence((A,) * MAX_PATTERN)
     assert parse("^" * MAX_PATTERN) == EMPTY
     assert parse("(" * MAX_GROUPS + "a" + ")" * MAX_GROUPS) == A
-    assert find_unsupported(parse("a{" + "9" * 4000 + "}")) == "uses so large a count at position 0"
+    assert find_unsupported(parse("a{" + "9" * 4000 + "}")) == "uses such a large count at position 0"
 
 
 @given(patterns)

@@ -242,7 +242,7 @@ def _without_body(sent: UpstreamRequest, pieces: list[bytes]) -> list[StreamEven
     for piece in pieces:
         events += decoder.feed(piece)
         if any(isinstance(event, Chunk) and has_content(event) for event in events):
-            sent.let_body_go()
+            sent.free_body()
     return [*events, *decoder.finish()]
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from providers.dialect import UpstreamRequest
-from providers.dialects.native_token_counts import count_question, read_count
+from providers.dialects.native_token_counts import count_request, read_count
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import target_of
@@ -27,7 +27,7 @@ BETAS = {"anthropic-version": "2026-10-21", "anthropic-beta": "claude-code-20250
 
 
 def asked(profile: str, model: str, body: JsonObject = BODY, **members: object) -> tuple[UpstreamRequest, JsonObject]:
-    sent = count_question(target_of(profile, model, **members), body, BETAS)
+    sent = count_request(target_of(profile, model, **members), body, BETAS)
     assert sent is not None
     assert (sent.method, sent.stream) == ("POST", False)
     return sent, cast(JsonObject, orjson.loads(sent.body))
@@ -92,7 +92,7 @@ def test_bedrock_counts_a_whole_body_of_the_model_behind_the_profile() -> None:
 
 @looped("profile", ["openai", "gemini", "bedrock", "vllm"])
 def test_a_vendor_of_another_api_is_not_asked(profile: str) -> None:
-    assert count_question(target_of(profile), BODY, {}) is None
+    assert count_request(target_of(profile), BODY, {}) is None
 
 
 @pytest.mark.parametrize(("body", "count"), [(b'{"input_tokens":21,"more":1}', 21), (b'{"inputTokens":0}', 0)])

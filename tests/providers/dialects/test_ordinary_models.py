@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import orjson
 
 from providers.constraints.compiled_checks import schema_check
-from providers.constraints.object_root import VALUE_MEMBER
+from providers.constraints.object_root import VALUE_KEY
 from providers.emulation.check_answer import CheckKind, compile_check
 from providers.emulation.plan_calls import CallPlan, plan_calls
 from providers.json_types import JsonObject, JsonValue
@@ -82,7 +82,7 @@ def told_loosely(body: JsonObject) -> bool:
 
 def is_wrapped(schema: JsonObject, sent: JsonObject) -> bool:
     """Return whether a schema goes out as the property of an object."""
-    return schema.get("type", "object") != "object" and sent.get("required") == [VALUE_MEMBER]
+    return schema.get("type", "object") != "object" and sent.get("required") == [VALUE_KEY]
 
 
 @looped(("name", "model"), CASES)
@@ -107,7 +107,7 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
     if not plan.checks:
         # What the vendor enforces admits nothing that the model would not.
         if is_wrapped(schema, sent[0]):
-            good, bad = {VALUE_MEMBER: good}, {VALUE_MEMBER: bad}
+            good, bad = {VALUE_KEY: good}, {VALUE_KEY: bad}
         assert not schema_check(sent[0])(bad)
         assert schema_check(sent[0])(good)
 

@@ -45,7 +45,7 @@ def test_a_constraint_that_the_vendor_is_not_held_to_is_checked_and_named() -> N
 
 
 def test_one_in_the_prompt_leaves_the_request_and_may_be_fenced() -> None:
-    planned = plan_checks(request(ANY), TABLE, ("response_format",), in_text=True)
+    planned = plan_checks(request(ANY), TABLE, ("response_format",), in_prompt=True)
     assert planned.text == AnswerCheck("response_format", CheckKind.OBJECT, fenced=True)
     assert planned.request.params == {}
     assert planned.request.prompt == ChatPrompt(
@@ -79,7 +79,7 @@ def test_a_text_prompt_tells_it_at_its_end() -> None:
 
 def test_a_choice_in_the_prompt_stands_in_no_fence() -> None:
     wanted = request({"guided": Guided("choice", ("yes", "no"))}, TextPrompt(("Well?",)))
-    planned = plan_checks(wanted, TABLE, ("guided_choice",), in_text=True)
+    planned = plan_checks(wanted, TABLE, ("guided_choice",), in_prompt=True)
     assert planned.text == AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset({"yes", "no"}))
     assert isinstance(planned.request.prompt, TextPrompt)
     assert planned.request.prompt.texts[0].startswith("Well?\n\nAnswer with exactly one of the texts")
@@ -109,7 +109,7 @@ CHAIN = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type"
 def test_a_schema_of_objects_is_told_beside_the_vendors_own_json_mode(schema: JsonObject, left: Params) -> None:
     table = Capabilities({"response_format.json_object": NATIVE})
     wanted = request({"guided": Guided("json", schema)})
-    assert plan_checks(wanted, table, ("guided_json",), in_text=True).request.params == left
+    assert plan_checks(wanted, table, ("guided_json",), in_prompt=True).request.params == left
 
 
 @looped(("choice", "free"), [("auto", True), ("none", False)])

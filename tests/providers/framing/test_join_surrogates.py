@@ -1,4 +1,4 @@
-"""Characters whose halves come in two events, at whatever place of a vendor's JSON."""
+"""Characters whose surrogates arrive in two events, in any field of a vendor's JSON."""
 
 import pytest
 

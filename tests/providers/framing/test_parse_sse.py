@@ -1,4 +1,4 @@
-"""The SSE splitter: the same events whatever the cuts, and never more than its cap in memory."""
+"""The SSE parser: the same events in any chunks, and never more than its size limit in memory."""
 
 from itertools import pairwise
 
@@ -188,7 +188,7 @@ def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> Non
 
 
 def begun(*pieces: bytes) -> bytes | None:
-    """What a parser says has come of the next event, after these pieces."""
+    """Return the bytes of the next event that have arrived after these chunks, by the parser."""
     parser = SSEParser()
     for piece in pieces:
         list(parser.feed(piece))

@@ -1,4 +1,4 @@
-"""Events that are the same but for their text: what is read of them, and what gives no form at all."""
+"""Events that differ only in their text: the texts that are read, and the events that have no form."""
 
 import orjson
 from hypothesis import given
@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from providers.completion import RunPart
 from providers.framing.text_frames import (
     MARK,
-    MOST_BYTES,
-    MOST_LESSONS,
+    MAX_FORMS,
+    MAX_LEARNED_BYTES,
     FrameLearner,
     TextFrames,
-    learn,
+    learn_form,
     part_run,
     text_of_ascii,
     text_run,
@@ -24,7 +24,7 @@ AROUND = (b"data: ", b"\n\n")
 
 
 def data(text: bytes = b'"a"', /, **members: object) -> bytes:
-    """An event's data with this literal, and further members before it."""
+    """Return an event's data with this literal, and further fields before it."""
     return orjson.dumps({**members, "say": "TEXT"}).replace(b'"TEXT"', text)
 
 
@@ -37,7 +37,7 @@ def event(text: bytes, **members: object) -> bytes:
 
 
 def form(changing: str = "", **members: object) -> TextFrames:
-    found = learn(data(b'"a"', **members), "say", marked(**members), changing.split(), AROUND)
+    found = learn_form(data(b'"a"', **members), "say", marked(**members), changing.split(), AROUND)
     assert found is not None
     return found
 
@@ -58,10 +58,10 @@ def test_what_is_around_the_text_is_told_where_nothing_else_changes() -> None:
 
 def test_what_is_around_the_text_and_a_string_behind_it_is_told() -> None:
     marks: JsonObject = {"say": MARK, "pad": "p", "at": 1}
-    found = learn(b'{"say":"a","pad":"p","at":1}', "say", marks, ["pad"], AROUND)
+    found = learn_form(b'{"say":"a","pad":"p","at":1}', "say", marks, ["pad"], AROUND)
     assert found is not None
     assert found.around == (b'data: {"say":"', b'","pad":"', b'","at":1}\n\n')
-    number = learn(b'{"say":"a","pad":"p","at":1}', "say", marks, ["at"], AROUND)
+    number = learn_form(b'{"say":"a","pad":"p","at":1}', "say", marks, ["at"], AROUND)
     assert number is not None
     assert number.around is None
 
@@ -122,17 +122,17 @@ def test_what_is_no_whole_number_is_not_read(number: bytes) -> None:
     ],
 )
 def test_an_event_that_cannot_be_cut_for_sure_gives_no_form(raw: bytes, holds: JsonObject) -> None:
-    assert learn(raw, "say", holds, ("id",), AROUND) is None
+    assert learn_form(raw, "say", holds, ("id",), AROUND) is None
 
 
 def test_more_holes_than_are_worth_it_give_no_form() -> None:
     members = {name: name for name in "abcde"}
-    assert learn(data(b'"a"', **members), "say", marked(**members), members, AROUND) is None
+    assert learn_form(data(b'"a"', **members), "say", marked(**members), members, AROUND) is None
 
 
 def test_white_space_within_the_event_is_part_of_its_form() -> None:
     raw = b'{"id":   "one", "say":  "a" }'
-    found = learn(raw, "say", marked(id="one"), ("id",), AROUND)
+    found = learn_form(raw, "say", marked(id="one"), ("id",), AROUND)
     assert found is not None
     piece = b'data: {"id":   "two", "say":  "b" }\n\n'
     assert found.read(piece) == ([b"b"], len(piece))
@@ -182,11 +182,11 @@ def test_events_are_framed_as_the_next_one_is(before: bytes, after: bytes) -> No
 
 def test_lessons_are_few_and_events_to_learn_from_short() -> None:
     found = learner()
-    found.learn(data(more="m" * MOST_BYTES), "say", marked(more="m" * MOST_BYTES), PIECE)
-    assert (found.frames, found.lessons) == (None, MOST_LESSONS)
+    found.learn(data(more="m" * MAX_LEARNED_BYTES), "say", marked(more="m" * MAX_LEARNED_BYTES), PIECE)
+    assert (found.frames, found.forms_left) == (None, MAX_FORMS)
     found.learn(b'{"say":\n"a"}', "say", marked(), PIECE)
-    assert (found.frames, found.lessons) == (None, MOST_LESSONS)
-    for _ in range(MOST_LESSONS):
+    assert (found.frames, found.forms_left) == (None, MAX_FORMS)
+    for _ in range(MAX_FORMS):
         found.learn(data(), "say", marked(), PIECE)
         assert found.frames is not None
     found.learn(data(), "say", marked(), PIECE)

@@ -22,7 +22,7 @@ def test_a_form_is_a_tool_that_is_known_or_a_part_of_the_body_without_a_choice_o
     for forms in FORMS.values():
         for style, form in forms.items():
             if form.tool is None:
-                assert form.choosing != "named" or form.body is not None, style
+                assert form.forced_use != "named" or form.body is not None, style
             else:
                 assert is_hosted(form.tool), style
-                assert (form.choosing == "named") == (form.choice is not None), style
+                assert (form.forced_use == "named") == (form.choice is not None), style

@@ -247,7 +247,7 @@ def test_pages_are_fetched_and_code_is_run_by_the_target_s_own_tools(
         ("openai", "gpt-4o-search-preview", "required", None),
         ("gemini", "gemini-3-pro", {"type": "web_search"}, "cannot be made to use its web search"),
         ("gemini", "gemini-3-pro", {"type": "code_interpreter"}, "not among 'tools'"),
-        ("gemini", "gemini-2.5-flash", "required", "only functions can be demanded"),
+        ("gemini", "gemini-2.5-flash", "required", "only functions can be required"),
         ("groq", "compound", "required", "cannot be made to use a tool that it runs itself"),
         ("dashscope", "qwen-plus", {"type": "web_search"}, None),
         ("zai", "glm-4.7", {"type": "web_search"}, "cannot be made to use its web search"),

@@ -1,4 +1,4 @@
-"""What text a request's constraint or tool allows."""
+"""The texts that a request's constraint or tool allows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading members by type."""
+"""Typed access to fields."""
 
 from collections.abc import Callable
 

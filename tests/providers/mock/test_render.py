@@ -1,4 +1,4 @@
-"""The JSON of the mock's answers and frames."""
+"""The JSON of the mock's responses and frames."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,12 +15,12 @@ CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hé 
 TEXT: JsonObject = {"model": "m", "prompt": "hé there, you"}
 TOOLS: JsonValue = [{"type": "function", "function": {"name": "f", "parameters": {"const": {"city": "Oslo"}}}}]
 ECHO = MockStyle(echo=True)
-Wire = dict[str, Any]  # Any: an answer as it came over the wire
+Wire = dict[str, Any]  # Any: a parsed response
 
 
 def whole(path: str, body: JsonObject) -> JsonObject:
     request = parse(path, orjson.dumps(body))
-    answer: JsonObject = orjson.loads(render.whole(request, generate(request, ECHO)))
+    answer: JsonObject = orjson.loads(render.non_streaming_body(request, generate(request, ECHO)))
     return answer
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
-from providers.mock.request import KNOWN, MAX_BODY, MAX_TEXT, MockLogprobs, MockRequest, parse
+from providers.mock.request import KNOWN_FIELDS, MAX_BODY, MAX_TEXT, MockLogprobs, MockRequest, parse
 from providers.mock.script import MAX_MESSAGES, ScriptedTurn
 from providers.request_fields import REQUEST_FIELDS
 from tests.providers.mock.kit import refused
@@ -126,7 +126,7 @@ def test_an_unknown_path_is_a_404() -> None:
 
 def test_the_mock_calls_fields_what_clients_call_them() -> None:
     spellings = {name for field in REQUEST_FIELDS for name in (field.name, *field.aliases)}
-    assert {name for known in KNOWN.values() for name in known} - {"safety_identifier", "store"} <= spellings
+    assert {name for known in KNOWN_FIELDS.values() for name in known} - {"safety_identifier", "store"} <= spellings
 
 
 SCRIPT: JsonObject = {"model": "slow-1+script", "messages": [{"role": "user", "content": '```script\n["Hi."]\n```'}]}

@@ -1,4 +1,4 @@
-"""Scripts in a conversation: where they are found, which turn is next, and what is refused."""
+"""Scripts in a conversation: their position, the next turn, and the scripts that are refused."""
 
 import orjson
 import pytest
@@ -61,7 +61,7 @@ def test_each_answer_of_the_assistant_brings_the_next_turn() -> None:
     for turn in TURNS:
         assert next_turn(messages, TOOLS) == turn
         messages += [assistant(), tool()]
-    assert "has 3 turns, all of which are over" in refused(messages)
+    assert "has only 3 turns, and all of them are done" in refused(messages)
 
 
 def test_messages_of_the_assistant_in_a_row_are_one_turn() -> None:

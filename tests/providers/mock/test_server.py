@@ -8,30 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonObject, JsonValue
-from providers.mock.server import MockAnswer, answer, is_harmless
+from providers.mock.server import SimulatedResponse, is_harmless, respond
 from tests.support.looped import looped
 
 PATHS = ("/completions", "/chat/completions")
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
 
 
-def ask(model: str, path: str = "/completions", **more: JsonValue) -> MockAnswer:
+def ask(model: str, path: str = "/completions", **more: JsonValue) -> SimulatedResponse:
     question: JsonValue = "one two three" if path == "/completions" else [{"role": "user", "content": "one two three"}]
     body = {"model": model, "prompt" if path == "/completions" else "messages": question, **more}
-    made = answer(path, orjson.dumps(body))
-    return replace(made, pieces=[*made.pieces])
+    made = respond(path, orjson.dumps(body))
+    return replace(made, chunks=[*made.chunks])
 
 
-def body_of(made: MockAnswer) -> bytes:
-    return b"".join([piece.data for piece in made.pieces])
+def body_of(made: SimulatedResponse) -> bytes:
+    return b"".join([chunk.data for chunk in made.chunks])
 
 
-def json_of(made: MockAnswer) -> JsonObject:
+def json_of(made: SimulatedResponse) -> JsonObject:
     body: JsonObject = orjson.loads(body_of(made))
     return body
 
 
-def text_of(made: MockAnswer) -> str:
+def text_of(made: SimulatedResponse) -> str:
     body = body_of(made)
     if made.headers["content-type"] == "application/json":
         choice = orjson.loads(body)["choices"][0]
@@ -66,7 +66,7 @@ def test_a_good_answer_is_json_or_an_event_stream_that_is_done() -> None:
     streamed = ask("m", stream=True)
     assert streamed.headers["content-type"].startswith("text/event-stream")
     assert (streamed.status, streamed.end) == (200, "eof")
-    assert [*streamed.pieces][-1].data == b"data: [DONE]\n\n"
+    assert [*streamed.chunks][-1].data == b"data: [DONE]\n\n"
 
 
 @looped("status", STATUSES)
@@ -89,19 +89,19 @@ def test_the_overflow_is_a_context_error() -> None:
 
 
 def test_without_a_slow_name_nothing_waits() -> None:
-    assert not any(piece.delay for piece in ask("m", stream=True).pieces)
+    assert not any(chunk.delay for chunk in ask("m", stream=True).chunks)
 
 
 @pytest.mark.parametrize(("model", "pause"), [("echo+slow-20", 0.02), ("echo+typed", 0.03)])
 def test_a_slow_name_waits_before_each_token(model: str, pause: float) -> None:
-    delays = [piece.delay for piece in ask(model, stream=True).pieces]
+    delays = [chunk.delay for chunk in ask(model, stream=True).chunks]
     assert delays == [pause] * 3 + [0, 0]
-    assert [piece.delay for piece in ask(model).pieces] == [pytest.approx(3 * pause)]
+    assert [chunk.delay for chunk in ask(model).chunks] == [pytest.approx(3 * pause)]
 
 
 def test_a_name_with_first_waits_before_the_first_byte_only() -> None:
-    assert [piece.delay for piece in ask("echo+first-500", stream=True).pieces] == [0.5, 0, 0, 0, 0]
-    assert [piece.delay for piece in ask("first-500").pieces] == [0.5]
+    assert [chunk.delay for chunk in ask("echo+first-500", stream=True).chunks] == [0.5, 0, 0, 0, 0]
+    assert [chunk.delay for chunk in ask("first-500").chunks] == [0.5]
 
 
 @looped(("name", "end"), [("cut", "cut"), ("eof", "eof"), ("hang", "hang")])
@@ -128,7 +128,7 @@ def test_an_error_in_the_middle_comes_after_its_tokens_and_ends_the_stream() -> 
     made = ask("echo+midstream-error-2", stream=True)
     assert (made.status, made.end) == (200, "eof")
     assert text_of(made) == "one two"
-    assert set(orjson.loads([*made.pieces][-1].data[6:])) == {"error"}
+    assert set(orjson.loads([*made.chunks][-1].data[6:])) == {"error"}
 
 
 def test_an_error_in_the_middle_of_a_whole_body_is_an_error_with_status_200() -> None:
@@ -140,9 +140,9 @@ def test_a_malformed_answer_is_no_json() -> None:
     with pytest.raises(orjson.JSONDecodeError):
         json_of(ask("malformed"))
     made = ask("echo+malformed", stream=True)
-    assert text_of(replace(made, pieces=[*made.pieces][:-1])) == "one"
+    assert text_of(replace(made, chunks=[*made.chunks][:-1])) == "one"
     with pytest.raises(orjson.JSONDecodeError):
-        orjson.loads([*made.pieces][-1].data[6:])
+        orjson.loads([*made.chunks][-1].data[6:])
 
 
 def test_an_empty_answer_is_whole() -> None:
@@ -179,9 +179,9 @@ def test_a_bad_request_is_an_openai_error() -> None:
     ),
 )
 def test_no_body_breaks_the_mock(path: str, body: bytes) -> None:
-    made = answer(path, body)
+    made = respond(path, body)
     assert made.status in (200, 400, 404)
-    assert made == answer(path, body)
+    assert made == respond(path, body)
 
 
 def test_a_script_is_played_whole_and_streamed_and_with_the_other_words() -> None:
@@ -189,9 +189,9 @@ def test_a_script_is_played_whole_and_streamed_and_with_the_other_words() -> Non
     for stream in (False, True):
         assert text_of(ask("script", "/chat/completions", stream=stream, **body)) == "one two"
     assert is_harmless("script")
-    assert len(ask("script+cut-1", "/chat/completions", stream=True, **body).pieces) < len(  # type: ignore[arg-type]
-        ask("script", "/chat/completions", stream=True, **body).pieces  # type: ignore[arg-type]
+    assert len(ask("script+cut-1", "/chat/completions", stream=True, **body).chunks) < len(  # type: ignore[arg-type]
+        ask("script", "/chat/completions", stream=True, **body).chunks  # type: ignore[arg-type]
     )
-    assert [piece.delay for piece in ask("script+slow-20", "/chat/completions", stream=True, **body).pieces] == [
+    assert [chunk.delay for chunk in ask("script+slow-20", "/chat/completions", stream=True, **body).chunks] == [
         *[0, 0.02, 0.02, 0, 0]
     ]

@@ -9,15 +9,15 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from providers.mock.server import answer
-from providers.mock.vectors import DIMENSIONS, MOST_INPUTS, is_task, task_answer, task_model
+from providers.mock.server import respond
+from providers.mock.vectors import DIMENSIONS, MAX_INPUTS, is_task, task_body, task_model
 from tests.providers.mock.kit import refused
 from tests.support.looped import looped
 
 
 def ask(path: str, **members: JsonValue) -> JsonObject:
     model, body = task_model(path, orjson.dumps({"model": "m", **members}))
-    return cast(JsonObject, orjson.loads(task_answer(path, model, body)))
+    return cast(JsonObject, orjson.loads(task_body(path, model, body)))
 
 
 def vectors(**members: JsonValue) -> list[list[float]]:
@@ -66,7 +66,7 @@ def test_a_ranking_puts_what_shares_words_first() -> None:
     [
         {"input": []},
         {"input": ""},
-        {"input": ["a"] * (MOST_INPUTS + 1)},
+        {"input": ["a"] * (MAX_INPUTS + 1)},
         {"input": [[]]},
         {"input": {}},
         {"input": "a", "dimensions": 0},
@@ -99,8 +99,8 @@ def test_only_its_own_paths_are_tasks() -> None:
     [("echo", 200, True), ("error-429", 429, True), ("malformed", 200, False), ("cut-1", 200, False)],
 )
 def test_a_model_s_name_says_how_it_fails(model: str, status: int, whole: bool) -> None:
-    found = answer("/embeddings", orjson.dumps({"model": model, "input": "a"}))
-    data = b"".join(piece.data for piece in found.pieces)
+    found = respond("/embeddings", orjson.dumps({"model": model, "input": "a"}))
+    data = b"".join(piece.data for piece in found.chunks)
     assert found.status == status
     if whole:
         assert orjson.loads(data)
@@ -110,7 +110,7 @@ def test_a_model_s_name_says_how_it_fails(model: str, status: int, whole: bool) 
 
 
 def test_an_error_with_status_200_and_an_overflow() -> None:
-    odd = answer("/embeddings", orjson.dumps({"model": "midstream-error-1", "input": "a"}))
+    odd = respond("/embeddings", orjson.dumps({"model": "midstream-error-1", "input": "a"}))
     assert odd.status == 200
-    assert b'"error"' in b"".join(piece.data for piece in odd.pieces)
-    assert answer("/rerank", orjson.dumps({"model": "overflow", "input": "a"})).status == 400
+    assert b'"error"' in b"".join(piece.data for piece in odd.chunks)
+    assert respond("/rerank", orjson.dumps({"model": "overflow", "input": "a"})).status == 400

@@ -11,8 +11,8 @@ from providers.failure import FailureKind
 from providers.model_lists.read_model_list import (
     MAX_CURSOR,
     MAX_ENTRIES,
-    MAX_MARKS,
     MAX_NAME,
+    MAX_VALUES,
     STYLES,
     ListedModel,
     ListPage,
@@ -182,8 +182,8 @@ def test_a_cursor_in_no_known_form_is_malformed(cursor: object) -> None:
 
 @looped("mark", [b"{},", b"[],", b"1,", b'{"a":1},'])
 def test_a_page_of_very_many_values_is_refused_before_it_is_parsed(mark: bytes) -> None:
-    data = b'{"data": [' + mark * (MAX_MARKS // (mark.count(b"{") + mark.count(b"[") + 1)) + b"{}]}"
-    assert "more members than are read" in malformed("openai", data)
+    data = b'{"data": [' + mark * (MAX_VALUES // (mark.count(b"{") + mark.count(b"[") + 1)) + b"{}]}"
+    assert "more values than are read" in malformed("openai", data)
 
 
 def test_deep_nesting_ends_in_an_error_and_not_in_the_stack() -> None:

@@ -49,10 +49,10 @@ grandchild: {extends: child, base_url: http://grandchild}
 @looped(
     ("text", "complaint"),
     [
-        ("- a", "must be a map of rows"),
-        ("a: 1", "a: no such row, or not a map"),
-        ("a: {extends: b}", "b: no such row, or not a map"),
-        ("a: {extends: 1}", "a.extends: must be a row's name"),
+        ("- a", "must be a map of entries"),
+        ("a: 1", "a: no such entry, or not a map"),
+        ("a: {extends: b}", "b: no such entry, or not a map"),
+        ("a: {extends: 1}", "a.extends: must be an entry's name"),
         ("a: {extends: b}\nb: {extends: a}", "a: extends itself"),
         ("a: {basurl: x}", "a.basurl: "),
         ("a: {auth: {stile: x}}", "a.auth.stile: "),
@@ -84,8 +84,8 @@ grandchild: {extends: child, base_url: http://grandchild}
         ("a: {errors: {text: '('}}", "a.errors.text: is not a pattern"),
         ("a: {before: {soon: {}}}", "a.before.soon"),
         ("a: {before: {'2024-09-01': {stopmost: 1}}}", "a.before.2024-09-01.stopmost: "),
-        ("a: {models: [{match: x, before: {}}]}", "a.models.0.before: may not stand here"),
-        ("a: {before: {'2024-09-01': {models: []}}}", "a.before.2024-09-01.models: may not stand here"),
+        ("a: {models: [{match: x, before: {}}]}", "a.models.0.before: is not allowed here"),
+        ("a: {before: {'2024-09-01': {models: []}}}", "a.before.2024-09-01.models: is not allowed here"),
     ],
 )
 def test_a_wrong_row_is_refused_naming_row_and_knob(text: str, complaint: str) -> None:

@@ -35,7 +35,7 @@ def test_half_a_million_members_are_refused_before_they_are_parsed(entry: str, m
     monkeypatch.setattr(answer_bounds, "load_json", None)
     body = f'{{"data":[{",".join([entry] * 500_000)}]}}'.encode()
     failure = failure_of(embed("a"), at("openai"), body)
-    assert (failure.kind, "more members" in failure.message) == (FailureKind.MALFORMED, True)
+    assert (failure.kind, "more values" in failure.message) == (FailureKind.MALFORMED, True)
     check_members(b"", body[:900], 1)
 
 

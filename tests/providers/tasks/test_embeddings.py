@@ -17,10 +17,10 @@ def test_a_request_knows_whether_its_inputs_are_token_ids() -> None:
 
 
 def test_members_that_go_along_are_known_to_do_so() -> None:
-    assert not embed().passes_members
-    assert embed(unknown={"a": 1}).passes_members
-    assert embed(extra_params={"a": 1}).passes_members
-    assert embed(extra_headers={"a": "b"}).passes_members
+    assert not embed().passes_unknown
+    assert embed(unknown={"a": 1}).passes_unknown
+    assert embed(extra_params={"a": 1}).passes_unknown
+    assert embed(extra_headers={"a": "b"}).passes_unknown
 
 
 def test_an_answer_counts_its_numbers() -> None:

@@ -1,11 +1,11 @@
 """What vendors add to their answers: kept, summed over calls where it is a count, left where it is not."""
 
 from providers.json_types import JsonObject
-from providers.tasks.own_members import own_members, sum_details, usage_details
+from providers.tasks.own_members import sum_details, usage_details, vendor_fields
 
 
 def test_what_is_not_read_is_kept_but_for_nulls() -> None:
-    assert own_members({"id": "a", "created": 1, "data": [], "error": None}, {"data"}) == {"id": "a", "created": 1}
+    assert vendor_fields({"id": "a", "created": 1, "data": [], "error": None}, {"data"}) == {"id": "a", "created": 1}
 
 
 def test_details_are_the_other_members_of_the_usage() -> None:

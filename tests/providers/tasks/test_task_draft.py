@@ -85,7 +85,7 @@ def test_headers_of_the_client_are_checked() -> None:
 def test_a_vendor_without_the_task_says_so() -> None:
     refusal = refusal_of(embed(), at("anthropic"))
     assert refusal.param == "model"
-    assert "cannot be asked for embeddings" in refusal.message
+    assert "does not support embeddings" in refusal.message
 
 
 def test_members_that_repeat_in_every_call_may_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,15 @@ from typing import Final
 import orjson
 
 from providers.dialect import UpstreamRequest
-from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
+from providers.failure import GATEWAY_MESSAGES, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.unified_request import Operation
 from providers.vendor_text.attribute_failure import FRONT_END, attribute
 from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
 
 K = FailureKind
-NOT_FOUND: Final = Failure(K.NOT_FOUND, OUR_WORDS[K.NOT_FOUND], 404)
-DENIED: Final = Failure(K.AUTH, OUR_WORDS[K.AUTH], 403, said="")
+NOT_FOUND: Final = Failure(K.NOT_FOUND, GATEWAY_MESSAGES[K.NOT_FOUND], 404)
+DENIED: Final = Failure(K.AUTH, GATEWAY_MESSAGES[K.AUTH], 403, said="")
 
 
 def sent(body: bytes = b"{}", **members: object) -> UpstreamRequest:
@@ -57,7 +57,7 @@ OTHER = (
 @looped("body", ABSENT)
 def test_a_model_that_the_vendor_lacks_is_the_deployments_failure_unless_the_client_named_it(body: bytes) -> None:
     failure = attribute(NOT_FOUND, NAMED, 404, body)
-    assert (failure.kind, failure.message, failure.status) == (K.NO_MODEL, OUR_WORDS[K.NO_MODEL], 404)
+    assert (failure.kind, failure.message, failure.status) == (K.NO_MODEL, GATEWAY_MESSAGES[K.NO_MODEL], 404)
     if b"odel" in body:
         failure = attribute(NOT_FOUND, ANY, 404, body)
         assert (failure.kind, failure.code, failure.param) == (K.NOT_FOUND, UNKNOWN_MODEL, "model")
@@ -127,7 +127,7 @@ def test_a_403_that_is_no_error_of_the_vendors_says_nothing_of_the_credential(
 
 
 def test_a_403_with_the_vendors_own_words_is_about_the_credential() -> None:
-    failure = Failure(K.AUTH, OUR_WORDS[K.AUTH], 403, said="no access")
+    failure = Failure(K.AUTH, GATEWAY_MESSAGES[K.AUTH], 403, said="no access")
     assert attribute(failure, NAMED, 403, b'{"detail":"no access"}') is failure
 
 

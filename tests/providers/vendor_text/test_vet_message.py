@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.failure import OUR_WORDS
+from providers.failure import GATEWAY_MESSAGES
 from providers.vendor_text.vet_message import MAX_MESSAGE, hide_host, vet
 from tests.support.looped import looped
 
@@ -150,7 +150,7 @@ def test_the_target_s_own_host_is_taken_out(text: str, base_url: str, public: st
 
 
 def test_our_own_words_hold_nothing_that_is_taken_out() -> None:
-    assert all(vet(words) == words for words in OUR_WORDS.values())
+    assert all(vet(words) == words for words in GATEWAY_MESSAGES.values())
 
 
 def test_a_message_is_one_line_without_control_characters() -> None:

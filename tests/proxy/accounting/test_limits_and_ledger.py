@@ -17,7 +17,7 @@ from proxy.background_tasks import background
 from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.reservation import Reservation
 from proxy.process.load_table import LoadedTable
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk, SpentAsk
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, SpendingRequest
 from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 
@@ -25,8 +25,11 @@ from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 class Generous:
     """Grants what is asked for."""
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        return [LeaseGrant(each.want if isinstance(each, RateAsk | SpentAsk) else 0, 1000, 0.25, 4) for each in asks]
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
+        return [
+            LeaseGrant(each.want if isinstance(each, RateRequest | SpendingRequest) else 0, 1000, 0.25, 4)
+            for each in asks
+        ]
 
 
 async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_path: Path) -> None:
@@ -130,7 +133,7 @@ async def test_a_gateway_that_knows_of_no_other_expects_as_many_as_write_to_the_
     for name in ("ANSWERS_WITHIN", "ASK_AGAIN"):
         monkeypatch.setattr(module, name, 0.0)
     leases = LeaseRegistry(Generous(), 2, lambda: 0.0)
-    leases.expect_strangers()
+    leases.expect_other_gateways()
     assert leases.expected == 3
     await module._count_writers(cast(LedgerService, Ledger()), leases)
     assert (leases.expected, leases.guessed, leases.division) == (7, True, None)

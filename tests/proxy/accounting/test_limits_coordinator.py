@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from config.sections.server_section import SharedSection
 from proxy.accounting.limits_coordinator import ALONE, EndedSiblings, Siblings, lease_book
 from proxy.loop_clock import loop_clock
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest
 from proxy.shared_state.redis_leases import RedisLeases
 from proxy.shared_state.redis_sync import SharedState
 
 
 class Silent:
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
         raise ConnectionError
 
 
@@ -41,6 +41,6 @@ async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_o
     assert named is not None
     assert isinstance(named._source, RedisLeases)
     assert named._source.process == "gateway.7"
-    assert heard.bury == named._source.bury
+    assert heard.release_ended == named._source.release_ended
     await heard.hear("one")  # Redis is away
     await shared._redis.aclose()

@@ -3,7 +3,7 @@
 import orjson
 from pydantic import TypeAdapter
 
-from providers.failure import OUR_WORDS, FailureKind
+from providers.failure import GATEWAY_MESSAGES, FailureKind
 from proxy.admin.failed_requests import (
     MOST_ATTEMPTS,
     MOST_FAILED,
@@ -43,7 +43,7 @@ def test_a_failure_is_kept_with_its_attempts_and_their_causes_in_our_words() -> 
     told = [(each.deployment, each.outcome, each.status, each.milliseconds, each.message) for each in found.attempts]
     assert told == [
         ("v/m/a", "connect", None, 100, "refused: The upstream refused."),
-        ("v/other/b", "quota", 429, 150, OUR_WORDS[FailureKind.QUOTA]),
+        ("v/other/b", "quota", 429, 150, GATEWAY_MESSAGES[FailureKind.QUOTA]),
     ]
 
 

@@ -94,8 +94,8 @@ async def test_the_warnings_of_the_table_in_force_are_shown(tmp_path: Path) -> N
     async with up(WITH_TOKEN, tmp_path) as made:
         (warning,) = said(await made.ask("GET", "/status", BEARER))["warnings"]
         page = (await made.ask("GET", "/", BEARER)).body.decode()
-    assert "secret is written in the table itself" in warning
-    assert "secret is written in the table itself" in page
+    assert "secret is written in the config file itself" in warning
+    assert "secret is written in the config file itself" in page
     assert TOKEN not in page
 
 

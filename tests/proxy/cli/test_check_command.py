@@ -47,11 +47,11 @@ routes:
 def test_a_redis_that_may_throw_limits_away_is_warned_of_there(
     source: Writer, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("proxy.shared_state.redis_eviction.AT_ONCE", 60.0)  # a busy machine
+    monkeypatch.setattr("proxy.shared_state.redis_eviction.OPERATOR_TIMEOUT", 60.0)  # a busy machine
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         shared = f"server: {{shared: {{redis: '{redis.url}'}}}}\n"
         assert check(source(SOUND + shared), "warning", FORMS["text"]) == 0
-        assert "server.shared.redis: warning: Redis throws keys away" in capsys.readouterr().out
+        assert "server.shared.redis: warning: Redis evicts keys" in capsys.readouterr().out
         assert check(source(SOUND + shared), "error", FORMS["text"]) == 1
     assert check(source(SOUND + shared), "error", FORMS["text"]) == 0
 
@@ -326,4 +326,4 @@ def test_a_configuration_of_another_gateway_names_its_import(
 ) -> None:
     path = Path("tests/fixtures/imports") / gateway / file
     assert check(Source(path, {}), "warning", FORMS["text"]) == 1
-    assert capsys.readouterr().out.count(f"`dragoman import {gateway} FILE` writes the table that it means") == 1
+    assert capsys.readouterr().out.count(f"`dragoman import {gateway} FILE` converts it") == 1

@@ -128,7 +128,7 @@ async def test_a_listener_for_all_addresses_is_told_and_warned_of_if_open(tmp_pa
         assert found is not None
         async with aiohttp.ClientSession() as http, http.get(found[1] + "/health") as answer:
             assert answer.status == 200
-    (warning,) = [line for line in told if "there are no teams: anybody who reaches this address can use" in line]
+    (warning,) = [line for line in told if "there are no teams: anyone who reaches this address can use" in line]
     assert '"level":"warning"' in warning
 
 

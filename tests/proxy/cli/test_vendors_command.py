@@ -56,8 +56,8 @@ def test_a_name_shows_every_feature_with_the_means_or_the_reason(capsys: Output)
     assert shown["n"] == ["binding", "emulated", "emulated", "one call each"]
     assert shown["messages"] == ["binding", "-", "native"]
     assert shown["prompt"] == ["binding", "emulated", "-", "one message of the user"]
-    assert shown["echo"][:4] == ["binding", "emulated", "refused", "completions: the prompt is put before the text"]
-    assert shown["prediction"] == ["advisory", "left out", "left out", "it promises nothing about the answer"]
+    assert shown["echo"][:4] == ["binding", "emulated", "refused", "completions: the prompt is added before the text"]
+    assert shown["prediction"] == ["advisory", "left out", "left out", "it promises nothing about the response"]
     assert shown["store"][:3] == ["steering; advisory if false", "refused", "refused"]
 
 

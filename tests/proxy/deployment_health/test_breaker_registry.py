@@ -12,7 +12,7 @@ from providers.vendor_credential import Credential, EntraSource
 from proxy.deployment_health.breaker_registry import Breakers, Order
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns, member
+from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns, encode_topic
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.breakers import RULES, fail, middle, succeed
 from tests.support.looped import looped
@@ -260,7 +260,9 @@ def process(*targets: Target) -> tuple[Breakers, SharedCooldowns]:
 
 def tell(hearsay: SharedCooldowns, to: SharedCooldowns) -> tuple[Cooldown, ...]:
     """Carry what the one has to say to the other."""
-    entries = [part for topic, left in hearsay.outgoing().items() for part in (member(topic).encode(), b"%d" % left)]
+    entries = [
+        part for topic, left in hearsay.outgoing().items() for part in (encode_topic(topic).encode(), b"%d" % left)
+    ]
     return to.incoming([0, entries], {}).cooldowns
 
 

@@ -72,7 +72,7 @@ def test_a_rate_limit_without_a_time_is_short_while_others_are_being_answered() 
     health = fresh()
     others = [health.begin(0.0, AnswerKind.STREAM) for _ in range(2)]
     fail(health, 0.0, LIMITED)
-    assert health.wait(0.0) == RULES.asked_least
+    assert health.wait(0.0) == RULES.requested_least
     others[0].succeeded(0.5)
     others[1].failed(0.5, LIMITED)
     assert health.wait(0.5) == RULES.cooldown

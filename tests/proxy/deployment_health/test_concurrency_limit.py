@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from proxy.deployment_health.concurrency_limit import UNLIMITED, ConcurrencyRules, Limit, has_too_much
+from proxy.deployment_health.concurrency_limit import UNLIMITED, ConcurrencyRules, Limit, shows_overload
 from proxy.errors import GatewayError
 from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.dispatch_rig import Rig
@@ -170,7 +170,7 @@ def test_what_one_team_alone_has_met_neither_tightens_a_limit_for_all_nor_outliv
     ],
 )
 def test_what_says_that_a_deployment_has_too_much(failure: Failure, ejected: bool, expected: bool) -> None:
-    assert has_too_much(failure, ejected) is expected
+    assert shows_overload(failure, ejected) is expected
 
 
 class Crowded(Rig):

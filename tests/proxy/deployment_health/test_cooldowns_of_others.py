@@ -10,7 +10,7 @@ from tests.support.looped import looped
 
 RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH
 NO_MODEL = FailureKind.NO_MODEL
-LONGEST = {RATE: RULES.asked_most, QUOTA: RULES.quota, AUTH: RULES.auth, NO_MODEL: RULES.auth}
+LONGEST = {RATE: RULES.requested_most, QUOTA: RULES.quota, AUTH: RULES.auth, NO_MODEL: RULES.auth}
 SAYS = [RATE, QUOTA, AUTH, NO_MODEL]
 
 
@@ -87,8 +87,8 @@ def test_what_was_asked_before_says_nothing_of_what_others_were_told() -> None:
     ("failure", "said"),
     [
         (Failure(RATE, "slow down", 429, retry_after=20.0), (RATE, 20.0)),
-        (Failure(RATE, "slow down", 429, retry_after=1e9), (RATE, RULES.asked_most)),
-        (Failure(RATE, "slow down", 429, retry_after=0.0), (RATE, RULES.asked_least)),
+        (Failure(RATE, "slow down", 429, retry_after=1e9), (RATE, RULES.requested_most)),
+        (Failure(RATE, "slow down", 429, retry_after=0.0), (RATE, RULES.requested_least)),
         (Failure(RATE, "slow down", 429), (RATE, RULES.cooldown)),
         (Failure(QUOTA, "no money", 429), (QUOTA, RULES.quota)),
         (Failure(AUTH, "no", 401), (AUTH, RULES.auth)),
@@ -132,7 +132,7 @@ def test_whatever_others_say_it_is_asked_again_within_the_longest_time_after_the
 def test_a_client_is_told_the_vendors_wait_and_the_deployment_is_called_earlier() -> None:
     health = fresh()
     fail(health, 0.0, Failure(FailureKind.RATE_LIMITED, "x", 429, retry_after=3600.0))
-    assert (health.wait(10.0), health.asked_wait(10.0)) == (50.0, 3590.0)
-    assert health.asked_wait(60.0) == 0.0
+    assert (health.wait(10.0), health.requested_wait(10.0)) == (50.0, 3590.0)
+    assert health.requested_wait(60.0) == 0.0
     fail(health, 61.0, Failure(FailureKind.RATE_LIMITED, "x", 429))
-    assert health.asked_wait(61.0) == health.wait(61.0) == 5.0
+    assert health.requested_wait(61.0) == health.wait(61.0) == 5.0

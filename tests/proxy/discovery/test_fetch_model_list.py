@@ -149,8 +149,8 @@ async def test_the_time_is_that_of_all_pages_and_deployments_together() -> None:
         (Given(b"<html>sk-secret</html>", 404), "not_found, status 404"),
         (Given(b"sk-secret", 500), "server, status 500"),
         (Given(b"", 302, headers={"location": "http://169.254.169.254/sk-secret"}), "status 302"),
-        (Given(b"<html>sk-secret</html>"), "malformed: The upstream's answer is not valid JSON."),
-        (Given(b'{"sk-secret": []}'), "malformed: The upstream's answer is not a list of models."),
+        (Given(b"<html>sk-secret</html>"), "malformed: The upstream's response is not valid JSON."),
+        (Given(b'{"sk-secret": []}'), "malformed: The upstream's response is not a list of models."),
     ],
 )
 async def test_a_failure_is_told_in_our_own_words(answer: Given, reason: str) -> None:

@@ -52,7 +52,7 @@ def test_a_whole_answer_is_waited_for_to_the_end_of_the_deadline_where_no_other_
 def test_a_single_target_fails_after_what_the_operator_says() -> None:
     rig = Rig({"a": [hangs()]})
     failure = rig.fails(lambda: asked_of(rig, patient("a", 3.0)))
-    assert (failure.kind, failure.message) == (FailureKind.TIMEOUT, "The upstream had not begun to answer after 3 s.")
+    assert (failure.kind, failure.message) == (FailureKind.TIMEOUT, "The upstream did not begin to respond within 3 s.")
     assert (rig.time, outcomes(rig)) == (3.0, [("a", "timeout")])
 
 

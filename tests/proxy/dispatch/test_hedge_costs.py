@@ -8,7 +8,7 @@ from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 from proxy.dispatch.hedge_costs import bounded, ends_bill, most_generated, most_lost, usd_of, with_bound
-from proxy.limits.token_estimate import OUTPUT
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
 
@@ -43,7 +43,7 @@ def test_of_which_vendors_it_is_known_that_closing_ends_the_bill(name: str, stre
     plan = planned(name, stream=stream)
     assert ends_bill(plan.target, stream=stream) == known
     used = ((Usage(10, 0, estimated=True), None),)
-    assert bounded(used, plan) == (used if known else ((Usage(10, OUTPUT, estimated=True), None),))
+    assert bounded(used, plan) == (used if known else ((Usage(10, DEFAULT_OUTPUT_TOKENS, estimated=True), None),))
 
 
 def test_only_vendors_that_say_so_are_believed() -> None:
@@ -51,7 +51,8 @@ def test_only_vendors_that_say_so_are_believed() -> None:
 
 
 @looped(
-    ("asked", "allowed", "most"), [(None, None, OUTPUT), (50, None, 50), (None, 70, 70), (50, 70, 50), (90, 70, 70)]
+    ("asked", "allowed", "most"),
+    [(None, None, DEFAULT_OUTPUT_TOKENS), (50, None, 50), (None, 70, 70), (50, 70, 50), (90, 70, 70)],
 )
 def test_the_most_that_is_generated(asked: int | None, allowed: int | None, most: int) -> None:
     assert most_generated(planned("azure/m", asked=asked, most=allowed)) == most

@@ -10,8 +10,8 @@ from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import upstream_failed
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_registry import LimitRegistry
-from proxy.limits.reservation import NOTHING, Reservation
-from proxy.limits.token_estimate import UNKNOWN
+from proxy.limits.reservation import NO_METERS, Reservation
+from proxy.limits.token_estimate import UNKNOWN_RATIO
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.held_limits import BoundScopes, Held
@@ -47,7 +47,7 @@ class Door:
 
     def record(self, tokens: int = 10) -> RequestRecord:
         record = RequestRecord("r", 0.0, "openai", "/")
-        record.held = Held(self.teams, BoundScopes(("t", "v/m")), NOTHING, (tokens, 0, None))
+        record.held = Held(self.teams, BoundScopes(("t", "v/m")), NO_METERS, (tokens, 0, None))
         return record
 
     async def hold(self, record: RequestRecord, label: str) -> None:
@@ -179,7 +179,7 @@ async def test_a_spent_budget_of_a_target_has_it_skipped_with_its_end(place: str
     door = Door(SPENT.format(**{each: text if each == place else "" for each, text in written.items()}))
     record = door.record()
     assert isinstance(record.held, Held)
-    record.held._estimate = (UNKNOWN, 40, 40)  # 50 tokens, 0.05 USD
+    record.held._estimate = (UNKNOWN_RATIO, 40, 40)  # 50 tokens, 0.05 USD
     await door.hold(record, "v/m/eu")
     assert door.used() == {f"{scope}: usd day": 50_000_000}
     record.usage, record.price = Usage(60, 40), door.table.models["v/m"].targets[0].price
@@ -187,7 +187,7 @@ async def test_a_spent_budget_of_a_target_has_it_skipped_with_its_end(place: str
     assert door.used() == {f"{scope}: usd day": 100_000_000}
     other = door.record()
     assert isinstance(other.held, Held)
-    other.held._estimate = (UNKNOWN, 40, 40)
+    other.held._estimate = (UNKNOWN_RATIO, 40, 40)
     with pytest.raises(UpstreamError) as raised:
         await door.hold(other, "v/m/eu")
     assert other.limit is not None
@@ -207,7 +207,7 @@ async def test_a_long_prompt_holds_what_it_costs_of_a_target_s_budget() -> None:
     for prompt_bytes in (20, 24):  # 5 and 6 tokens
         record = door.record()
         assert isinstance(record.held, Held)
-        record.held._estimate = (UNKNOWN, prompt_bytes, 40)
+        record.held._estimate = (UNKNOWN_RATIO, prompt_bytes, 40)
         before = door.used().get("vendor v: usd day", 0)
         await door.hold(record, "v/m/default")
         held.append(door.used()["vendor v: usd day"] - before)

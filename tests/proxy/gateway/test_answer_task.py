@@ -337,7 +337,7 @@ async def test_models_of_vendors_without_embeddings_are_no_other_space(served: R
 async def test_a_ranking_may_go_to_any_target_of_a_route(served: Rig) -> None:
     asked: JsonObject = {"model": "mixed", "query": "q", "documents": ["a"]}
     answer = await served.post("/v1/rerank", asked)
-    assert "cannot be asked for rerank" in answer.message
+    assert "does not support rerank" in answer.message
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from providers.unified_request import (
 )
 from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt, request_size
 from proxy.limits.limit import MOST_TOKENS
-from proxy.limits.token_estimate import OUTPUT
+from proxy.limits.token_estimate import DEFAULT_OUTPUT_TOKENS
 from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
 from tests.support.usual_messages import USUAL_MESSAGES, of_subtypes
@@ -54,8 +54,8 @@ def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
     [
         ({"max_tokens": 4000}, 4000, 1),
         ({"max_completion_tokens": "4000"}, 4000, 1),
-        ({"max_tokens": None}, OUTPUT, 1),
-        ({"max_new_tokens": -1}, OUTPUT, 1),
+        ({"max_tokens": None}, DEFAULT_OUTPUT_TOKENS, 1),
+        ({"max_new_tokens": -1}, DEFAULT_OUTPUT_TOKENS, 1),
         ({"best_of": 16}, 1, 16),
         ({"candidateCount": 16, "num_return_sequences": 3}, 1, 16),
         ({"thinking_budget": 500}, 501, 1),

@@ -46,8 +46,8 @@ async def asked(limits: str, *silent: Send, how: str = "off", route: str = "two"
 
 
 SILENCES: Mapping[str, tuple[str, tuple[Send, ...], str, str]] = {
-    "nothing": ("answer: 200ms", (), "off", "had not begun to answer after 0.2 s"),
-    "blanks": ("answer: 200ms", (HEAD, Send(chunk(b"\n"))), "off", "had not begun to answer after 0.2 s"),
+    "nothing": ("answer: 200ms", (), "off", "did not begin to respond within 0.2 s"),
+    "blanks": ("answer: 200ms", (HEAD, Send(chunk(b"\n"))), "off", "did not begin to respond within 0.2 s"),
     "a head": ("idle: 200ms", (HEAD,), "off", "sent nothing for 0.2 s"),
     "half a body": ("idle: 200ms", (HEAD, Send(chunk(b'{"id"'))), "off", "sent nothing for 0.2 s"),
     "no stream": ("first_event: 200ms", (), "auto", "sent no content within 0.2 s"),

@@ -7,7 +7,7 @@ from itertools import repeat
 
 import pytest
 
-from providers.completion import MOST_COUNTED
+from providers.completion import LARGEST_COUNT
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.limited_vendors import AT
@@ -373,7 +373,7 @@ async def test_a_request_of_a_team_that_is_removed_ends_well() -> None:
 
 async def test_a_vendor_that_reports_any_number_closes_a_limit_for_its_period_at_most() -> None:
     async with limited("limits: {tokens_per_minute: 1k, tokens_per_day: 10M}") as served:
-        served.vendor.default = json_answer(200, costing(MOST_COUNTED))
+        served.vendor.default = json_answer(200, costing(LARGEST_COUNT))
         assert await statuses(served, 1, ask(max_tokens=1)) == [200]
         refused = await served.post("/v1/completions", ask(max_tokens=1))
     assert (refused.status, refused.code) == (429, "rate_limit_exceeded")

@@ -115,7 +115,7 @@ class InFull(OpenAIStream):
     """Reads every event as one that may hold anything. Its choices may too where `only_text_of` says so."""
 
     @override
-    def _plain(self, body: JsonObject, size: int) -> None:
+    def _plain_chunk(self, body: JsonObject, size: int) -> None:
         return None
 
 

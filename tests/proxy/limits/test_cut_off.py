@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.limits.leased_units import SPEAKS
+from proxy.limits.leased_units import SILENCE_LIMIT
 from proxy.limits.limit import Limits, Period, Rate, Unit
-from proxy.shared_state.lease_keeper import GONE
+from proxy.shared_state.lease_keeper import GONE_SECONDS
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import (
     EVEN,
@@ -35,7 +35,7 @@ LIMITS = Limits((Rate(Unit.REQUESTS, 60 * PER_SECOND, Period.MINUTE, PER_SECOND)
 WARM: Final = 2.0
 """Seconds until the limit is used up and divided."""
 
-PROMISED: Final = SPEAKS * PER_SECOND
+PROMISED: Final = SILENCE_LIMIT * PER_SECOND
 """The most beyond the envelope: what all may take in the time before their silence says that they are alone."""
 
 
@@ -81,7 +81,7 @@ async def run_with(troubles: list[Trouble], seconds: float) -> list[tuple[float,
     world = World()
     processes = fleet(world, LIMITS, 4)
     for each in processes:
-        each.leases._roll_call._least = each.leases._roll_call.processes = 2
+        each.leases._membership._least = each.leases._membership.processes = 2
 
     async def all_in_turn() -> None:
         await asyncio.sleep(WARM)
@@ -190,9 +190,9 @@ async def test_one_cut_off_for_long_takes_its_part_beside_the_others_and_no_more
     processes = fleet(world, LIMITS, 4)
     await run_traffic(processes, OFFERED, WARM, EVEN[:4])
     processes[0].source.cut = True
-    await run_traffic(processes, OFFERED, GONE + 6, EVEN[:4])
+    await run_traffic(processes, OFFERED, GONE_SECONDS + 6, EVEN[:4])
     await stop(processes)
-    admitted, begin = all_admitted(processes), WARM + GONE + 1
-    assert within(admitted, WARM, WARM + GONE) <= PER_SECOND * GONE * 1.02
+    admitted, begin = all_admitted(processes), WARM + GONE_SECONDS + 1
+    assert within(admitted, WARM, WARM + GONE_SECONDS) <= PER_SECOND * GONE_SECONDS * 1.02
     assert within(admitted, begin, begin + 4) <= 1.27 * PER_SECOND * 4
     assert processes[0].leases.alone

@@ -9,12 +9,12 @@ import pytest
 
 from proxy.limits.lease_registry import TICK, LeaseRegistry
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_registry import ROUNDS, LimitRegistry
+from proxy.limits.limit_registry import EXCHANGES_AT_ONCE, LimitRegistry
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.reservation import Reservation
-from proxy.limits.waiting_lines import LONGEST
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk
-from proxy.shared_state.membership import ROLL_CALL
+from proxy.limits.waiting_lines import LONGEST_FETCH
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest, SlotsRequest
+from proxy.shared_state.membership import MEMBERSHIP_KEY
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 from tests.support.looped import looped
@@ -22,7 +22,7 @@ from tests.support.looped import looped
 RATE = Limits((Rate(Unit.TOKENS, 60_000, Period.MINUTE, 1000),))
 COMMON = {
     "rate": RATE,
-    "places": Limits(concurrent=1000),
+    "slots": Limits(concurrent=1000),
     "quota": Limits(quotas=(Quota(Unit.TOKENS, 1_000_000, Period.DAY),)),
 }
 PLENTY = 500.0
@@ -59,19 +59,19 @@ class Source:
     numbers: dict[str, int] = field(default_factory=dict)
     wanting: int = 0
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        self.wanting += any(not isinstance(ask, PlacesAsk) and ask.want for ask in asks)
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
+        self.wanting += any(not isinstance(ask, SlotsRequest) and ask.want for ask in asks)
         await asyncio.sleep(TRIP)
         self.meanwhile()
         return [self._grant(ask) for ask in asks]
 
-    def _grant(self, ask: LeaseAsk) -> LeaseGrant:
-        if ask.key == ROLL_CALL:
+    def _grant(self, ask: LeaseRequest) -> LeaseGrant:
+        if ask.key == MEMBERSHIP_KEY:
             return LeaseGrant(0, 1.0, 1.0, 1, 1)
         scope = ask.key[:6]
         number = self.numbers[scope] = self.numbers.get(scope, 0) + bool(ask.want)
         granted = self.answers[scope](number, ask.want)
-        return LeaseGrant(granted, 0.0 if isinstance(ask, PlacesAsk) else self.level, 1.0, 1, 1)
+        return LeaseGrant(granted, 0.0 if isinstance(ask, SlotsRequest) else self.level, 1.0, 1, 1)
 
 
 class Desk:
@@ -126,7 +126,14 @@ async def test_a_lease_that_is_due_again_all_the_time_keeps_nobody_waiting() -> 
     ("answer", "level", "passes", "after", "most"),
     [
         pytest.param(never_any, 10.0, False, 0.0, 1, id="too few are left"),
-        pytest.param(never_any, PLENTY, False, LONGEST, ROUNDS + LONGEST / TICK + 2, id="there are some, for ever"),
+        pytest.param(
+            never_any,
+            PLENTY,
+            False,
+            LONGEST_FETCH,
+            EXCHANGES_AT_ONCE + LONGEST_FETCH / TICK + 2,
+            id="there are some, for ever",
+        ),
         pytest.param(nothing_yet, PLENTY, True, 0.0, 8, id="there are some, and they come"),
         pytest.param(one_by_one, PLENTY, True, 0.0, 25, id="they come one by one"),
     ],

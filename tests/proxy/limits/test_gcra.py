@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.limits.gcra import DEBT, SLACK, LocalRate, part_of, rule_of
+from proxy.limits.gcra import MAX_DEBT_BURSTS, ROUNDING_SLACK, LocalRate, part_of, rule_of
 from proxy.limits.limit import SECONDS, Period, Rate, Unit
 from tests.proxy.limits.kit.simulation import excess
 from tests.support.looped import looped
@@ -45,7 +45,7 @@ def test_no_window_holds_more_than_the_burst_and_what_flows_in_it(
         units = max(1, int(part * burst))
         if admits(meter, units, now):
             passed.append((now, units))
-    assert excess(passed, burst, per_second) <= per_second * SLACK * 2 + 1e-6 * burst
+    assert excess(passed, burst, per_second) <= per_second * ROUNDING_SLACK * 2 + 1e-6 * burst
 
 
 @given(amount=AMOUNTS, burst=AMOUNTS, asked=st.lists(st.tuples(GAPS, st.integers(1, 100)), max_size=60))
@@ -133,7 +133,7 @@ def test_a_clock_that_steps_back_silences_no_longer_than_the_largest_debt(back: 
     meter.take(60, 1e7, 0.0)
     now = 1e7 - back
     meter.lacks(1, now, 0.0)
-    assert meter.wait(1, now, 0.0) <= min(back + 1, 60 * DEBT + 1) + 1e-6
+    assert meter.wait(1, now, 0.0) <= min(back + 1, 60 * MAX_DEBT_BURSTS + 1) + 1e-6
 
 
 @looped("step", [1.0, 30.0, 600.0])
@@ -172,8 +172,8 @@ def test_asking_for_more_than_any_debt_and_using_less_gives_nothing_back_that_wa
     assert admits(meter, 10**9, 0.0)
     assert not admits(meter, 1, 1.0)
     meter.settle(10**9, 30_000)
-    assert meter.wait(1000, 1.0, 0.0) >= 60 * DEBT - 2
-    assert not admits(meter, 1, 60.0 * (DEBT - 2))
+    assert meter.wait(1000, 1.0, 0.0) >= 60 * MAX_DEBT_BURSTS - 2
+    assert not admits(meter, 1, 60.0 * (MAX_DEBT_BURSTS - 2))
 
 
 @given(reserved=st.integers(1, 10**12), used=st.integers(0, 10**12), share=st.floats(0.01, 1.0))

@@ -12,13 +12,13 @@ import pytest
 
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.lease_registry import LeaseRegistry
-from proxy.limits.leased_rate import HOLDS
+from proxy.limits.leased_rate import HOLD_SECONDS
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
-from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant, RateAsk
-from proxy.shared_state.lease_keeper import GONE
-from proxy.shared_state.membership import ROLL_CALL
+from proxy.shared_state.lease import MAX_ENTRIES, LeaseGrant, LeaseRequest, RateRequest
+from proxy.shared_state.lease_keeper import GONE_SECONDS
+from proxy.shared_state.membership import MEMBERSHIP_KEY
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import (
     EVEN,
@@ -53,7 +53,7 @@ async def test_above_the_limit_all_together_get_exactly_it(weights: Sequence[flo
     await stop(processes)
     admitted = all_admitted(processes)
     assert within(admitted, 3, 6) == pytest.approx(3000, rel=0.01)
-    assert excess(admitted, 1000, 1000) <= 1000 * HOLDS / 50
+    assert excess(admitted, 1000, 1000) <= 1000 * HOLD_SECONDS / 50
     assert world.calls / 6 < 1000
     assert quantile([wait for each in processes for wait in each.refusals], 0.99) == 0
     got = [len(each.admitted) / each.asked for each in processes]
@@ -103,7 +103,7 @@ async def test_tokens_of_large_requests_are_shared_without_being_hoarded() -> No
     await stop(processes)
     admitted = all_admitted(processes)
     per_second = 1_000_000 / 60
-    assert excess(admitted, 1_000_000, per_second) <= per_second * HOLDS
+    assert excess(admitted, 1_000_000, per_second) <= per_second * HOLD_SECONDS
     assert within(admitted, 120, 180) == pytest.approx(1_000_000, rel=0.02)
     assert {size for _, size in admitted if _ > 120} == set(sizes)
 
@@ -198,7 +198,7 @@ async def test_where_something_else_is_kept_the_sum_stays_at_the_limit() -> None
     assert within(all_admitted(processes), 8, 11) == pytest.approx(900, rel=0.05)
 
 
-@pytest.mark.parametrize(("seen", "seconds"), [(True, 1), (False, GONE + 1)], ids=["seen to end", "silent"])
+@pytest.mark.parametrize(("seen", "seconds"), [(True, 1), (False, GONE_SECONDS + 1)], ids=["seen to end", "silent"])
 @in_virtual_time
 async def test_killed_processes_leave_the_rate_to_the_others(seen: bool, seconds: float) -> None:
     """Who is only silent may go on alone."""
@@ -261,8 +261,8 @@ class Deaf:
         self.counter = LeaseCounter()
         self.deaf = False
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        if any(ask.key != ROLL_CALL for ask in asks):
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
+        if any(ask.key != MEMBERSHIP_KEY for ask in asks):
             self.sizes.append(len(asks))
         await asyncio.sleep(0.001)
         if self.deaf:
@@ -280,12 +280,12 @@ async def test_many_limits_are_exchanged_fifty_at_a_time_and_idle_ones_not_at_al
     asked = [process.book.admit_waiting((scope,), 1, 0) for scope in limits]
     outcomes = await asyncio.gather(*asked)
     assert all(isinstance(each, Reservation) for each in outcomes)
-    assert max(source.sizes) == AT_ONCE
+    assert max(source.sizes) == MAX_ENTRIES
     await asyncio.sleep(3)
     source.sizes.clear()
     await asyncio.sleep(10)
     assert source.sizes == []
-    assert process.leases._live == [process.leases._roll_call]
+    assert process.leases._live == [process.leases._membership]
     await stop([process])
 
 
@@ -300,8 +300,8 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
     await stop([warm])  # what is made once and kept is not what a team takes
     tracemalloc.start()
     process = SimulatedProcess(world := World(), "one", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
-    for first in range(0, len(names), AT_ONCE):
-        asked = (process.book.admit_waiting((name,), 100, 100) for name in names[first : first + AT_ONCE])
+    for first in range(0, len(names), MAX_ENTRIES):
+        asked = (process.book.admit_waiting((name,), 100, 100) for name in names[first : first + MAX_ENTRIES])
         for each in await asyncio.gather(*asked):
             assert isinstance(each, Reservation)
             each.settle(90, 90)
@@ -329,7 +329,7 @@ async def test_losing_and_finding_is_said_once_a_minute_at_most() -> None:
         await asyncio.sleep(3)
     log.removeHandler(handler)
     assert 1 <= len(said) <= 2
-    assert "going on with this process's share" in said[0]
+    assert "continuing with this process's share" in said[0]
     await stop([process])
 
 
@@ -351,9 +351,9 @@ async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_tha
     """A limit by the second leases units for 10 ms."""
 
     class Slow:
-        async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
             await asyncio.sleep(0.03)
-            return [LeaseGrant(each.want if isinstance(each, RateAsk) else 0, 100, 1.0, 1) for each in asks]
+            return [LeaseGrant(each.want if isinstance(each, RateRequest) else 0, 100, 1.0, 1) for each in asks]
 
     clock = asyncio.get_running_loop().time
     leases = LeaseRegistry(Slow(), 1, clock)
@@ -362,5 +362,5 @@ async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_tha
     book.use({"team a": limits}, {}, UTC, clock())
     asking = asyncio.create_task(book.admit_waiting(("team a",), 1, 1))
     await asyncio.sleep(0)
-    await leases.turn()
+    await leases.exchange_due()
     assert isinstance(await asking, Reservation)

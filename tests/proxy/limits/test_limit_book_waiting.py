@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from proxy.limits.lease_registry import FIRST
+from proxy.limits.lease_registry import FIRST_ANSWER_WAIT
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_registry import FREE, LimitRegistry
+from proxy.limits.limit_registry import NOTHING_RESERVED, LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Reservation
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -113,13 +113,13 @@ async def test_a_request_that_is_cancelled_as_it_is_admitted_gives_back_what_it_
     (process,) = fleet(World(), Limits(concurrent=5), 1)
     waiting = asyncio.create_task(process.book.admit_waiting(("team t",), 1, 0))
     await asyncio.sleep(0)
-    answered = process.leases.answered
+    answered = process.leases.on_exchange
 
     def then_cancel() -> None:
         answered()
         waiting.cancel()
 
-    process.leases.answered = then_cancel
+    process.leases.on_exchange = then_cancel
     assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
     assert {each.kind: each.used for each in process.book.views(0.0, WALL)} == {LimitKind.CONCURRENT: 0}
     await stop([process])
@@ -169,7 +169,7 @@ async def test_at_the_start_requests_wait_a_second_for_a_first_answer_and_no_lon
     late.world.lost = False
     assert all(await asyncio.gather(*asking))
     assert late.waits[0] == pytest.approx(0.7, abs=0.1)
-    assert never.waits[0] == pytest.approx(FIRST, abs=0.1)
+    assert never.waits[0] == pytest.approx(FIRST_ANSWER_WAIT, abs=0.1)
     assert [late.book.alone, never.book.alone] == [False, True]
     await stop([late, never])
 
@@ -192,7 +192,7 @@ async def test_who_waits_for_a_limit_that_another_table_does_not_have_goes_on_wa
     outcomes = await asyncio.gather(*waiting)
     assert [isinstance(each, Reservation) for each in outcomes] == [True, True, True, False]
     assert sorted(passed)[:3] == pytest.approx([1, 2, 3], abs=0.01)
-    assert book.admit(SCOPES, 1, 0, clock(), WALL) is FREE
+    assert book.admit(SCOPES, 1, 0, clock(), WALL) is NOTHING_RESERVED
     assert not book._former
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.limit_registry import FREE, LimitRegistry
+from proxy.limits.limit_registry import NOTHING_RESERVED, LimitRegistry
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
@@ -62,10 +62,10 @@ class Desk:
 
 def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
     desk = Desk({"team other": Limits((REQUESTS,))})
-    assert desk.ask() is FREE
-    assert FREE.meters.facts(0.0, WALL) == (None, None, "", "")
-    FREE.settle(5, 5)
-    FREE.release()
+    assert desk.ask() is NOTHING_RESERVED
+    assert NOTHING_RESERVED.meters.facts(0.0, WALL) == (None, None, "", "")
+    NOTHING_RESERVED.settle(5, 5)
+    NOTHING_RESERVED.release()
     assert list(desk.book.views(0.0, WALL)) == []
 
 
@@ -235,7 +235,7 @@ def test_a_team_that_is_gone_has_no_limits_and_its_requests_end() -> None:
     desk = Desk({"team t": Limits((REQUESTS,), concurrent=1)})
     running = desk.take()
     desk.use({})
-    assert desk.ask() is FREE
+    assert desk.ask() is NOTHING_RESERVED
     running.settle(1, 0)
     desk.use({"team t": Limits((REQUESTS,), concurrent=1)})
     assert desk.left() == {}
@@ -292,7 +292,7 @@ def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: 
     desk, scopes = Desk({"team t": Limits((REQUESTS,)), "key t/k": Limits((TOKENS,))}), ("team t", "key t/k")
     first, second = (desk.book.begin(scopes, 1, 0, 0.0, WALL) for _ in range(2))
     assert first is second
-    monkeypatch.setattr("proxy.limits.limit_registry.JOINED", 1)
+    monkeypatch.setattr("proxy.limits.limit_registry.MAX_JOINED", 1)
     assert desk.book.begin(scopes[::-1], 1, 0, 0.0, WALL) is not first
     assert len(desk.book._joined) == 1
     desk.book.use({"team t": Limits((REQUESTS,)), "key t/k": Limits((REQUESTS,))}, {}, UTC, 0.0)

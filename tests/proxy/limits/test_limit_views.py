@@ -1,7 +1,7 @@
 """What is shown of each limit and budget."""
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import Places
+from proxy.limits.concurrency import Slots
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
 from proxy.limits.limit_views import LimitKind, LimitView, limit_labels, most_used, unused_views
@@ -18,12 +18,12 @@ def test_a_rate_shows_its_amount_and_what_is_used_of_its_burst() -> None:
 
 
 def test_places_show_how_many_are_taken() -> None:
-    meter = Places(2)
+    meter = Slots(2)
     for used in (0, 1, 2):
         (view,) = meter.views("team t", 0.0, WALL)
         assert (view.used, view.remaining, view.reached) == (used, 2 - used, used == 2)
         meter.take(1, 0.0, WALL)
-    (none,) = Places(0).views("team t", 0.0, WALL)
+    (none,) = Slots(0).views("team t", 0.0, WALL)
     assert none.ratio == 1
 
 

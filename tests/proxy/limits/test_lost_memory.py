@@ -1,4 +1,4 @@
-"""Whoever counts comes back with its memory or without it, or something else is kept in its place: spending and places
+"""Whoever counts comes back with its memory or without it, or something else is kept in its place: spending and slots
 stay within their limits, and all of them are there again soon."""
 
 import asyncio
@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import LeasedPlaces
+from proxy.limits.concurrency import LeasedSlots
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, Period, Quota, Unit
 from proxy.limits.reservation import Reservation
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
-from proxy.shared_state.lease_keeper import REJOIN
+from proxy.shared_state.lease_keeper import REJOIN_SECONDS
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
 from tests.proxy.limits.kit.still_keeper import StillKeeper
@@ -107,7 +107,7 @@ def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list
 
 
 def used(processes: list[SimulatedProcess]) -> int:
-    return sum(places.used for each in processes for places in each.book._scopes["team t"].places)
+    return sum(slots.used for each in processes for slots in each.book._scopes["team t"].slots)
 
 
 @looped(
@@ -183,9 +183,9 @@ async def test_that_something_else_is_kept_is_said_once_and_shown_meanwhile(capl
     shown.append(process.book.alone)
     assert process.leases.lost_at < 0
     (said,) = caplog.messages
-    assert said.startswith("limits: Redis holds something else in place of 'team t ")
+    assert said.startswith("limits: Redis holds foreign data in place of 'team t ")
     world.foreign = False
-    await asyncio.sleep(2 * REJOIN)
+    await asyncio.sleep(2 * REJOIN_SECONDS)
     shown.append(process.book.alone)
     assert shown == [False, True, False]
     await stop([process])
@@ -202,15 +202,15 @@ def test_back_among_others_it_claims_what_it_has_left_of_its_part_and_no_more() 
     assert not each.lacks(250, 5.0, WALL)
     each.take(100, 5.0, WALL)
     keeper.alone, keeper.rejoining = False, True
-    ask = not_none(each.ask(6.0))
+    ask = not_none(each.next_request(6.0))
     assert (ask.amount, ask.held, ask.want) == (100, 0, 150)
-    each.tell(LeaseGrant(120, 300.0, 1.0, 2), 6.0)
+    each.apply_grant(LeaseGrant(120, 300.0, 1.0, 2), 6.0)
     assert each.room == 120
     assert each.lacks(121, 6.0, WALL)
     assert not each.fetchable(121, 6.0)
-    ask = not_none(each.ask(6.1))
+    ask = not_none(each.next_request(6.1))
     assert (ask.held, ask.want) == (120, 0)
-    each.tell(LeaseGrant(0, 300.0, 1.0, 2), 6.1)
+    each.apply_grant(LeaseGrant(0, 300.0, 1.0, 2), 6.1)
     assert each.exceeded("team t", 130, 6.1, WALL).alone == 120
     keeper.rejoining = False
     assert each.fetchable(121, 6.2)
@@ -220,19 +220,19 @@ def test_what_is_granted_by_who_has_lost_its_memory_counts_only_as_far_as_ones_p
     keeper = StillKeeper()
     each = spending(keeper)
     each.touched = 1.0
-    each.ask(1.0)
-    each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
-    each.wait_for(200)
-    ask = not_none(each.ask(2.0))
+    each.next_request(1.0)
+    each.apply_grant(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
+    each.add_waiting(200)
+    ask = not_none(each.next_request(2.0))
     assert ask.want >= 200
-    each.tell(LeaseGrant(ask.want, 0.0, 1.0, 1, epoch=2), 2.0)
-    each.wait_no_more(200)
+    each.apply_grant(LeaseGrant(ask.want, 0.0, 1.0, 1, epoch=2), 2.0)
+    each.remove_waiting(200)
     assert (each.room, keeper.noted) == (100, ["wake"])
-    assert not_none(each.ask(2.1)).want == 100
-    each.tell(LeaseGrant(100, 600.0, 1.0, 2, epoch=2), 2.1)
+    assert not_none(each.next_request(2.1)).want == 100
+    each.apply_grant(LeaseGrant(100, 600.0, 1.0, 2, epoch=2), 2.1)
     assert each.lacks(101, 2.1, WALL)
     assert not each.fetchable(101, 2.1)
-    keeper.told_since = 2.0
+    keeper.all_reported_since = 2.0
     assert each.fetchable(101, 2.1)
 
 
@@ -242,15 +242,15 @@ def test_it_takes_no_other_part_before_it_was_answered_after_all_others_told() -
     assert not each.lacks(250, 5.0, WALL)
     each.take(250, 5.0, WALL)
     keeper.alone, keeper.rejoining = False, True
-    each.ask(6.0)
-    each.tell(LeaseGrant(0, 0.0, 1.0, 1), 6.0)  # nobody else has told yet
+    each.next_request(6.0)
+    each.apply_grant(LeaseGrant(0, 0.0, 1.0, 1), 6.0)  # nobody else has told yet
     keeper.rejoining = False
     keeper.alone = True
     assert each.lacks(1, 6.5, WALL)
     keeper.alone = False
     for now in (7.0, 7.1):
-        each.ask(now)
-        each.tell(LeaseGrant(0, 350.0, 1.0, 4), now)
+        each.next_request(now)
+        each.apply_grant(LeaseGrant(0, 350.0, 1.0, 4), now)
     keeper.alone = True
     assert not each.lacks(100, 7.5, WALL)
     assert each.lacks(101, 7.5, WALL)
@@ -259,33 +259,33 @@ def test_it_takes_no_other_part_before_it_was_answered_after_all_others_told() -
 def test_a_key_that_ended_by_itself_was_not_lost() -> None:
     each = spending(StillKeeper())
     each.touched = 25.0
-    each.ask(1.0)
-    each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
-    each.wait_for(200)
-    each.ask(30.0)
-    each.tell(LeaseGrant(200, 0.0, 1.0, 1, epoch=2), 30.0)
+    each.next_request(1.0)
+    each.apply_grant(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
+    each.add_waiting(200)
+    each.next_request(30.0)
+    each.apply_grant(LeaseGrant(200, 0.0, 1.0, 1, epoch=2), 30.0)
     assert each.room == 200
-    places = LeasedPlaces("t", 4, StillKeeper())
+    slots = LeasedSlots("t", 4, StillKeeper())
     for now, epoch in ((1.0, 1), (30.0, 2)):
-        places.ask(now)
-        places.tell(LeaseGrant(0, 0.0, 1.0, 1, epoch), now)
-    assert places.fetchable(1, 30.0)
-    assert not places.renew(30.0)
+        slots.next_request(now)
+        slots.apply_grant(LeaseGrant(0, 0.0, 1.0, 1, epoch), now)
+    assert slots.fetchable(1, 30.0)
+    assert not slots.needs_renewal(30.0)
 
 
 def test_places_of_a_memory_that_was_lost_are_taken_up_to_ones_part() -> None:
     keeper = StillKeeper(expected=2)
-    places = LeasedPlaces("t", 40, keeper)
-    places.tell(LeaseGrant(0, 20.0, 0.5, 2, epoch=1), 1.0)
-    places.waiting = 30
-    places.ask(2.0)
-    places.tell(LeaseGrant(30, 30.0, 1.0, 1, epoch=2), 2.0)
+    slots = LeasedSlots("t", 40, keeper)
+    slots.apply_grant(LeaseGrant(0, 20.0, 0.5, 2, epoch=1), 1.0)
+    slots.waiting = 30
+    slots.next_request(2.0)
+    slots.apply_grant(LeaseGrant(30, 30.0, 1.0, 1, epoch=2), 2.0)
     taken = 0
-    while places.attempt():
+    while slots.attempt():
         taken += 1
     assert taken == 20
-    assert places.exceeded("t", 1, 2.0, 0.0).alone == 0
-    assert not places.fetchable(1, 2.0)
-    assert places.renew(2.0 + REJOIN - 0.1)
-    places.renew(2.0 + REJOIN)
-    assert places.attempt()
+    assert slots.exceeded("t", 1, 2.0, 0.0).alone == 0
+    assert not slots.fetchable(1, 2.0)
+    assert slots.needs_renewal(2.0 + REJOIN_SECONDS - 0.1)
+    slots.needs_renewal(2.0 + REJOIN_SECONDS)
+    assert slots.attempt()

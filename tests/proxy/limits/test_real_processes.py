@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.limits.leased_rate import HOLDS
+from proxy.limits.leased_rate import HOLD_SECONDS
 from tests.proxy.limits.kit.fleet import FleetResult, run_fleet
 from tests.proxy.limits.kit.simulation import excess, within
 from tests.support.redis import real_redis
@@ -36,7 +36,7 @@ def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
     result, control = beside_one(tmp_path, 4, 200, 500, 4)
     assert result.alone == 0
     # What is leased may be used for so much longer.
-    assert excess(result.admitted, 200, 200) <= HOLDS * 200
+    assert excess(result.admitted, 200, 200) <= HOLD_SECONDS * 200
     # A unit that is not taken in its time is lost, on a busy machine to one process as to four.
     given, of_one = (len(each.admitted) / (1 + lasted(each)) for each in (result, control))
     assert given >= 0.9 * of_one

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.concurrency import LeasedSlots, Slots
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.limit_views import Exceeded, LimitKind, Shown
-from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
+from proxy.limits.limit_views import Exceeded, HeaderLimit, LimitKind
+from proxy.limits.reservation import SLOT_INDEX, Meter, Meters, Reservation, join_meters
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
@@ -71,7 +71,7 @@ def test_a_cost_that_nobody_knows_is_no_amount() -> None:
 
 
 def test_places_say_how_many_are_taken() -> None:
-    meter = Places(1)
+    meter = Slots(1)
     meter.take(1, 0.0, WALL)
     told = meter.exceeded("team t", 1, 0.0, WALL)
     assert (told.kind, told.limit, told.used, told.period) == (LimitKind.CONCURRENT, 1, 1, None)
@@ -81,34 +81,34 @@ def test_places_say_how_many_are_taken() -> None:
 def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
     budget = counter(ScopeBudget(Unit.TOKENS, 5, Period.DAY))
-    tokens, places = rate(), Places(3)
-    meters: list[Meter] = [tokens, quota, budget, places]
+    tokens, slots = rate(), Slots(3)
+    meters: list[Meter] = [tokens, quota, budget, slots]
     resets = quota.clock.end - WALL
-    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
-    held = Meters((places,), (tokens,), (quota, budget))
+    assert [each.for_headers(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
+    held = Meters((slots,), (tokens,), (quota, budget))
     assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0), "team t", "")
-    assert list(held) == [(PLACE, places), (1, tokens), (0, quota), (1, budget)]
+    assert list(held) == [(SLOT_INDEX, slots), (1, tokens), (0, quota), (1, budget)]
 
 
 def test_of_several_scopes_headers_show_the_tightest() -> None:
     first, second = rate(), LocalRate(rule_of(RATE), scope="key t/ci")
     second.take(80, 0.0, WALL)
-    both = joined([Meters((), (first,), ()), Meters((Places(1),), (second,), (counter(QUOTA),))])
-    assert both.facts(0.0, WALL) == (None, second.shown(0.0, WALL), "", "key t/ci")
+    both = join_meters([Meters((), (first,), ()), Meters((Slots(1),), (second,), (counter(QUOTA),))])
+    assert both.facts(0.0, WALL) == (None, second.for_headers(0.0, WALL), "", "key t/ci")
     second.settle(80, 0)
     both.counters[0].take(450, 0.0, WALL)
     assert both.facts(0.0, WALL) == (None, (50, 500, both.counters[0].clock.end - WALL), "", "team t")
 
 
 def test_what_one_refuses_is_put_back_into_those_before_it() -> None:
-    places, first, second = Places(2), rate(), rate()
-    held = Meters((places,), (first, second), ())
-    assert places.attempt()
+    slots, first, second = Slots(2), rate(), rate()
+    held = Meters((slots,), (first, second), ())
+    assert slots.attempt()
     assert first.attempt(90, 0.0, WALL)
     second.take(100, 0.0, WALL)
     assert not second.attempt(90, 0.0, WALL)
     held.undo(second, 90)
-    assert (places.used, first.remaining(0.0, WALL), second.remaining(0.0, WALL)) == (0, 100, 0)
+    assert (slots.used, first.remaining(0.0, WALL), second.remaining(0.0, WALL)) == (0, 100, 0)
 
 
 def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
@@ -177,9 +177,9 @@ is under way used, None where it goes on."""
 
 def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper | None) -> Meters:
     notes = SpendingNotes()
-    places: list[Places] = []
+    slots: list[Slots] = []
     if limits.concurrent is not None:
-        places = [Places(limits.concurrent) if keeper is None else LeasedPlaces("team t", limits.concurrent, keeper)]
+        slots = [Slots(limits.concurrent) if keeper is None else LeasedSlots("team t", limits.concurrent, keeper)]
     rates = [
         LocalRate(rule_of(each)) if keeper is None else LeasedRate("team t", each, keeper) for each in limits.rates
     ]
@@ -190,11 +190,11 @@ def made(limits: Limits, budgets: tuple[ScopeBudget, ...], keeper: StillKeeper |
         else SharedSpending("team t", rules_of([each]), PeriodClock(each.period, BERLIN, WALL), notes, keeper)
         for each in spending
     ]
-    for lease in [*places, *rates, *counters]:
-        if isinstance(lease, LeasedPlaces | LeasedRate | SharedSpending):
-            lease.ask(0.0)
-            lease.tell(LeaseGrant(3, 900.0, 0.5, 2), 0.0)
-    return Meters(tuple(places), tuple(rates), tuple(counters))
+    for lease in [*slots, *rates, *counters]:
+        if isinstance(lease, LeasedSlots | LeasedRate | SharedSpending):
+            lease.next_request(0.0)
+            lease.apply_grant(LeaseGrant(3, 900.0, 0.5, 2), 0.0)
+    return Meters(tuple(slots), tuple(rates), tuple(counters))
 
 
 def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: float) -> bool:
@@ -203,11 +203,11 @@ def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: 
     for counter in meters.counters:
         if counter.lacks(units[counter.rules.index], now, wall):
             return False
-    for places in meters.places:
-        if places.lacks(1, now, wall):
-            meters.undo(places, tokens)
+    for slots in meters.slots:
+        if slots.lacks(1, now, wall):
+            meters.undo(slots, tokens)
             return False
-        places.take(1, now, wall)
+        slots.take(1, now, wall)
     for rate in meters.rates:
         if rate.lacks(units[rate.rule.index], now, wall):  # type: ignore[arg-type]  # no rate is of USD
             meters.undo(rate, tokens)
@@ -225,16 +225,16 @@ def settled(meters: Meters, before: tuple[int, int, int | None], used: tuple[int
         meter.settle(reserved, now_used)  # type: ignore[arg-type]  # a counter takes None too
 
 
-def told(meters: Meters, now: float, wall: float) -> list[Shown | None]:
+def told(meters: Meters, now: float, wall: float) -> list[HeaderLimit | None]:
     """What `facts` stands for."""
-    shown = [(index, meter.shown(now, wall)) for index, meter in meters]
+    shown = [(index, meter.for_headers(now, wall)) for index, meter in meters]
     return [min((each for at, each in shown if at == index and each is not None), default=None) for index in (0, 1)]
 
 
 def nothing_used(meters: Meters, now: float, wall: float) -> bool:
     """What `unused` stands for."""
-    rates = all(rate.shown(now, wall) == rate.rule.full for rate in meters.rates)
-    return rates and all(counter.shown(now, wall) is None for counter in meters.counters)
+    rates = all(rate.for_headers(now, wall) == rate.rule.full for rate in meters.rates)
+    return rates and all(counter.for_headers(now, wall) is None for counter in meters.counters)
 
 
 def state(meters: Meters) -> list[object]:

@@ -18,7 +18,7 @@ BURST = 4
 PLACES = 12
 LIMITS = {
     "rate": Limits((Rate(Unit.REQUESTS, 60 * PER_SECOND, Period.MINUTE, BURST),)),
-    "places": Limits(concurrent=PLACES),
+    "slots": Limits(concurrent=PLACES),
 }
 WARM = 3.0
 STEP = 2.5
@@ -47,13 +47,13 @@ class Gateways:
         shares = self.files.get(name, {}) if self.file else {}
         self.unknown += self.world.lost and not shares
         limits, again = {"team t": LIMITS[self.kind]}, f"{name} {len(self.ended)}"
-        self.running[name] = SimulatedProcess(self.world, again, 2, limits, shares=shares, strangers=True)
+        self.running[name] = SimulatedProcess(self.world, again, 2, limits, shares=shares, other_gateways=True)
 
     async def kill(self, name: str) -> None:
         """End a process. Its supervisor tells of it, unless that has ended too."""
         each = self.running.pop(name)
         self.files[name] = dict(each.book.shares())
-        self.busy -= sum(meter.used for meter in each.book._scopes["team t"].places)
+        self.busy -= sum(meter.used for meter in each.book._scopes["team t"].slots)
         await each.kill()
         if not self.world.lost and name == "A1":
             self.world.counter.forget(each.name)
@@ -75,11 +75,11 @@ class Gateways:
         if not await each.ask():
             return
         held = each.held.pop()
-        self.busy += self.kind == "places"
+        self.busy += self.kind == "slots"
         self.most = max(self.most, self.busy)
-        await asyncio.sleep(HELD if self.kind == "places" else 0.0)
+        await asyncio.sleep(HELD if self.kind == "slots" else 0.0)
         if not each.killed:
-            self.busy -= self.kind == "places"
+            self.busy -= self.kind == "slots"
             held.settle(1, 0)
 
     async def traffic(self, seconds: float) -> None:
@@ -89,7 +89,7 @@ class Gateways:
             while loop.time() < until:
                 for name in tuple(self.running):
                     group.create_task(self.one(name))
-                await asyncio.sleep(1 / (PER_SECOND if self.kind == "places" else 0.7 * PER_SECOND))
+                await asyncio.sleep(1 / (PER_SECOND if self.kind == "slots" else 0.7 * PER_SECOND))
 
 
 async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, float]:
@@ -115,7 +115,7 @@ async def run(kind: str, order: tuple[str, ...], file: bool) -> tuple[Gateways, 
 @pytest.mark.thorough
 @looped("order", ORDERS, ids=[", ".join(order) for order in ORDERS])
 @looped("file", [True, False], ids=["each has its file", "nothing is known"])
-@looped("kind", ["rate", "places"])
+@looped("kind", ["rate", "slots"])
 @in_virtual_time
 async def test_all_together_take_a_limit_and_strangers_an_idle_part_on_top(
     order: tuple[str, ...], file: bool, kind: str

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.concurrency import LeasedSlots, Slots
 from proxy.limits.gcra import LocalRate
 from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.leased_rate import LeasedRate
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, Unit
-from proxy.limits.reservation import PLACE, Meter
+from proxy.limits.reservation import SLOT_INDEX, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes
@@ -34,9 +34,9 @@ def test_quotas_and_budgets_of_one_unit_and_period_are_counted_once() -> None:
     assert not state.made
     state.make("team t", maker(), 0.0)
     meters = [meter for _, meter in state]
-    assert [type(each) for each in meters] == [Places, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
+    assert [type(each) for each in meters] == [Slots, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
     assert [len(each.rules.limits) for each in state.counters] == [2, 1, 1]
-    assert [index for index, _ in state] == [PLACE, 0, 1, 2, 2]
+    assert [index for index, _ in state] == [SLOT_INDEX, 0, 1, 2, 2]
 
 
 def test_what_stays_is_the_same_object_with_other_numbers() -> None:
@@ -47,7 +47,7 @@ def test_what_stays_is_the_same_object_with_other_numbers() -> None:
     second.make("team t", made, 0.0, first)
     after = [meter for _, meter in second]
     assert after == [before[each] for each in "prdm"]
-    assert isinstance(after[0], Places)
+    assert isinstance(after[0], Slots)
     assert after[0].capacity == 4
     assert [meter for _, meter in first] == list(before.values())
     third = ScopeState(UNLIMITED, ())
@@ -61,7 +61,7 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
     state, made = ScopeState(FULL, BUDGETS), maker(leases, {"team t requests minute": (0.5, 7)})
     state.make("team t", made, 0.0)
     meters = [meter for _, meter in state]
-    assert isinstance(meters[0], LeasedPlaces)
+    assert isinstance(meters[0], LeasedSlots)
     assert isinstance(meters[1], LeasedRate)
     assert meters[1].division(0.0) == (0.5, 7)
     for each in meters:
@@ -77,7 +77,7 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
 def due_of(leases: LeaseRegistry, meters: Sequence[Meter]) -> list[Meter]:
     """Those that would be exchanged, were all of them due."""
     for each in meters:
-        assert isinstance(each, LeasedPlaces | LeasedRate | SharedSpending)
-        leases.due(each)
+        assert isinstance(each, LeasedSlots | LeasedRate | SharedSpending)
+        leases.mark_due(each)
     due = {id(lease) for lease in leases._due}
     return [each for each in meters if id(each) in due]

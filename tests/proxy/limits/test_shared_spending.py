@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, Period, Quota, ScopeBudget, Unit
-from proxy.limits.shared_spending import HOPE, MOMENT, SharedSpending
-from proxy.limits.spending import OTHERS_HOLD, SpendingNotes, rules_of
+from proxy.limits.shared_spending import RETRY_AFTER, RETURNS_WAIT, SharedSpending
+from proxy.limits.spending import STATEMENT_HOLDS, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, World, all_admitted, fleet, stop
@@ -32,28 +32,28 @@ def spending(keeper: StillKeeper, *limits: Quota | ScopeBudget) -> SharedSpendin
 def claimed(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0) -> SharedSpending:
     """One that waited for so many units and got them."""
     each = spending(keeper)
-    each.wait_for(granted)
-    each.ask(NOW)
-    each.tell(LeaseGrant(granted, level, 1.0, 2, 0, claimed), NOW)
-    each.wait_no_more(granted)
+    each.add_waiting(granted)
+    each.next_request(NOW)
+    each.apply_grant(LeaseGrant(granted, level, 1.0, 2, 0, claimed), NOW)
+    each.remove_waiting(granted)
     return each
 
 
 def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
     each = claimed(keeper := StillKeeper(), 45)
-    assert not each.renew(NOW)
+    assert not each.needs_renewal(NOW)
     each.take(40, NOW, WALL)
     each.settle(40, 30)
     each.take(5, NOW, WALL)
     assert keeper.noted[0] == "watch"
-    assert each.renew(NOW)
-    ask = not_none(each.ask(NOW))
+    assert each.needs_renewal(NOW)
+    ask = not_none(each.next_request(NOW))
     assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
-    each.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
-    each.untold()
+    each.apply_grant(LeaseGrant(0, 500.0, 1.0, 2), NOW)
+    each.exchange_failed()
     assert each.spent == 535
-    assert not each.holds()
-    assert each.rest(NOW)
+    assert not each.may_need_renewal()
+    assert each.forget_if_idle(NOW)
 
 
 def test_only_what_is_claimed_passes_and_the_rest_is_fetched() -> None:
@@ -74,7 +74,7 @@ def test_what_was_used_beyond_the_reservation_is_taken_from_the_claim() -> None:
     assert each.room == 5
     each.settle(0, 50)
     assert each.room == -45
-    ask = not_none(each.ask(NOW))
+    ask = not_none(each.next_request(NOW))
     assert (ask.amount, ask.held) == (75, 0)
 
 
@@ -89,10 +89,10 @@ def test_more_than_the_whole_limit_takes_all_of_it() -> None:
 
 def test_after_a_refusal_smaller_requests_ask_at_once_and_others_for_a_while_not() -> None:
     each = spending(StillKeeper())
-    each.wait_for(500)
-    each.ask(NOW)
-    each.tell(LeaseGrant(0, 700.0, 1.0, 2), NOW)
-    each.wait_no_more(500)
+    each.add_waiting(500)
+    each.next_request(NOW)
+    each.apply_grant(LeaseGrant(0, 700.0, 1.0, 2), NOW)
+    each.remove_waiting(500)
     assert not each.fetchable(500, NOW + 0.01)
     assert each.fetchable(299, NOW + 0.01)
     assert each.fetchable(500, NOW + 0.02)
@@ -100,22 +100,22 @@ def test_after_a_refusal_smaller_requests_ask_at_once_and_others_for_a_while_not
 
 def test_who_may_get_what_others_claimed_waits_for_it_and_not_for_ever() -> None:
     each = spending(StillKeeper())
-    each.wait_for(500)
-    for passed in (0.0, 0.1, HOPE - 0.01):
-        each.ask(NOW + passed)
-        each.tell(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + passed)
-        assert each.hopes(NOW + passed)
+    each.add_waiting(500)
+    for passed in (0.0, 0.1, RETURNS_WAIT - 0.01):
+        each.next_request(NOW + passed)
+        each.apply_grant(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + passed)
+        assert each.awaits_returns(NOW + passed)
         assert each.fetchable(500, NOW + passed)
-    assert not each.hopes(NOW + HOPE)
-    each.ask(NOW + HOPE)
-    each.tell(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + HOPE)
-    assert not each.hopes(NOW + HOPE)
-    assert not each.fetchable(500, NOW + HOPE)
+    assert not each.awaits_returns(NOW + RETURNS_WAIT)
+    each.next_request(NOW + RETURNS_WAIT)
+    each.apply_grant(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + RETURNS_WAIT)
+    assert not each.awaits_returns(NOW + RETURNS_WAIT)
+    assert not each.fetchable(500, NOW + RETURNS_WAIT)
 
 
 def test_a_claim_lapses_for_who_was_not_heard_of_and_another_period_has_none() -> None:
     each = claimed(StillKeeper(), 10)
-    assert each.lacks(10, NOW + OTHERS_HOLD + 0.01, WALL)
+    assert each.lacks(10, NOW + STATEMENT_HOLDS + 0.01, WALL)
     other = claimed(StillKeeper(), 10)
     assert other.lacks(10, NOW, float(other.clock.end))
     assert other.room == 0
@@ -123,10 +123,10 @@ def test_a_claim_lapses_for_who_was_not_heard_of_and_another_period_has_none() -
 
 def test_an_answer_of_a_period_that_is_over_counts_nothing() -> None:
     each = spending(StillKeeper())
-    each.wait_for(10)
-    each.ask(NOW)
+    each.add_waiting(10)
+    each.next_request(NOW)
     assert each.lacks(10, NOW, float(each.clock.end))
-    each.tell(LeaseGrant(10, 500.0, 1.0, 2), NOW)
+    each.apply_grant(LeaseGrant(10, 500.0, 1.0, 2), NOW)
     assert (each.room, each.spent) == (0, 0)
 
 
@@ -142,34 +142,34 @@ def test_warnings_alone_claim_nothing() -> None:
     each = spending(StillKeeper(), ScopeBudget(Unit.TOKENS, 50, Period.DAY, 0.5, "warn"))
     assert not each.lacks(10**12, NOW, WALL)
     each.take(30, NOW, WALL)
-    ask = not_none(each.ask(NOW))
+    ask = not_none(each.next_request(NOW))
     assert (ask.amount, ask.want, ask.held) == (30, 0, 0)
-    each.tell(LeaseGrant(0, 30.0, 1.0, 2), NOW)
+    each.apply_grant(LeaseGrant(0, 30.0, 1.0, 2), NOW)
     assert (each.spent, each.room) == (60, math.inf)
 
 
 def test_a_refusal_tells_what_others_have_claimed_and_to_come_back_in_a_moment() -> None:
     each = claimed(StillKeeper(), 10, level=900, claimed=60)
     told = each.exceeded("team t", 40, NOW, WALL)
-    assert (told.used, told.elsewhere, told.wait, told.alone, told.passing) == (900, 90, MOMENT, None, True)
+    assert (told.used, told.elsewhere, told.wait, told.alone, told.passing) == (900, 90, RETRY_AFTER, None, True)
     spent = each.exceeded("team t", 101, NOW, WALL)
-    assert (spent.elsewhere, spent.wait > MOMENT, spent.passing) == (0, True, False)
+    assert (spent.elsewhere, spent.wait > RETRY_AFTER, spent.passing) == (0, True, False)
 
 
 def test_a_part_too_small_for_a_request_is_not_claimed() -> None:
     each = claimed(StillKeeper(), 50, level=600)
     each.take(50, NOW, WALL)
-    ask = not_none(each.ask(NOW))
+    ask = not_none(each.next_request(NOW))
     assert (ask.held, ask.want) == (0, 0)
     small = claimed(StillKeeper(), 5, level=600)
     small.take(5, NOW, WALL)
-    assert not_none(small.ask(NOW)).want == 5
+    assert not_none(small.next_request(NOW)).want == 5
 
 
 def test_who_waits_for_more_than_it_holds_gives_that_back_and_asks_for_all_at_once() -> None:
     each = claimed(StillKeeper(), 30)
-    each.wait_for(50)
-    ask = not_none(each.ask(NOW))
+    each.add_waiting(50)
+    ask = not_none(each.next_request(NOW))
     assert (ask.held, ask.want, ask.least) == (0, 50, 50)
 
 
@@ -182,11 +182,11 @@ def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed(
     told = each.exceeded("team t", 6, NOW, WALL)
     assert (told.limit, told.used, told.alone, told.unspent, told.passing) == (1000, 495, 5, True, True)
     each.take(5, NOW, WALL)
-    assert each.lacks(1, NOW + 2 * OTHERS_HOLD, WALL)
+    assert each.lacks(1, NOW + 2 * STATEMENT_HOLDS, WALL)
     assert not each.fetchable(1, NOW)
     keeper.alone = False
-    each.ask(NOW + 3 * OTHERS_HOLD)
-    each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW + 3 * OTHERS_HOLD)
+    each.next_request(NOW + 3 * STATEMENT_HOLDS)
+    each.apply_grant(LeaseGrant(7, 0.0, 1.0, 2), NOW + 3 * STATEMENT_HOLDS)
     assert each.room == 7
 
 
@@ -215,19 +215,19 @@ def test_who_was_alone_keeps_nothing_of_what_was_given_back_beside_what_is_grant
     keeper.alone = True
     assert not each.lacks(150, NOW, WALL)
     each.take(150, NOW, WALL)
-    ask = each.ask(NOW)
+    ask = each.next_request(NOW)
     each.settle(150, 5)
     keeper.alone = False
-    each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW)
+    each.apply_grant(LeaseGrant(7, 0.0, 1.0, 2), NOW)
     assert ask is not None
     assert (ask.amount, ask.held, each.own, each.room) == (150, 0, 5, 7)
 
 
 def test_a_key_that_holds_something_else_leaves_a_process_alone() -> None:
     each = spending(StillKeeper())
-    each.ask(NOW)
-    each.tell(None, NOW)
-    each.tell(None, NOW)
+    each.next_request(NOW)
+    each.apply_grant(None, NOW)
+    each.apply_grant(None, NOW)
     assert not each.lacks(250, NOW, WALL)
     assert each.lacks(251, NOW, WALL)
 
@@ -303,16 +303,16 @@ class SharedModel:
         self.open: list[tuple[int, int]] = []
 
     def exchange(self, number: int, *, answered: bool = True) -> None:
-        ask = not_none(self.every[number].ask(self.now))
+        ask = not_none(self.every[number].next_request(self.now))
         (grant,) = self.counter.exchange(f"p{number}", [ask], self.now * 1e6)
         if answered:
-            self.every[number].tell(grant, self.now)
+            self.every[number].apply_grant(grant, self.now)
         self.heard[number] = self.now
 
     def fetch(self, number: int, units: int) -> None:
-        self.every[number].wait_for(units)
+        self.every[number].add_waiting(units)
         self.exchange(number)
-        self.every[number].wait_no_more(units)
+        self.every[number].remove_waiting(units)
 
     def begin(self, number: int, units: int) -> None:
         each = self.every[number]

@@ -16,13 +16,13 @@ from tests.support.nightly import some
 
 
 def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requests_wait_for_it() -> None:
-    keeper = StillKeeper(turns=1)
+    keeper = StillKeeper(rounds=1)
     lease = LeasedRate("t", Rate(Unit.REQUESTS, 100, Period.SECOND, 1), keeper)
     for tick in range(1, 20):
         for _ in range(8):
             lease.refused(1, tick / 100)
-        if lease.ask(tick / 100) is not None:
-            lease.tell(LeaseGrant(0, 0.4, 0.5, 2), tick / 100)
+        if lease.next_request(tick / 100) is not None:
+            lease.apply_grant(LeaseGrant(0, 0.4, 0.5, 2), tick / 100)
     keeper.noted.clear()
     assert not lease.fetchable(1, 0.1935)
     lease.refused(1, 0.1935)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit import NANO, Period, Quota, ScopeBudget, Unit
-from proxy.limits.spending import MARKS, OTHERS_HOLD, SpendingCounter, SpendingNotes, rules_of
+from proxy.limits.spending import MAX_MARKS, STATEMENT_HOLDS, SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 NOW = 100.0
@@ -50,10 +50,10 @@ def test_what_the_others_had_settled_is_not_counted_twice_when_the_ledger_holds_
     each = counter(ROUTE)
     spend(each, 10 * NANO)
     each.take(5 * NANO, NOW, WALL)
-    each.hear(45 * NANO, 0, 0, NOW)
+    each.apply_others(45 * NANO, 0, 0, NOW)
     each.load(each.clock.start, 50 * NANO, 0)  # 10 of this process, at least 40 of the others
     assert (each.settled, each.spent, names(each)) == (55 * NANO, 60 * NANO, [])
-    each.hear(45 * NANO, 0, 2 * NANO, NOW)
+    each.apply_others(45 * NANO, 0, 2 * NANO, NOW)
     assert (each.settled, each.spent) == (55 * NANO, 62 * NANO)
 
 
@@ -134,19 +134,19 @@ def test_parts_that_wait_for_the_ledger_are_few_and_none_is_lost(amounts: list[i
         notes.mark = number
         spend(each, amount)
         assert each.spent == sum(amounts[: number + 1])
-    assert len(each._older or ()) <= MARKS
+    assert len(each._older or ()) <= MAX_MARKS
     each.load(each.clock.start, sum(amounts), len(amounts))
     assert (each.spent, each.own) == (sum(amounts), 0)
 
 
 def test_the_word_of_others_counts_for_ten_seconds() -> None:
     each = counter(DAY)
-    each.hear(900, 0, 90, NOW)
+    each.apply_others(900, 0, 90, NOW)
     assert each.lacks(11, NOW, WALL)
-    each.hear(890, 0, 10, NOW + 1)
+    each.apply_others(890, 0, 10, NOW + 1)
     assert not each.lacks(100, NOW + 1, WALL)
-    assert each.lacks(101, NOW + 1 + OTHERS_HOLD, WALL)
-    assert not each.lacks(1000, NOW + 2 + OTHERS_HOLD, WALL)
+    assert each.lacks(101, NOW + 1 + STATEMENT_HOLDS, WALL)
+    assert not each.lacks(1000, NOW + 2 + STATEMENT_HOLDS, WALL)
 
 
 def test_each_step_is_reached_once_by_what_is_settled_and_stays_for_the_period() -> None:
@@ -202,7 +202,7 @@ def test_the_ledger_and_the_others_reach_steps_too() -> None:
     each.load(each.clock.start, 85 * NANO, 0)
     assert names(each) == ["cheap"]
     other = counter(ROUTE)
-    other.hear(85 * NANO, 0, 0, NOW)
+    other.apply_others(85 * NANO, 0, 0, NOW)
     assert names(other) == ["cheap"]
 
 
@@ -252,10 +252,10 @@ def test_looking_changes_nothing_also_after_the_period_ended() -> None:
     each = counter(WARN)
     spend(each, 60 * NANO)
     each.take(5 * NANO, NOW, WALL)
-    each.hear(67 * NANO, 0, 7 * NANO, NOW)
+    each.apply_others(67 * NANO, 0, 7 * NANO, NOW)
     end = each.clock.end
     before = [(name, getattr(each, name)) for name in SpendingCounter.__slots__]
-    (view,) = each.views("team t", NOW + OTHERS_HOLD + 1, WALL)
+    (view,) = each.views("team t", NOW + STATEMENT_HOLDS + 1, WALL)
     assert (view.used, view.reached, view.ends) == (65 * NANO, True, end)
     (view,) = each.views("team t", NOW, float(end))
     assert (view.used, view.reached) == (5 * NANO, False)

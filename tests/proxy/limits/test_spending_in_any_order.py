@@ -11,7 +11,7 @@ from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Period, ScopeBudget, Unit
 from proxy.limits.shared_spending import ClaimState, SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
-from proxy.shared_state.lease import LeaseGrant, SpentAsk
+from proxy.shared_state.lease import LeaseGrant, SpendingRequest
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 from tests.support.looped import looped
@@ -41,16 +41,16 @@ class Burst:
         self.every = [SharedSpending("team t", rules, clock, SpendingNotes(1), StillKeeper()) for _ in rows]
         for each, its in zip(self.every, rows, strict=True):
             each.take(sum(its), NOW, WALL)
-            each.ask(NOW)
+            each.next_request(NOW)
         self.counter = LeaseCounter()
-        self.counter.exchange("nobody", [not_none(self.every[0].ask(NOW))], NOW * 1e6)
+        self.counter.exchange("nobody", [not_none(self.every[0].next_request(NOW))], NOW * 1e6)
         (self.told,) = self.counter._keys.values()
         self.told.amounts.clear()
         self.ended: tuple[int, ...] = (0, 0)
         self.loaded: tuple[int, ...] = (0, 0)
         self.left = frozenset({"look", "ask", "read", "exchange"})
         self.read: tuple[int, int] | None = None
-        self.asked: SpentAsk | None = None
+        self.asked: SpendingRequest | None = None
         self.grant: LeaseGrant | None = None
 
     @property
@@ -87,11 +87,11 @@ class Burst:
             case "look":
                 self.read = self.ledger(0)
             case "ask":
-                self.asked = self.every[0].ask(NOW)
+                self.asked = self.every[0].next_request(NOW)
             case "read":
                 self.take_in(1, *self.ledger(1))
             case _:
-                self.every[1].tell(self.counted(1, not_none(self.every[1].ask(NOW))), NOW)
+                self.every[1].apply_grant(self.counted(1, not_none(self.every[1].next_request(NOW))), NOW)
 
     def use(self) -> None:
         self.take_in(0, *not_none(self.read))
@@ -102,7 +102,7 @@ class Burst:
         self.asked = None
 
     def tell(self) -> None:
-        self.every[0].tell(self.grant, NOW)
+        self.every[0].apply_grant(self.grant, NOW)
         self.grant = None
 
     def ledger(self, number: int) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class Burst:
         each = self.every[number]
         each.load(each.clock.start, total, int(own == len(self.rows[number])), int(own > 0))
 
-    def counted(self, number: int, ask: SpentAsk) -> LeaseGrant:
+    def counted(self, number: int, ask: SpendingRequest) -> LeaseGrant:
         return self.counter.exchange(f"p{number}", [ask], NOW * 1e6)[0]
 
     def state(self) -> State:

@@ -4,8 +4,8 @@ import asyncio
 
 from proxy.limits.limit import Limits, Period, Quota, Unit
 from proxy.limits.reservation import Reservation
-from proxy.limits.shared_spending import HOPE
-from proxy.limits.spending import OTHERS_HOLD
+from proxy.limits.shared_spending import RETURNS_WAIT
+from proxy.limits.spending import STATEMENT_HOLDS
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import WALL, SimulatedProcess, World, fleet, stop
 from tests.support.looped import looped
@@ -50,7 +50,7 @@ async def test_one_busy_process_gets_all_that_idle_ones_claimed() -> None:
         assert await each.ask()
     outcomes = [await processes[0].ask() for _ in range(120)]
     assert sum(outcomes) == 96
-    assert max(processes[0].waits) <= HOPE
+    assert max(processes[0].waits) <= RETURNS_WAIT
     await stop(processes)
 
 
@@ -74,7 +74,7 @@ async def test_a_process_that_stood_still_longer_than_its_claim_holds_asks_again
     one, two = (SimulatedProcess(world, name, 2, {"team t": HUNDRED}) for name in ("one", "two"))
     assert await one.ask()
     one.task.cancel()
-    await asyncio.sleep(OTHERS_HOLD + 1)
+    await asyncio.sleep(STATEMENT_HOLDS + 1)
     outcomes = [await two.ask() for _ in range(120)]
     assert sum(outcomes) == 100
     assert one.book.admit(("team t",), 1, 0, asyncio.get_running_loop().time(), WALL) is None

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from proxy.limits.token_estimate import LEAST, MOST, PAIRS, UNKNOWN, TokenEstimates
+from proxy.limits.token_estimate import LEAST_RATIO, MAX_PAIRS, MOST_RATIO, UNKNOWN_RATIO, TokenEstimates
 
 PAIR = ("search", "fast")
 
@@ -35,7 +35,7 @@ def test_reservations_of_mixed_traffic_are_near_what_is_used() -> None:
     assert reserved / used == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize(("used", "ratio"), [((10**9, 10**9), MOST), ((0, 0), LEAST)])
+@pytest.mark.parametrize(("used", "ratio"), [((10**9, 10**9), MOST_RATIO), ((0, 0), LEAST_RATIO)])
 def test_odd_answers_move_the_ratios_only_so_far(used: tuple[int, int], ratio: float) -> None:
     estimates = TokenEstimates()
     for _ in range(500):
@@ -51,8 +51,8 @@ def test_requests_without_a_prompt_or_a_limit_teach_nothing_of_it() -> None:
 
 def test_names_that_clients_make_up_are_forgotten() -> None:
     estimates = TokenEstimates()
-    for number in range(PAIRS + 10):
+    for number in range(MAX_PAIRS + 10):
         estimates.begin(("t", f"m{number}")).learn(400, 100, 50, 50)
-    assert len(estimates._ratios) == PAIRS
-    assert estimates.ratio(("t", "m0")) is UNKNOWN
-    assert (UNKNOWN.prompt, UNKNOWN.answer) == (1.0, 1.0)
+    assert len(estimates._ratios) == MAX_PAIRS
+    assert estimates.ratio(("t", "m0")) is UNKNOWN_RATIO
+    assert (UNKNOWN_RATIO.prompt, UNKNOWN_RATIO.answer) == (1.0, 1.0)

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from proxy.limits.concurrency import Places
+from proxy.limits.concurrency import Slots
 from proxy.limits.limit import Unit
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import NOTHING, Reservation
+from proxy.limits.reservation import NO_METERS, Reservation
 from proxy.limits.waiting_lines import WaitingLines
 from tests.proxy.kit.virtual_time import in_virtual_time
 
@@ -33,7 +33,7 @@ class Gate:
         if now() < self.at - 1e-9:
             return refused(self.at - now())
         self.at = now() + self.apart
-        return Reservation(NOTHING, 0, None)
+        return Reservation(NO_METERS, 0, None)
 
 
 @in_virtual_time
@@ -92,19 +92,19 @@ async def test_a_client_that_leaves_makes_room_for_the_next() -> None:
 
 @in_virtual_time
 async def test_a_place_that_is_released_is_passed_on_at_once() -> None:
-    lines, places, gate = WaitingLines(now), Places(1), Gate(0.2)
-    places.take(1, 0.0, 0.0)
-    waiting = asyncio.create_task(lines.wait(refused(5.0), 60.0, gate.attempt, places))
+    lines, slots, gate = WaitingLines(now), Slots(1), Gate(0.2)
+    slots.take(1, 0.0, 0.0)
+    waiting = asyncio.create_task(lines.wait(refused(5.0), 60.0, gate.attempt, slots))
     await asyncio.sleep(0.3)
-    places.settle(1, 1)
+    slots.settle(1, 1)
     assert isinstance(await waiting, Reservation)
     assert now() == pytest.approx(0.3)
-    assert places.freed is None
+    assert slots.freed is None
 
 
 @in_virtual_time
 async def test_a_full_line_refuses_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.limits.waiting_lines.MOST", 2)
+    monkeypatch.setattr("proxy.limits.waiting_lines.MAX_WAITING", 2)
     lines, gate = WaitingLines(now), Gate(1.0)
     waiting = [asyncio.create_task(lines.wait(refused(1.0), 60.0, gate.attempt, None)) for _ in range(2)]
     await asyncio.sleep(0)

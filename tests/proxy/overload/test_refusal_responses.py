@@ -108,7 +108,7 @@ async def test_the_one_beyond_the_lid_is_refused_and_the_others_are_answered() -
         served.vendor.default = (Until(go), *OK)
         first = asyncio.create_task(served.post("/v1/completions", ask()))
         await served.vendor.received(1)
-        assert (await served.post("/v1/completions", ask())).message.startswith("The gateway has as many requests")
+        assert (await served.post("/v1/completions", ask())).message.startswith("The gateway has reached its limit")
         go.set()
         assert (await first).status == 200
         assert (await served.post("/v1/completions", ask())).status == 200

@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 import pytest
 
-from config.sections.log_section import PayloadCollectorSection, PayloadLogPlace
+from config.sections.log_section import PayloadCollectorSection, PayloadLogSettings
 from providers.completion import Usage
 from proxy.background_tasks import background
 from proxy.payload_log import payload_log as module
@@ -28,8 +28,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LAST", 60.0)
 
 
-def place(file: Path, *redact: str) -> PayloadLogPlace:
-    return PayloadLogPlace(file, frozenset({"search"}), 1024, redact, 10**6, 1)
+def place(file: Path, *redact: str) -> PayloadLogSettings:
+    return PayloadLogSettings(file, frozenset({"search"}), 1024, redact, 10**6, 1)
 
 
 def record(name: str, team: str = "search") -> RequestRecord:
@@ -153,9 +153,9 @@ teams:
 """
 
 
-def to_collector(url: str, *redact: str, timeout: str = "5s") -> PayloadLogPlace:
+def to_collector(url: str, *redact: str, timeout: str = "5s") -> PayloadLogSettings:
     section = PayloadCollectorSection.model_validate({"endpoint": url, "timeout": timeout})
-    return PayloadLogPlace(None, frozenset({"search"}), 1024, redact, 10**6, 1, collector=section)
+    return PayloadLogSettings(None, frozenset({"search"}), 1024, redact, 10**6, 1, collector=section)
 
 
 def sent_to(collector: Collector) -> list[Mapping[str, object]]:

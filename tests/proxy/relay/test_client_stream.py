@@ -18,7 +18,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import KEEP_ALIVE, AnswerFacts, Surface
-from proxy.timers import TimerWheel, alarms
+from proxy.timers import TimerWheel, loop_alarms
 from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream
 from tests.bench.dialects import STREAMS
@@ -101,7 +101,7 @@ class Client:
     stream: ClientStream = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stream = ClientStream(self.opened, self.record, TimerWheel(alarms()), self.filler, self.every)
+        self.stream = ClientStream(self.opened, self.record, TimerWheel(loop_alarms()), self.filler, self.every)
 
     def opened(self, lines: str) -> StreamedResponse:
         response = StreamedResponse({}, f"x: 1\r\n{lines}", whole_events=True)
@@ -200,7 +200,7 @@ def test_a_client_that_does_not_read_gets_no_more_and_one_that_has_left_nothing(
         client.wire.transport = None
         await asyncio.sleep(600)
         assert len(client.wire.written) == 2
-        assert len(alarms()) == 0
+        assert len(loop_alarms()) == 0
 
     run(waits())
 

@@ -181,11 +181,11 @@ def test_a_key_that_its_profile_does_not_need_may_be_left_out() -> None:
         ),
         (
             "vendors:\n  vllm: {}\nmodels: {vllm/m: {}}",
-            ["table.yaml:3:9 vendors.vllm: is a loopback address; if it is meant, add `allow_private: true` beside it"],
+            ["table.yaml:3:9 vendors.vllm: is a loopback address; to allow it, add `allow_private: true` beside it"],
         ),
         (
             "vendors:\n  pais: {api_key: k, url_params: {fqdn: 10.0.0.1}}\nmodels: {pais/m: {}}",
-            ["table.yaml:3:9 vendors.pais: is a private address; if it is meant, add `allow_private: true` beside it"],
+            ["table.yaml:3:9 vendors.pais: is a private address; to allow it, add `allow_private: true` beside it"],
         ),
         (
             "vendors:\n  v: {profile: azure}\nmodels: {v/m: {}}",

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from proxy.shared_state.lease_keeper import (
     NEVER,
-    REJOIN,
+    REJOIN_SECONDS,
     alone_share,
-    first_known,
+    equal_share_known_until,
     idle_share,
     in_doubt,
     still_known,
@@ -31,15 +31,15 @@ def test_the_parts_of_all_who_are_alone_add_up_to_one(demands: list[int]) -> Non
 def test_it_is_in_doubt_until_all_others_have_told_or_could_have() -> None:
     keeper = StillKeeper()
     assert in_doubt(keeper, 5.0, 5.0)
-    assert not in_doubt(keeper, 5.0, 5.0 + REJOIN)
-    keeper.told_since = 4.9
+    assert not in_doubt(keeper, 5.0, 5.0 + REJOIN_SECONDS)
+    keeper.all_reported_since = 4.9
     assert in_doubt(keeper, 5.0, 5.2)
-    keeper.told_since = 5.0
+    keeper.all_reported_since = 5.0
     assert not in_doubt(keeper, 5.0, 5.2)
 
 
 def test_only_workers_whom_nobody_counted_yet_have_equal_parts_until_somebody_does() -> None:
-    workers, met, strangers = StillKeeper(), StillKeeper(met=True), StillKeeper(strangers=True)
-    assert [first_known(each) for each in (workers, met, strangers)] == [math.inf, NEVER, NEVER]
+    workers, met, strangers = StillKeeper(), StillKeeper(has_answered=True), StillKeeper(other_gateways=True)
+    assert [equal_share_known_until(each) for each in (workers, met, strangers)] == [math.inf, NEVER, NEVER]
     assert [still_known(each, math.inf, 5.0) for each in (workers, met, strangers)] == [True, False, True]
     assert [still_known(met, until, 5.0) for until in (4.0, 6.0)] == [False, True]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.shared_state.link_state import LINES, LINES_IN, LinkCondition, LinkState
+from proxy.shared_state.link_state import LINES_WINDOW, MAX_LINES, LinkCondition, LinkState
 
 
 def lost() -> LinkState:
@@ -77,8 +77,8 @@ def flap(standing: LinkState, now: float) -> LinkCondition | None:
 
 def test_one_that_comes_and_goes_is_told_of_four_times_in_ten_minutes(standing: LinkState) -> None:
     standing.answered(LinkCondition.UP)
-    told = [flap(standing, float(second)) for second in range(0, int(LINES_IN), 10)]
-    assert [each for each in told if each] == [LinkCondition.ALONE, LinkCondition.UP] * (LINES // 2)
+    told = [flap(standing, float(second)) for second in range(0, int(LINES_WINDOW), 10)]
+    assert [each for each in told if each] == [LinkCondition.ALONE, LinkCondition.UP] * (MAX_LINES // 2)
 
 
 @pytest.mark.parametrize("later", [0, 1])
@@ -86,5 +86,5 @@ def test_what_was_left_unsaid_is_said_when_there_is_room_if_it_still_holds(later
     standing.answered(LinkCondition.UP)
     for second in range(5 + later):
         flap(standing, float(second))
-    assert standing.news(LINES_IN - 0.1) is None
-    assert standing.news(LINES_IN) is (None if standing.up else LinkCondition.ALONE)
+    assert standing.news(LINES_WINDOW - 0.1) is None
+    assert standing.news(LINES_WINDOW) is (None if standing.up else LinkCondition.ALONE)

@@ -3,15 +3,15 @@
 import pytest
 
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.shared_state.lease_keeper import REJOIN
-from proxy.shared_state.membership import SILENT, Membership
+from proxy.shared_state.lease_keeper import REJOIN_SECONDS
+from proxy.shared_state.membership import LONGEST_SILENCE, Membership
 
 S = 1_000_000
 
 
 def called(call: Membership, counter: LeaseCounter, name: str, seconds: float) -> None:
-    ask = call.ask(seconds)
-    call.tell(counter.exchange(name, [ask], seconds * S)[0], seconds)
+    ask = call.next_request(seconds)
+    call.apply_grant(counter.exchange(name, [ask], seconds * S)[0], seconds)
 
 
 def test_each_hears_of_all_that_were_heard_of_lately_and_of_no_fewer_than_its_gateway_has() -> None:
@@ -30,22 +30,22 @@ def test_no_answer_and_one_of_somebody_else_change_nothing() -> None:
     call = Membership(0)
     assert call.processes == 1
     call.processes = 5
-    call.tell(None, 0.0)
-    call.untold()
+    call.apply_grant(None, 0.0)
+    call.exchange_failed()
     assert call.processes == 5
 
 
 def test_it_is_always_told_and_never_rests() -> None:
     call = Membership(1)
-    assert call.renew(0.0)
-    assert call.holds()
+    assert call.needs_renewal(0.0)
+    assert call.may_need_renewal()
 
 
 def test_all_have_told_since_the_most_silent_of_them_did() -> None:
     counter, calls = LeaseCounter(), {name: Membership(2) for name in "abc"}
     for at, name in ((0.0, "a"), (0.4, "b"), (0.7, "c"), (1.0, "a")):
         called(calls[name], counter, name, at)
-    assert calls["a"].told_since == pytest.approx(0.4)
+    assert calls["a"].all_reported_since == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("wiped", [True, False], ids=["memory lost", "lost for long"])
@@ -54,19 +54,19 @@ def test_who_was_there_before_is_missed_until_it_tells_or_could_have(wiped: bool
     for name in "abca":
         called(calls[name], counter, name, 0.0)
     call, back = calls["a"], 1.0 if wiped else 20.0
-    assert back <= SILENT or not wiped
+    assert back <= LONGEST_SILENCE or not wiped
     counter = LeaseCounter() if wiped else counter
     for at, name in ((back, "a"), (back + 0.1, "b"), (back + 0.2, "a")):
         called(calls[name], counter, name, at)
-    assert (call.processes, call.told_since) == (3, 0.0)
+    assert (call.processes, call.all_reported_since) == (3, 0.0)
     called(calls["c"], counter, "c", back + 0.3)
     called(call, counter, "a", back + 0.4)
-    assert call.told_since == pytest.approx(back + 0.1)
+    assert call.all_reported_since == pytest.approx(back + 0.1)
     lone = Membership(1)
     called(lone, counter, "d", back + 0.5)
     called(lone, LeaseCounter(), "d", back + 0.6)
     assert lone.processes == 4
-    called(lone, LeaseCounter(), "d", back + 0.6 + REJOIN)
+    called(lone, LeaseCounter(), "d", back + 0.6 + REJOIN_SECONDS)
 
 
 def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
@@ -76,11 +76,11 @@ def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
     called(two, counter, "two", 0.1)
     called(one, counter, "one", 0.2)
     assert one.processes == 2
-    assert one.told_since < 0
+    assert one.all_reported_since < 0
     two.here = True
     called(two, counter, "two", 0.3)
     called(one, counter, "one", 0.4)
-    assert one.told_since == pytest.approx(0.3)
+    assert one.all_reported_since == pytest.approx(0.3)
 
 
 def test_a_guess_holds_until_something_tells_and_is_missed_only_where_nobody_answered() -> None:
@@ -90,7 +90,7 @@ def test_a_guess_holds_until_something_tells_and_is_missed_only_where_nobody_ans
         call.guess(4)
         assert (call.processes, call.guessed) == (4, True)
         for _ in range(misses):
-            call.untold()
+            call.exchange_failed()
         called(call, LeaseCounter(), "a", 5.0)
         assert (call.processes, call.guessed) == (after, False)
         call.guess(9)

@@ -9,7 +9,7 @@ import pytest
 
 from config.sections.server_section import SharedSection
 from proxy.shared_state import redis_eviction as module
-from proxy.shared_state.redis_eviction import EvictionWatch, evicting_policy, eviction_words, policy_now
+from proxy.shared_state.redis_eviction import EvictionWatch, evicting_policy, eviction_warning, policy_now
 from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.looped import looped
@@ -55,10 +55,10 @@ async def test_each_change_for_the_worse_is_logged_once(caplog: pytest.LogCaptur
             raise ConnectionError
         return reply
 
-    async with asyncio.timeout(10 * module.LOOK_EVERY):
+    async with asyncio.timeout(10 * module.CHECK_EVERY):
         watch = EvictionWatch(command)
         watching = asyncio.ensure_future(watch.run(LOG))
-        await asyncio.sleep(5 * module.LOOK_EVERY)
+        await asyncio.sleep(5 * module.CHECK_EVERY)
         watching.cancel()
     assert ["allkeys-lru" in caplog.messages[0], "volatile-lru" in caplog.messages[1]] == [True, True]
     assert len(caplog.messages) == 2
@@ -68,7 +68,7 @@ async def test_each_change_for_the_worse_is_logged_once(caplog: pytest.LogCaptur
 async def test_a_real_redis_is_understood(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("proxy.shared_state.redis_eviction.AT_ONCE", 60.0)  # a busy machine
+    monkeypatch.setattr("proxy.shared_state.redis_eviction.OPERATOR_TIMEOUT", 60.0)  # a busy machine
     with real_redis(tmp_path) as redis:
         section = SharedSection.model_validate({"redis": redis.url})
         assert policy_now(section) is None
@@ -88,7 +88,7 @@ async def test_a_real_redis_is_understood(
 
 def test_a_redis_that_does_not_answer_says_nothing_and_the_words_say_what_to_do() -> None:
     assert policy_now(SharedSection.model_validate({"redis": "redis://127.0.0.1:1"})) is None
-    assert eviction_words("allkeys-lru").endswith("set it to noeviction")
+    assert eviction_warning("allkeys-lru").endswith("set it to noeviction")
 
 
 LOG = logging.getLogger("test")

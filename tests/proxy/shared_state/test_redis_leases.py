@@ -12,7 +12,15 @@ import pytest
 
 from config.sections.server_section import SharedSection
 from proxy.limits.lease_counter import LeaseCounter
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk, arguments, read_reply
+from proxy.shared_state.lease import (
+    LeaseGrant,
+    LeaseRequest,
+    RateRequest,
+    SlotsRequest,
+    SpendingRequest,
+    decode_reply,
+    encode_requests,
+)
 from proxy.shared_state.redis_leases import SCRIPT, SHA, RedisLeases
 from proxy.shared_state.redis_sync import SharedState
 from tests.support.redis import RealRedis, fake_redis, frozen
@@ -26,7 +34,7 @@ EPOCH = 1_767_225_600
 @pytest.fixture(autouse=True)
 def patient() -> Iterator[None]:
     """What a busy machine takes says nothing of the script."""
-    with patch("proxy.shared_state.redis_leases.LIMIT", 5.0):
+    with patch("proxy.shared_state.redis_leases.EXCHANGE_TIMEOUT", 5.0):
         yield
 
 
@@ -41,17 +49,17 @@ async def shared(url: str) -> AsyncIterator[SharedState]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def asked(random_: random.Random) -> LeaseAsk:
+def asked(random_: random.Random) -> LeaseRequest:
     """Any ask: few keys, so that they meet, and demands whose sums are exact in any order."""
     key = random_.choice(("a", "b", "c"))
     match random_.randrange(4):
         case 0:
-            return PlacesAsk(f"{key} places", 10, *[random_.randrange(6) for _ in range(3)])
+            return SlotsRequest(f"{key} places", 10, *[random_.randrange(6) for _ in range(3)])
         case 1:
             want = random_.choice((0, 1, 40, 10**12))
             amounts = random_.choice((0, 5, 10**12)), random_.choice((0, 30, 60)), random_.choice((100, 2 * 10**12))
             claims = random_.choice((0, 3)), want, random_.choice((0, min(want, 30)))
-            return SpentAsk(f"{key} spent", *amounts, *claims, random_.choice((0, amounts[0] // 2, amounts[0])))
+            return SpendingRequest(f"{key} spent", *amounts, *claims, random_.choice((0, amounts[0] // 2, amounts[0])))
         case _:
             want = random_.choice((0, 1, 5, 60, 900))
             least = random_.randrange(min(want, 20) + 1)
@@ -66,7 +74,7 @@ def asked(random_: random.Random) -> LeaseAsk:
                 random_.choice((0, 30)),
             )
             alone = random_.choice((0.0, 0.25)), random_.choice((0.0, 0.5)), 0.25 / random_.choice((2, 4))
-            return RateAsk(f"{key} rate", *rate, want, least, back, demand, holds, *counts, *alone)
+            return RateRequest(f"{key} rate", *rate, want, least, back, demand, holds, *counts, *alone)
 
 
 def shares_rounded(grants: Sequence[LeaseGrant | None]) -> list[LeaseGrant | None]:
@@ -89,11 +97,11 @@ async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int
             for key in [key for key, kept in counter._keys.items() if now > kept.over]:
                 await state.command(("DEL", key))  # it ends by the clock of Redis
             time = divmod(now, 1_000_000)
-            words = [process, *arguments(asks), str(time[0] + EPOCH), str(time[1])]
+            words = [process, *encode_requests(asks), str(time[0] + EPOCH), str(time[1])]
             reply = await state.command(("EVAL", TIMED, len(asks) + 1, *(ask.key for ask in asks), "ended", *words))
             grants = counter.exchange(process, asks, now)
             # Redis keeps the fields of a key in any order, and parts are no round numbers.
-            assert shares_rounded(read_reply(reply, asks)) == shares_rounded(grants)
+            assert shares_rounded(decode_reply(reply, asks)) == shares_rounded(grants)
 
 
 @pytest.mark.smoke
@@ -102,7 +110,7 @@ async def test_a_script_that_redis_does_not_know_is_sent_whole_once(redis: RealR
         leases = RedisLeases(state.run_script, "dragoman", "one")
         epochs = set()
         for want, left in ((3, 597), (4, 593)):
-            (grant,) = await leases.exchange([RateAsk("team a", 10.0, 600, want, 1, 0, 0.0)])
+            (grant,) = await leases.exchange([RateRequest("team a", 10.0, 600, want, 1, 0, 0.0)])
             assert grant is not None
             assert replace(grant, level=math.floor(grant.level)) == LeaseGrant(want, left, 0.75, 1, grant.epoch)
             epochs.add(grant.epoch)
@@ -119,10 +127,10 @@ async def test_nothing_asked_is_a_question_whether_it_answers(redis: RealRedis) 
 async def test_keys_name_nobody_and_end_by_themselves(redis: RealRedis) -> None:
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "staging", "one")
-        asks: Sequence[LeaseAsk] = [
-            RateAsk("team canary", 1.0, 60, 1, 1, 0, 1.0),
-            PlacesAsk("team canary places", 4, 0, 1),
-            SpentAsk("canary", 5),
+        asks: Sequence[LeaseRequest] = [
+            RateRequest("team canary", 1.0, 60, 1, 1, 0, 1.0),
+            SlotsRequest("team canary places", 4, 0, 1),
+            SpendingRequest("canary", 5),
         ]
         await leases.exchange(asks)
     names = [line for line in redis.command("KEYS", "*") if "lim" in line]
@@ -141,29 +149,29 @@ def key_of(redis: RealRedis) -> str:
 async def test_what_a_process_held_that_was_seen_to_end_is_free_at_once(redis: RealRedis) -> None:
     async with shared(redis.url) as state:
         one, two = (RedisLeases(state.run_script, "dragoman", name) for name in ("one", "two"))
-        (granted,) = await one.exchange([PlacesAsk("a", 2, 0, 2, 2)])
+        (granted,) = await one.exchange([SlotsRequest("a", 2, 0, 2, 2)])
         assert granted is not None
         assert granted == LeaseGrant(2, 2.0, 1.0, 1, granted.epoch)
-        (refused,) = await two.exchange([PlacesAsk("a", 2, 0, 1)])
+        (refused,) = await two.exchange([SlotsRequest("a", 2, 0, 1)])
         assert refused is not None
         assert refused.granted == 0
-        await two.bury("one")
-        await two.bury("nobody")
-        assert (await two.exchange([PlacesAsk("a", 2, 0, 2, 2)]))[0] == granted
+        await two.release_ended("one")
+        await two.release_ended("nobody")
+        assert (await two.exchange([SlotsRequest("a", 2, 0, 2, 2)]))[0] == granted
         assert 0 < int(redis.command("PTTL", "{dragoman}:lim:3:ended")[0][1:]) <= 20_000
         redis.command("SET", "{dragoman}:lim:3:ended", "somebody's")
-        assert (await two.exchange([PlacesAsk("a", 2, 2, 0, 2)]))[0] == replace(granted, granted=0)
+        assert (await two.exchange([SlotsRequest("a", 2, 2, 0, 2)]))[0] == replace(granted, granted=0)
     with pytest.raises(ConnectionError):
         async with shared("redis://127.0.0.1:1") as state:
-            await RedisLeases(state.run_script, "dragoman", "two").bury("one")
+            await RedisLeases(state.run_script, "dragoman", "two").release_ended("one")
 
 
 @pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", "1", "x")])
 @pytest.mark.parametrize(
-    "ask", [RateAsk("a", 1.0, 60, 5, 1, 0, 1.0), PlacesAsk("a", 60, 0, 5), SpentAsk("a", 0, 0, 60, 0, 5)]
+    "ask", [RateRequest("a", 1.0, 60, 5, 1, 0, 1.0), SlotsRequest("a", 60, 0, 5), SpendingRequest("a", 0, 0, 60, 0, 5)]
 )
 async def test_a_key_that_holds_something_else_is_told_and_replaced(
-    redis: RealRedis, ask: LeaseAsk, command: tuple[str, ...]
+    redis: RealRedis, ask: LeaseRequest, command: tuple[str, ...]
 ) -> None:
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")
@@ -181,7 +189,7 @@ async def test_a_key_that_holds_something_else_is_told_and_replaced(
 
 
 async def test_a_hash_that_is_larger_than_any_of_ours_is_replaced(redis: RealRedis) -> None:
-    asks: Sequence[LeaseAsk] = [PlacesAsk("a", 60, 0, 5)]
+    asks: Sequence[LeaseRequest] = [SlotsRequest("a", 60, 0, 5)]
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")
         await leases.exchange(asks)
@@ -200,7 +208,7 @@ async def test_a_hash_that_is_larger_than_any_of_ours_is_replaced(redis: RealRed
 async def test_values_that_nobody_can_mean_grant_no_more_than_a_burst_and_silence_nobody_for_long(
     redis: RealRedis, value: str
 ) -> None:
-    asks: Sequence[LeaseAsk] = [RateAsk("a", 10.0, 600, 10_000, 1, 0, 1.0)]
+    asks: Sequence[LeaseRequest] = [RateRequest("a", 10.0, 600, 10_000, 1, 0, 1.0)]
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")
         await leases.exchange(asks)
@@ -220,7 +228,7 @@ async def test_values_that_nobody_can_mean_grant_no_more_than_a_burst_and_silenc
 
 
 async def test_a_debt_of_a_thousand_years_is_cut_to_ten_bursts(redis: RealRedis) -> None:
-    asks: Sequence[LeaseAsk] = [RateAsk("a", 10.0, 600, 1, 1, 0, 1.0)]
+    asks: Sequence[LeaseRequest] = [RateRequest("a", 10.0, 600, 1, 1, 0, 1.0)]
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")
         await leases.exchange(asks)
@@ -233,8 +241,8 @@ async def test_a_debt_of_a_thousand_years_is_cut_to_ten_bursts(redis: RealRedis)
 
 async def test_a_server_that_is_away_or_frozen_is_a_connection_error() -> None:
     async with fake_redis(frozen) as fake, shared(fake.url) as state:
-        with patch("proxy.shared_state.redis_leases.LIMIT", 0.05), pytest.raises(ConnectionError):
-            await RedisLeases(state.run_script, "dragoman", "one").exchange([SpentAsk("a", 1)])
+        with patch("proxy.shared_state.redis_leases.EXCHANGE_TIMEOUT", 0.05), pytest.raises(ConnectionError):
+            await RedisLeases(state.run_script, "dragoman", "one").exchange([SpendingRequest("a", 1)])
 
 
 async def test_a_script_that_is_refused_is_a_connection_error(redis: RealRedis) -> None:

@@ -18,7 +18,7 @@ from providers.target import Target
 from providers.vendor_credential import Credential
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.shared_state.redis_sync import BREATH, SharedState
+from proxy.shared_state.redis_sync import LEAST_PAUSE, SharedState
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.breakers import fail, middle
 from tests.security.test_tls import authority  # noqa: F401 - a fixture
@@ -35,7 +35,7 @@ LIMITED = Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=20.0)
 @pytest.fixture(autouse=True)
 def hurried() -> Iterator[None]:
     with (
-        patch("proxy.shared_state.link_state.EVERY", 0.02),
+        patch("proxy.shared_state.link_state.EXCHANGE_EVERY", 0.02),
         patch("proxy.shared_state.link_state.FIRST_WAIT", 0.2),
         patch("proxy.shared_state.link_state.LONGEST_WAIT", 0.2),
     ):
@@ -135,7 +135,7 @@ async def test_what_is_kept_names_no_key_and_nothing_of_the_table_and_ends_by_it
 
 async def test_words_that_are_over_and_words_beyond_the_most_are_taken_away(redis: RealRedis) -> None:
     redis.command("ZADD", "dragoman:told:1", "5", "old", "inf", "endless")
-    with patch("proxy.shared_state.redis_sync.MOST", 3):
+    with patch("proxy.shared_state.redis_sync.MAX_COOLDOWNS", 3):
         async with process(redis.url) as one:
             for number in range(9):
                 one.told(replace(A, deployment=str(number)), replace(LIMITED, retry_after=10.0 + number))
@@ -153,9 +153,9 @@ async def test_a_password_goes_to_the_server_and_to_no_log(tmp_path: Path, told:
             process(f"redis://:canary-of-mine@127.0.0.1:{server.port}") as wrong,
         ):
             await until(lambda: one.state.up and two.state.up)
-            await until(lambda: "going on alone" in told.text)
+            await until(lambda: "continuing without it" in told.text)
             assert not wrong.state.up
-    assert told.messages == [f"Redis at 127.0.0.1:{server.port} does not answer; going on alone"]
+    assert told.messages == [f"Redis at 127.0.0.1:{server.port} does not answer; continuing without it"]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -190,7 +190,7 @@ async def test_one_that_freezes_and_one_that_is_started_anew_are_found_again(
             while not two.wait(each):  # noqa: ASYNC110 - see `until`
                 await asyncio.sleep(0.005)
     place = f"Redis at 127.0.0.1:{redis.port}"
-    lost, found = f"{place} does not answer; going on alone", f"{place} answers again"
+    lost, found = f"{place} does not answer; continuing without it", f"{place} answers again"
     assert Counter(told.messages) == {lost: 4, found: 4}
     assert {record.levelname for record in told.records if record.message == found} == {"INFO"}
 
@@ -199,7 +199,7 @@ async def test_a_key_of_another_program_is_a_lost_server(redis: RealRedis, told:
     redis.command("SET", "dragoman:told:1", "x")
     async with process(redis.url):
         await until(lambda: bool(told.messages))
-    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} does not answer; going on alone"]
+    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} does not answer; continuing without it"]
 
 
 async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
@@ -211,7 +211,7 @@ async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, to
         await until(lambda: two.wait(A) > 0)
         await asyncio.sleep(0.3)
         assert one.state.up
-    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} holds what no gateway wrote, which is ignored"] * 2
+    assert told.messages == [f"Redis at 127.0.0.1:{redis.port} holds data that no gateway wrote, which is ignored"] * 2
 
 
 # One that is lost, or lies -------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, to
 
 def refused(told: pytest.LogCaptureFixture) -> None:
     (message,) = told.messages
-    assert message.endswith("does not answer; going on alone")
+    assert message.endswith("does not answer; continuing without it")
 
 
 async def test_where_nobody_listens_a_process_is_alone(told: pytest.LogCaptureFixture) -> None:
@@ -305,7 +305,10 @@ async def test_one_that_lies_now_and_then_fills_no_log(told: pytest.LogCaptureFi
 
 
 async def test_a_process_that_is_told_to_end_ends_whatever_it_is_doing() -> None:
-    with patch("proxy.shared_state.link_state.EVERY", 0.0), patch("proxy.shared_state.redis_sync.BREATH", 0.0):
+    with (
+        patch("proxy.shared_state.link_state.EXCHANGE_EVERY", 0.0),
+        patch("proxy.shared_state.redis_sync.LEAST_PAUSE", 0.0),
+    ):
         async with fake_redis(answering(lambda: NOTHING)) as fake:
             for turns in range(80):
                 state = SharedState(SharedSection.model_validate({"redis": fake.url}), lambda words, now: None)
@@ -341,7 +344,7 @@ async def test_a_lookup_that_hangs_is_waited_for_and_not_begun_again(told: pytes
         async with process("redis://cache.example"):
             await until(lambda: bool(told.messages))
     assert begun == ["cache.example"]
-    assert told.messages == ["Redis at cache.example does not answer; going on alone"]
+    assert told.messages == ["Redis at cache.example does not answer; continuing without it"]
 
 
 async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:
@@ -352,7 +355,7 @@ async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:
         commands += 1
         return NOTHING
 
-    with patch("proxy.shared_state.link_state.EVERY", 10.0):
+    with patch("proxy.shared_state.link_state.EXCHANGE_EVERY", 10.0):
         async with fake_redis(answering(reply)) as fake, process(fake.url) as one:
             await until(lambda: one.state.up)
             loop = asyncio.get_running_loop()
@@ -361,5 +364,5 @@ async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:
                 one.told(replace(A, deployment=str(number)), LIMITED)
                 await asyncio.sleep(0.001)
             # The first of all came before the crowd, and the first of the crowd does not wait.
-            assert 2 <= commands <= 2 + (loop.time() - began) / BREATH
+            assert 2 <= commands <= 2 + (loop.time() - began) / LEAST_PAUSE
             assert isinstance(fake, FakeRedis)

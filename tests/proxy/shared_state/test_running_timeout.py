@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from proxy.shared_state.running_timeout import answer_within
+from proxy.shared_state.running_timeout import reply_within
 
 pytestmark = pytest.mark.smoke
 
@@ -30,7 +30,7 @@ async def test_an_answer_that_came_while_the_process_did_not_run_is_read() -> No
 
     with here, there:
         async with asyncio.TaskGroup() as group:
-            answer = group.create_task(answer_within(0.4, read()))
+            answer = group.create_task(reply_within(0.4, read()))
             group.create_task(held_up())
         assert answer.result() == b"here"
 
@@ -45,7 +45,7 @@ async def test_what_does_not_answer_is_cancelled() -> None:
             ended.set()
 
     with pytest.raises(TimeoutError):
-        await answer_within(0.02, silent())
+        await reply_within(0.02, silent())
     assert ended.is_set()
 
 
@@ -59,7 +59,7 @@ async def test_who_no_longer_waits_cancels_it_too() -> None:
         finally:
             ended.set()
 
-    waiting = asyncio.create_task(answer_within(60, silent()))
+    waiting = asyncio.create_task(reply_within(60, silent()))
     await begun.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -72,10 +72,10 @@ async def test_what_it_raises_is_raised() -> None:
         raise ConnectionError("gone")
 
     with pytest.raises(ConnectionError, match="gone"):
-        await answer_within(60, broken())
+        await reply_within(60, broken())
 
 
 async def test_a_future_is_waited_for_as_well() -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(future.set_result, 7)
-    assert await answer_within(60, future) == 7
+    assert await reply_within(60, future) == 7

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.failure import FailureKind
-from proxy.shared_state.shared_cooldowns import LONGEST, MOST, MOST_UNSAID, Cooldown, SharedCooldowns, member
+from proxy.shared_state.shared_cooldowns import (
+    LONGEST_COOLDOWN,
+    MAX_COOLDOWNS,
+    MAX_UNSENT,
+    Cooldown,
+    SharedCooldowns,
+    encode_topic,
+)
 from tests.support.looped import looped
 
 A, B = "a" * 32, "b" * 32
@@ -91,10 +98,10 @@ def test_what_was_heard_is_not_repeated(ear: Ear) -> None:
 def test_the_outbox_has_an_end(ear: Ear) -> None:
     for number in range(1000):
         ear.hearsay.publish(f"{number:032x}", RATE, 5.0)
-    assert len(ear.hearsay.outgoing()) == MOST_UNSAID
+    assert len(ear.hearsay.outgoing()) == MAX_UNSENT
     for number in range(1000, 2000):
         ear.hearsay.publish(f"{number:032x}", RATE, 5.0)
-    assert len(ear.hearsay.outgoing()) == MOST_UNSAID
+    assert len(ear.hearsay.outgoing()) == MAX_UNSENT
 
 
 def test_a_word_is_new_once_and_again_when_it_ends_later(ear: Ear) -> None:
@@ -126,7 +133,7 @@ def test_whoever_comes_later_can_ask_what_holds(ear: Ear) -> None:
 
 def test_a_word_that_is_over_says_nothing_and_none_holds_for_ever(ear: Ear) -> None:
     assert ear.hears((f"{A}:quota", NOW), (f"{B}:quota", 5)) == ()
-    assert ear.hears((f"{A}:quota", 10**15 - 1)) == (Cooldown(A, QUOTA, LONGEST),)
+    assert ear.hears((f"{A}:quota", 10**15 - 1)) == (Cooldown(A, QUOTA, LONGEST_COOLDOWN),)
     ear.hearsay.publish(B, RATE, 1e300)
     assert ear.hearsay.outgoing() == {(B, RATE): 3_600_000}
 
@@ -162,14 +169,16 @@ def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[o
 
 
 @looped(
-    "answer", [None, b"OK", [], [NOW], [b"1", []], [NOW, [], []], [NOW, None], [NOW, [b""] * (2 * MOST + 1)]], ids=str
+    "answer",
+    [None, b"OK", [], [NOW], [b"1", []], [NOW, [], []], [NOW, None], [NOW, [b""] * (2 * MAX_COOLDOWNS + 1)]],
+    ids=str,
 )
 def test_an_answer_that_is_no_list_of_words_is_an_error_and_changes_nothing(answer: object) -> None:
     ear = Ear()
     ear.hears((f"{A}:quota", NOW + 300_000))
     ear.hearsay.publish(B, RATE, 5.0)
     said = ear.hearsay.outgoing()
-    with pytest.raises(ValueError, match="no list of words"):
+    with pytest.raises(ValueError, match="not a list of the expected form"):
         ear.hearsay.incoming(answer, said)
     assert ear.hearsay.outgoing() == said
     assert ear.hearsay.about(A) == (Cooldown(A, QUOTA, 300.0),)
@@ -188,11 +197,11 @@ def test_any_answer_is_heard_or_refused(answer: object) -> None:
         heard = ear.hearsay.incoming(answer, {})
     except ValueError:
         return
-    assert all(0 < word.seconds <= LONGEST for word in heard.cooldowns)
+    assert all(0 < word.seconds <= LONGEST_COOLDOWN for word in heard.cooldowns)
 
 
 def test_a_word_is_written_so_that_others_can_read_it() -> None:
     for kind in (RATE, QUOTA, AUTH):
-        written = member((A, kind))
+        written = encode_topic((A, kind))
         assert set(written) <= {*string.ascii_lowercase, *string.digits, "_", ":"}
         assert Ear().hears((written, NOW + 1000)) == (Cooldown(A, kind, 1.0),)

@@ -154,7 +154,7 @@ async def test_of_one_owner_no_more_lookups_run_at_a_time_than_a_few() -> None:
     release.set()
     assert await asyncio.gather(*waiting, another) == [{"a": b"x"}] * 9
     await asyncio.gather(left, return_exceptions=True)
-    assert (turns._places, turns._asking) == ({}, {})
+    assert (turns._slots, turns._lookups) == ({}, {})
 
 
 async def test_one_whose_commands_are_slow_holds_nobody_else_up() -> None:

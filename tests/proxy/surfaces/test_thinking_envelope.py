@@ -4,7 +4,7 @@ from base64 import urlsafe_b64encode
 
 from providers.json_types import JsonObject
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS
-from proxy.surfaces.thinking_envelope import MAX_SEALED, PREFIX, EnvelopeOpener, is_sealed, open_sealed, seal
+from proxy.surfaces.thinking_envelope import MAX_ENVELOPE_CHARS, PREFIX, EnvelopeOpener, is_sealed, open_sealed, seal
 from tests.support.looped import looped
 
 DETAILS: list[JsonObject] = [
@@ -41,7 +41,7 @@ def test_what_was_sealed_is_opened_unchanged_and_has_no_character_that_json_esca
         envelope(b'{"details":[{"a":1},2]}'),
         envelope(b'{"details":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         envelope(b'{"details":[{"text":"\xff"}]}'),
-        PREFIX + "A" * (MAX_SEALED + 1),
+        PREFIX + "A" * (MAX_ENVELOPE_CHARS + 1),
     ],
 )
 def test_anything_else_is_not_opened(text: str) -> None:

@@ -6,7 +6,7 @@ from providers.completion import Choice, Chunk, StreamEvent, Usage
 from providers.unified_request import Operation, Params, TextPrompt, UnifiedRequest
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard, OneGuard
-from proxy.trace_context import MOST_REASONS, SpanNotes
+from proxy.trace_context import MAX_FINISH_REASONS, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts
 from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
 from tests.support.looped import looped
@@ -51,7 +51,7 @@ class Pieces:
 def noted(kept: SpanNotes) -> SpanNotes:
     note_request(kept, REQUEST)
     note_prompt(kept, REQUEST)
-    note_answer(kept, [CHOICE] * (MOST_REASONS + 1))
+    note_answer(kept, [CHOICE] * (MAX_FINISH_REASONS + 1))
     return kept
 
 
@@ -63,7 +63,7 @@ def test_numbers_and_words_of_the_request_are_noted_and_no_text() -> None:
         "gen_ai.request.choice.count": 2,
         "gen_ai.request.reasoning.level": "x" * 64,
     }
-    assert found.finish_reasons == ("stop",) * MOST_REASONS
+    assert found.finish_reasons == ("stop",) * MAX_FINISH_REASONS
     assert "canary" not in repr(found)
 
 

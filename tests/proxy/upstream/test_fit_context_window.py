@@ -7,7 +7,7 @@ from typing import cast
 import orjson
 import pytest
 
-from providers.context_overflow import MARGIN, MAX_FITTING_CALLS, Overflow
+from providers.context_overflow import MARGIN_TOKENS, MAX_FITTING_CALLS, Overflow
 from providers.emulation.plan_calls import PlannedCall, plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject
@@ -318,7 +318,7 @@ LONG: Mapping[str, object] = {**TRUNCATE, "max_tokens": 3000}
     ("overflow", "limit"),
     [
         (Overflow(4096, 2000, exact=True), 2096),
-        (Overflow(4096, 2000, exact=False), 2096 - MARGIN),
+        (Overflow(4096, 2000, exact=False), 2096 - MARGIN_TOKENS),
         (Overflow(4096), 1500),
         (Overflow(), 1500),
         (Overflow(output_cap=1024), 1024),

@@ -7,7 +7,7 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
-from providers.mock.server import End, MockAnswer, MockPiece
+from providers.mock.server import End, SimulatedChunk, SimulatedResponse
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
 from proxy.upstream.mock_transport import AT_ONCE, MockResponse, MockTransport
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.smoke
 TARGET = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}").models["mock/echo"].targets[0]
 
 
-def scripted(*pieces: MockPiece, end: End = "eof") -> MockResponse:
-    return MockResponse(MockAnswer(200, {"a": "b"}, pieces, end))
+def scripted(*pieces: SimulatedChunk, end: End = "eof") -> MockResponse:
+    return MockResponse(SimulatedResponse(200, {"a": "b"}, pieces, end))
 
 
 def now() -> float:
@@ -32,7 +32,7 @@ def now() -> float:
 
 @in_virtual_time
 async def test_pieces_come_in_order_each_after_its_delay() -> None:
-    response = scripted(MockPiece(0, b"one"), MockPiece(1.5, b"two"), MockPiece(2, b"three"))
+    response = scripted(SimulatedChunk(0, b"one"), SimulatedChunk(1.5, b"two"), SimulatedChunk(2, b"three"))
     assert (response.status, response.headers) == (200, {"a": "b"})
     got = [(await response.read(), now()) for _ in range(5)]
     assert got == [(b"one", 0), (b"two", 1.5), (b"three", 3.5), (b"", 3.5), (b"", 3.5)]
@@ -40,13 +40,13 @@ async def test_pieces_come_in_order_each_after_its_delay() -> None:
 
 @in_virtual_time
 async def test_a_piece_without_bytes_is_only_its_delay() -> None:
-    response = scripted(MockPiece(1, b""), MockPiece(1, b"one"), MockPiece(1, b""))
+    response = scripted(SimulatedChunk(1, b""), SimulatedChunk(1, b"one"), SimulatedChunk(1, b""))
     assert [(await response.read(), now()) for _ in range(2)] == [(b"one", 2), (b"", 3)]
 
 
 @in_virtual_time
 async def test_a_cut_is_a_body_that_broke_off() -> None:
-    response = scripted(MockPiece(0, b"one"), end="cut")
+    response = scripted(SimulatedChunk(0, b"one"), end="cut")
     assert await response.read() == b"one"
     with pytest.raises(UpstreamError) as caught:
         await response.read()
@@ -118,7 +118,7 @@ async def test_pieces_without_a_delay_give_others_their_turn() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    response = scripted(*[MockPiece(0, b"x")] * (4 * AT_ONCE))
+    response = scripted(*[SimulatedChunk(0, b"x")] * (4 * AT_ONCE))
     while await response.read():
         pass
     beside.cancel()

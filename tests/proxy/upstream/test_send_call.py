@@ -8,7 +8,7 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.mock.server import MockAnswer
+from providers.mock.server import SimulatedResponse
 from providers.unified_request import Task
 from proxy.request_record import Attempt, RequestRecord
 from proxy.upstream.mock_transport import MockResponse
@@ -122,7 +122,7 @@ class Failing:
         self.seen.append(repeats)
         if self.errors:
             raise self.errors.pop(0)
-        return MockResponse(MockAnswer(200, {}, ()))
+        return MockResponse(SimulatedResponse(200, {}, ()))
 
     async def aclose(self) -> None:
         """Nothing to close."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest, RateRequest, SlotsRequest, SpendingRequest
 from proxy.workers import lease_channel
 from proxy.workers.lease_channel import LeaseDesk, SupervisorLeases
 
@@ -20,11 +20,11 @@ def joined(desk: LeaseDesk, worker: str) -> SupervisorLeases:
     return ends
 
 
-def rate(want: int, key: str = "team a") -> RateAsk:
-    return RateAsk(key, 10.0, 600, want, 1, 0, 5.0)
+def rate(want: int, key: str = "team a") -> RateRequest:
+    return RateRequest(key, 10.0, 600, want, 1, 0, 5.0)
 
 
-async def granted(worker: SupervisorLeases, *asks: LeaseAsk) -> list[int]:
+async def granted(worker: SupervisorLeases, *asks: LeaseRequest) -> list[int]:
     return [0 if each is None else each.granted for each in await worker.exchange(asks)]
 
 
@@ -40,28 +40,28 @@ async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
 async def test_places_are_counted_together_and_free_when_their_worker_has_ended() -> None:
     desk = LeaseDesk()
     one, two = joined(desk, "1"), joined(desk, "2")
-    assert await granted(one, PlacesAsk("team a", 3, 0, 3)) == [3]
-    assert await granted(two, PlacesAsk("team a", 3, 0, 1)) == [0]
+    assert await granted(one, SlotsRequest("team a", 3, 0, 3)) == [3]
+    assert await granted(two, SlotsRequest("team a", 3, 0, 1)) == [0]
     desk.forget("1")
-    assert await granted(two, PlacesAsk("team a", 3, 0, 3)) == [3]
+    assert await granted(two, SlotsRequest("team a", 3, 0, 3)) == [3]
 
 
 async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has_ended() -> None:
     desk = LeaseDesk()
     one, two = joined(desk, "1"), joined(desk, "2")
-    await one.exchange([SpentAsk("team a usd", 70)])
-    (heard,) = await two.exchange([SpentAsk("team a usd", 5)])
+    await one.exchange([SpendingRequest("team a usd", 70)])
+    (heard,) = await two.exchange([SpendingRequest("team a usd", 5)])
     assert heard is not None
     assert heard.level == 70
     desk.forget("1")
-    assert await two.exchange([SpentAsk("team a usd", 5)]) == [LeaseGrant(0, 0, 1.0, 1, heard.epoch)]
+    assert await two.exchange([SpendingRequest("team a usd", 5)]) == [LeaseGrant(0, 0, 1.0, 1, heard.epoch)]
 
 
 async def test_several_entries_and_exchanges_are_told_apart() -> None:
     desk = LeaseDesk()
     worker = joined(desk, "1")
     both = asyncio.gather(
-        granted(worker, rate(7, "team a"), PlacesAsk("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
+        granted(worker, rate(7, "team a"), SlotsRequest("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
     )
     assert list(await both) == [[7, 2], [9]]
 

@@ -23,13 +23,14 @@ def _read_request(body: JsonObject) -> EngineRequest:
         (conversation(body),),
         stops=strings(body.get("stop_sequences")),
         limit=whole_number(body, "max_tokens"),
-        text=constrained(body) or _told(body),
+        text=constrained(body) or _write_object(body),
         tool=tool_of(body),
     )
 
 
-def _told(body: JsonObject) -> str | None:
-    """Return what a model writes that is told to write an object; the vendor has no JSON mode without a schema."""
+def _write_object(body: JsonObject) -> str | None:
+    """Return the text of a model that the prompt tells to write an object. The vendor has no JSON mode without a
+    schema."""
     return "{}" if "one JSON object" in f"{body.get('system')} {conversation(body)}" else None
 
 
@@ -85,7 +86,7 @@ def _events(body: JsonObject, answered: EngineAnswer) -> Iterator[JsonObject]:
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """Only a prompt is ever too long; an answer ends where the window does."""
+    """Return the error of a prompt that is too long. Only a prompt can be: the response ends at the window's end."""
     message = f"prompt is too long: {prompt_tokens(request)} tokens"
     return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 

@@ -33,7 +33,7 @@ SAMPLING = ("temperature", "top_p", "top_k")
 
 
 class _Strict(MessageCreateParamsBase, total=False):
-    """The SDK's request type with unknown members forbidden, for streams and whole answers."""
+    """The SDK's request type with unknown fields forbidden, for streaming and non-streaming requests."""
 
     __pydantic_config__ = {"extra": "forbid"}  # type: ignore[misc]  # noqa: RUF012 - pydantic reads it from the class
     stream: bool

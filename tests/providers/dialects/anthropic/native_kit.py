@@ -24,7 +24,7 @@ def own_request(
     more: Mapping[str, JsonValue] | None = None,
     **members: JsonValue,
 ) -> UnifiedRequest:
-    """Return the request that the surface makes of a body with these turns and members, and `more` members."""
+    """Return the request that the surface makes of a body with these turns, these fields and the fields in `more`."""
     body: JsonObject = {
         "model": "v/m",
         "max_tokens": 500,

@@ -39,7 +39,7 @@ _RESULT: Final = _block("tool_result", {"tool_use_id": _IDS, "content": _HELD}, 
 
 @st.composite
 def _spoilt(draw: st.DrawFn, blocks: _Blocks) -> JsonObject:
-    """A block with junk in place of one of its fields, or without the field."""
+    """A block without one of its fields, or with a random value for it."""
     block = {**draw(blocks)}
     name = draw(st.sampled_from([*block]))
     if draw(st.booleans()):
@@ -62,4 +62,4 @@ _ANY_BLOCK: Final = _OF_USER | _OF_MODEL | _FOUND
 ODD: Final[st.SearchStrategy[JsonValue]] = (
     _JUNK | _turns("user", _ANY_BLOCK | _spoilt(_ANY_BLOCK) | _JUNK) | _turns("assistant", _spoilt(_OF_MODEL) | _JUNK)
 )
-"""Values in place of turns, most of which are none."""
+"""Random values, most of which are not turns."""

@@ -16,7 +16,8 @@ from tests.contracts.strict_types import strict_adapter
 _BODIES = {False: strict_adapter(MessageCreateParamsNonStreaming), True: strict_adapter(MessageCreateParamsStreaming)}
 _EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
 _SAMPLING = {"temperature": (0, 1), "top_p": (0, 1), "top_k": (0, math.inf)}
-"""What version 2023-06-01 of the API takes and the types, which follow 2026-10-21, have no more."""
+"""The bounds of the sampling settings. Version 2023-06-01 of the API accepts the settings; the types follow 2026-10-21,
+which no longer has them."""
 
 
 def check_body(operation: str, body: bytes) -> None:
@@ -37,7 +38,7 @@ def check_members(sent: Mapping[str, object], version: str) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the vendor's client would read every member as what it is."""
+    """Raise unless the vendor's client would read every field with its own type."""
     Message.model_validate_json(body)
 
 

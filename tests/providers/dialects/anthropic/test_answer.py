@@ -1,4 +1,4 @@
-"""Whole answers of Anthropic's API; every fixture is one that the vendor's own types read."""
+"""Non-streaming responses of Anthropic's API. Every fixture can be read by the vendor's own types."""
 
 from dataclasses import replace
 

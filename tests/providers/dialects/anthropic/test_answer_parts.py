@@ -1,4 +1,4 @@
-"""Parts of answers beside text and calls: thinking, citations, blocks and members of the vendor's own."""
+"""Parts of responses besides text and tool calls: reasoning, citations, blocks and fields of the vendor's own."""
 
 from typing import get_args
 
@@ -7,7 +7,13 @@ import pytest
 from anthropic.types import ContentBlock, Message, Usage
 
 from providers.completion import Chunk, Extras
-from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, usage_rest, whole_thought
+from providers.dialects.anthropic.answer_parts import (
+    citation_extras,
+    other_call_fields,
+    other_message_fields,
+    other_usage_fields,
+    reasoning_detail,
+)
 from providers.emulation.join_extras import GrowingExtras, overlay
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
@@ -21,7 +27,7 @@ MAPPED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 
 
 def joined(name: str) -> tuple[Extras | None, JsonObject, list[Chunk]]:
-    """The extras of a stream's chunks as one, and the members of its answer."""
+    """Return the joined extras of a stream's chunks, and the fields of its response."""
     pieces = chunks(streamed(SENT, stream(name)))
     growing, answer = GrowingExtras(), JsonObject()
     for piece in pieces:
@@ -77,8 +83,8 @@ def test_spans_are_in_code_points_and_other_citations_are_listed() -> None:
 
 
 def test_a_text_without_citations_has_none() -> None:
-    assert cited([], 0, 5) is None
-    assert cited([None, 3], 0, 5) is None
+    assert citation_extras([], 0, 5) is None
+    assert citation_extras([None, 3], 0, 5) is None
 
 
 @looped("name", ["server_tools", "cited", "deferred"])
@@ -144,7 +150,7 @@ def test_streamed_thinking_is_the_whole_ones() -> None:
 )
 def test_only_signed_thinking_is_claudes(block: JsonObject, detail: JsonObject) -> None:
     expected: JsonObject = {"type": "reasoning.text", "index": 3, **detail}
-    assert whole_thought(block, 3) == expected
+    assert reasoning_detail(block, 3) == expected
     begun: JsonObject = {"type": "content_block_start", "index": 0, "content_block": block}
     events: list[JsonObject] = [
         {"type": "message_start", "message": {}},
@@ -163,9 +169,9 @@ def test_only_signed_thinking_is_claudes(block: JsonObject, detail: JsonObject) 
 
 def test_a_caller_other_than_the_model_is_told() -> None:
     call: JsonObject = {"type": "tool_use", "id": "a", "name": "b", "input": {}}
-    assert call_extra(call) is None
-    assert call_extra({**call, "caller": {"type": "direct"}}) is None
-    assert call_extra({**call, "toolset_name": "t", "caller": None}) == {"toolset_name": "t"}
+    assert other_call_fields(call) is None
+    assert other_call_fields({**call, "caller": {"type": "direct"}}) is None
+    assert other_call_fields({**call, "toolset_name": "t", "caller": None}) == {"toolset_name": "t"}
 
 
 def test_every_block_that_the_sdk_knows_is_mapped_or_passed_on() -> None:
@@ -179,11 +185,11 @@ def test_every_block_that_the_sdk_knows_is_mapped_or_passed_on() -> None:
 
 def test_every_member_that_the_sdk_knows_is_mapped_or_passed_on() -> None:
     mapped = {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"}
-    told = message_members(dict.fromkeys(Message.model_fields, "x"))
+    told = other_message_fields(dict.fromkeys(Message.model_fields, "x"))
     assert told.keys() == Message.model_fields.keys() - mapped
     counted = {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
     counted |= {"cache_creation", "output_tokens_details", "server_tool_use", "service_tier"}
-    rest = usage_rest(dict.fromkeys(Usage.model_fields, "x"))
+    rest = other_usage_fields(dict.fromkeys(Usage.model_fields, "x"))
     assert rest is not None
     assert rest.keys() == Usage.model_fields.keys() - counted
 

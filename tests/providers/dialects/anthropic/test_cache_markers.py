@@ -1,4 +1,4 @@
-"""Cache markers on Anthropic's wire, of which the vendor takes four, and none of an hour behind a shorter one."""
+"""Cache markers on Anthropic's API. The vendor accepts four, and no one-hour marker after a shorter one."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -7,7 +7,7 @@ from functools import partial
 
 import orjson
 
-from providers.dialects.anthropic.cache_markers import MOST_MARKERS, limit_markers
+from providers.dialects.anthropic.cache_markers import MAX_MARKERS, limit_markers
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import TARGET, encode
 from tests.providers.dialects.kit import chat_request, sent_for, target_of, tool, user
@@ -46,7 +46,7 @@ def test_the_marker_at_the_top_counts() -> None:
 
 
 def test_four_markers_stay_as_they_are() -> None:
-    whole = body(*[[text(HOUR)] for _ in range(MOST_MARKERS)], system="b")
+    whole = body(*[[text(HOUR)] for _ in range(MAX_MARKERS)], system="b")
     before = deepcopy(whole)
     assert not limit_markers(whole)
     assert whole == before

@@ -1,10 +1,10 @@
-"""What Anthropic's errors mean."""
+"""The meaning of Anthropic's errors."""
 
 import orjson
 
 from providers.context_overflow import Overflow
 from providers.dialects.anthropic.errors import classify_answer, failure_of
-from providers.failure import OUR_WORDS, Failure, FailureKind
+from providers.failure import GATEWAY_MESSAGES, Failure, FailureKind
 from providers.json_types import JsonValue
 from tests.providers.overflows import NOT_OVERFLOWS
 from tests.support.looped import looped
@@ -39,7 +39,7 @@ def envelope(kind: str, message: str = "Something.", **more: JsonValue) -> bytes
 def test_a_type_means_the_same_with_and_without_its_status(status: int, kind: str, expected: FailureKind) -> None:
     failure = classify_answer(status, {}, envelope(kind))
     assert (failure.kind, failure.status) == (expected, status)
-    assert failure.message == OUR_WORDS.get(expected, "Something.")
+    assert failure.message == GATEWAY_MESSAGES.get(expected, "Something.")
     assert failure_of(orjson.loads(envelope(kind))).kind is expected
 
 
@@ -65,7 +65,7 @@ def test_without_a_known_type_the_status_decides(status: int, expected: FailureK
 
 
 def test_what_is_no_json_is_not_repeated() -> None:
-    assert classify_answer(502, {}, b"<html>secret</html>").message == "The upstream answered with status 502."
+    assert classify_answer(502, {}, b"<html>secret</html>").message == "The upstream responded with status 502."
     assert failure_of({}) == Failure(FailureKind.SERVER, "The upstream reported an error.")
 
 

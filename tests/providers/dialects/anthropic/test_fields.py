@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from providers.capabilities import NO_PROMISE
-from providers.constraints.constraint_styles import IN_TEXT
+from providers.constraints.constraint_styles import BY_PROMPT
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
@@ -89,7 +89,7 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
 
 def test_a_map_has_no_form_so_that_the_prompt_has_to_tell_it() -> None:
     sent = encode(chat_request(guided=Guided("json", OPEN), max_tokens=9))
-    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert (sent.unenforced, sent.in_prompt) == (("guided_json",), True)
     assert b"output_config" not in sent.body
 
 
@@ -103,12 +103,12 @@ NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema
 def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:
     older = replace(TARGET, model=model, upstream_model=model)
     sent = DIALECT.encode(chat_request(**params, max_tokens=9), older)
-    assert sent.in_text
-    assert len(sent.unheld) == 1
+    assert sent.in_prompt
+    assert len(sent.unenforced) == 1
     assert b"output_config" not in sent.body
     table = DIALECT.capabilities(chat_request(), older)
     assert table.strict_tools == NO_PROMISE
-    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == IN_TEXT
+    assert table["guided_json"] == table["guided_choice"] == table["response_format.json_schema"] == BY_PROMPT
 
 
 def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:

@@ -1,4 +1,4 @@
-"""The version and the betas that a client names, and those that a cloud has."""
+"""The version and the betas that a client names, and the betas that a cloud has."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ CLAUDE_CODE = (
     *("context-management-2025-06-27", "prompt-caching-scope-2026-01-05", "mid-conversation-system-2026-04-07"),
     "effort-2025-11-24",
 )
-"""What Claude Code 2.1.197 names with every request to its main model."""
+"""The betas that Claude Code 2.1.197 names with every request to its main model."""
 
 
 def test_betas_are_read_each_once() -> None:

@@ -1,4 +1,4 @@
-"""A client's own body of the Messages API, mended where Claude would refuse what the client cannot know of."""
+"""A client's own body of the Messages API, and the corrections for content that Claude would refuse."""
 
 from copy import deepcopy
 

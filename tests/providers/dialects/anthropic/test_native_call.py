@@ -1,4 +1,4 @@
-"""A client's own body on its way to Claude: what the gateway decides, and all the rest as it came."""
+"""A call with a client's own body to Claude: the fields that the gateway decides on, and the unchanged rest."""
 
 from dataclasses import replace
 

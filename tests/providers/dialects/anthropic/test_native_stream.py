@@ -1,7 +1,7 @@
 """Claude's own streams beside their meaning, on Anthropic's API and on Vertex AI.
 
-`recorded` are streams and answers of Anthropic's API as vercel/ai ed857f5 `packages/anthropic/src/__fixtures__` has
-them, and those of anthropics/anthropic-sdk-python 009b0353 `tests/lib/streaming/fixtures`.
+`recorded` holds streams and responses of Anthropic's API from vercel/ai ed857f5 `packages/anthropic/src/__fixtures__`,
+and from anthropics/anthropic-sdk-python 009b0353 `tests/lib/streaming/fixtures`.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ each_stream = looped("data", [pytest.param(path.read_bytes(), id=path.name) for 
 
 
 def plain(events: list[StreamEvent]) -> list[StreamEvent]:
-    """The events without the vendor's own, and without those that were nothing else."""
+    """Return the events without the vendor's own events, and without events that held nothing else."""
     bare = [replace(event, native=None) if isinstance(event, Chunk) else event for event in events]
     return [event for event in bare if event != Chunk()]
 
@@ -61,7 +61,7 @@ def shown(events: list[StreamEvent]) -> bytes:
 
 
 def given(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The vendor's events that have a name, up to the end of the answer."""
+    """Return the vendor's events that have a name, up to the end of the response."""
     parser = SSEParser()
     for name, payload in [*parser.feed(data), *parser.finish()]:
         try:

@@ -1,4 +1,4 @@
-"""Thinking on Anthropic's wire: by word, by budget, and over whole agent loops held against the vendor's rules."""
+"""Reasoning on Anthropic's API: by word, by budget, and in whole agent loops that are checked by the vendor's rules."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ FOREIGN: JsonObject = {"type": "reasoning.text", "text": "Hm", "signature": "x",
 
 
 def written(model: str, **params: object) -> tuple[JsonValue, JsonValue, tuple[str, ...]]:
-    """What a model is sent: `thinking`, the effort, and what was left out."""
+    """Return the fields of a call: `thinking`, the effort, and the names of the dropped fields."""
     target = replace(TARGET, model=model, upstream_model=model, max_output_tokens=None)
     sent = encode(chat_request(**params), target)
     body = orjson.loads(sent.body)
@@ -176,13 +176,13 @@ def test_a_forced_call_of_a_model_that_takes_it_alone_means_no_thinking(model: s
 
 
 def thought(number: int) -> list[JsonValue]:
-    """The thinking of one turn of the model: signed text, and every other time a block that only it can read."""
+    """Return the reasoning of one turn of the model: a signed text, or every other time a redacted block."""
     signed: JsonObject = {"type": "thinking", "thinking": f"Step {number}. ", "signature": f"sig-{number}"}
     return [signed, {"type": "redacted_thinking", "data": f"ZGF0YQ{number}"}] if number % 2 else [signed]
 
 
 def message(number: int) -> JsonObject:
-    """The vendor's answer of one turn: thinking, text and two calls."""
+    """Return the vendor's response of one turn: reasoning, text and two calls."""
     calls: list[JsonValue] = [
         {"type": "tool_use", "id": f"toolu_{number}_{at}", "name": "look", "input": {"at": f"{number}.{at}"}}
         for at in (0, 1)
@@ -228,7 +228,7 @@ def as_stream(whole: JsonObject) -> bytes:
 
 
 def answered(sent: UpstreamRequest, number: int) -> Choice:
-    """The answer of one turn, decoded in the form that was asked for."""
+    """Return the response of one turn, decoded in the requested form."""
     whole = message(number)
     decoded = DIALECT.decode(sent, orjson.dumps(whole)).choices[0]
     if not sent.stream:
@@ -301,8 +301,8 @@ def test_five_turns_of_thinking_and_tools_keep_the_vendors_rules(
         thinking = [block for block in held if "thinking" in block["type"]]
         assert thinking == ([block for each in range(number) for block in thought(each)] if keeps else [])
         by_budget = isinstance(body.get("thinking"), dict) and body["thinking"]["type"] == "enabled"
-        # Without the blocks a loop goes on without thinking where the vendor demands them, and says so, as it does of a
-        # text without a signature.
+        # If the vendor requires the blocks and they are missing, the loop continues without reasoning. This is
+        # reported, and so is a reasoning text without a signature.
         stops = not keeps and number > 0 and not by_budget and "adaptive" not in str(body)
         assert bool(sent.dropped) == (stops or (returns is as_text and number > 0))
         choice = answered(sent, number)

@@ -1,4 +1,4 @@
-"""What Anthropic's API answers with 400, as a check of request bodies; the texts are the vendor's.
+"""A check of request bodies by the rules of Anthropic's API, whose violation is a 400. The texts are the vendor's.
 
 Sources: "Errors", "Extended thinking" and "Preserved thinking" pages, and messages quoted in public issue threads,
 November 2026.
@@ -10,12 +10,12 @@ from providers.json_types import JsonObject, JsonValue
 
 
 class VendorRefusal(Exception):
-    """The API would answer 400 with this message."""
+    """A refusal of the API, with the message of its 400."""
 
 
 def check_rules(body: JsonObject, signatures: frozenset[str], *, budgets: bool) -> None:
-    """Raise VendorRefusal for a body that the API refuses. `signatures` are those that the model has given, `budgets`
-    says that the model thinks by a budget."""
+    """Raise VendorRefusal for a body that the API refuses. `signatures` are the signatures that the model has given.
+    `budgets` is true if the model reasons by a budget."""
     turns = [turn for turn in _list(body["messages"]) if isinstance(turn, dict)]
     _check_results(turns)
     _check_blocks(turns, signatures)
@@ -72,7 +72,7 @@ def _check_blocks(turns: list[JsonObject], signatures: frozenset[str]) -> None:
 
 
 def _check_loop(turns: list[JsonObject]) -> None:
-    """The loop that the last turn belongs to must have begun with thinking."""
+    """Raise VendorRefusal unless the loop of the last turn began with a `thinking` block."""
     loop: list[JsonObject] = []
     for turn in reversed(turns):
         if turn["role"] == "assistant":

@@ -1,4 +1,4 @@
-"""Anthropic's wire at Google's address, where the model stands in the path."""
+"""Anthropic's API at Google's address, whose path holds the model."""
 
 from dataclasses import replace
 

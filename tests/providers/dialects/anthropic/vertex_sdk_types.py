@@ -6,7 +6,7 @@ from tests.providers.dialects.anthropic import sdk_types as anthropic
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for a body that Anthropic's types, or what the platform adds to and takes from them, would not have."""
+    """Raise for a body that does not fit Anthropic's types, with the platform's added and removed fields."""
     members = orjson.loads(body)
     version = members.pop("anthropic_version")
     if operation != "chat" or version not in ("vertex-2023-10-16", "2026-10-21"):

@@ -10,7 +10,7 @@ from tests.providers.dialects.bedrock.sdk_types import framed
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for a body that Anthropic's types, or what the service adds to and takes from them, would not have."""
+    """Raise for a body that does not fit Anthropic's types, with the service's added and removed fields."""
     assert operation == "chat", operation
     sent = orjson.loads(body)
     version, betas = sent.pop("anthropic_version"), sent.pop("anthropic_beta", [])
@@ -25,7 +25,7 @@ check_answer = anthropic.check_answer
 
 
 def check_events(events: list[bytes]) -> None:
-    """Frames of a stream whose pieces are Anthropic's events."""
+    """Check the frames of a stream whose chunks are Anthropic's events."""
     bedrock_invoke.check_events(events)
     for message in framed(b"".join(events)):
         anthropic.check_events([base64.b64decode(orjson.loads(message.payload)["bytes"])])

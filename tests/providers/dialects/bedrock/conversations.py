@@ -1,7 +1,7 @@
-"""Conversations of Converse's tests: messages as clients send them, and what a model's reader makes of them."""
+"""Conversations of Converse's tests: messages as clients send them, and their translation for a model."""
 
 from providers.dialects.bedrock.converse_messages import BedrockConversation
-from providers.dialects.bedrock.converse_models import ANY, ConverseModel, converse_model
+from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, ConverseModel, converse_model
 from providers.dialects.bedrock.converse_tools import BedrockToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -40,13 +40,13 @@ SIGNED: JsonObject = {"type": "reasoning.text", "text": "Hm.", "signature": "EqQ
 HIDDEN: JsonObject = {"type": "reasoning.encrypted", "data": "AAEC", "format": "anthropic-claude-v1"}
 
 
-def read(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> BedrockConversation:
+def read(*messages: JsonValue, param: str = "messages", model: ConverseModel = UNKNOWN_MODEL) -> BedrockConversation:
     conversation = BedrockConversation(BedrockToolNames(()), param, model)
     conversation.read(messages)
     return conversation
 
 
-def refusal_for(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> Refusal:
+def refusal_for(*messages: JsonValue, param: str = "messages", model: ConverseModel = UNKNOWN_MODEL) -> Refusal:
     return refusal_of(read, *messages, param=param, model=model)
 
 

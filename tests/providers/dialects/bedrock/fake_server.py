@@ -1,4 +1,5 @@
-"""Bedrock's Converse, and what its wires share. Shapes: botocore 1.44.5 service model `bedrock-runtime`."""
+"""Bedrock's Converse, and the parts that all APIs of the service share. Shapes: botocore 1.44.5 service model
+`bedrock-runtime`."""
 
 import orjson
 
@@ -19,7 +20,7 @@ MEDIA = "application/vnd.amazon.eventstream"
 
 
 def streams(path: str, body: JsonObject) -> bool:
-    """Whether a path asks for a stream."""
+    """Return whether a path requests a stream."""
     return path.endswith("stream")
 
 
@@ -30,7 +31,7 @@ def frame(kind: str, payload: JsonObject) -> bytes:
 
 
 def too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """What a model says of a call that does not fit."""
+    """Return the error of a call that exceeds the model's window."""
     prompt, limit = prompt_tokens(request), request.limit or 0
     told = f"input length and `max_tokens` exceed context limit: {prompt} + {limit} > {WINDOW}, decrease input length"
     return 400, {"message": f"The model returned the following errors: {told} or `max_tokens` and try again"}

@@ -38,8 +38,8 @@ def _chunks(events: Iterable[JsonObject], answered: EngineAnswer) -> list[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """One maker's shape: `say` writes a text and, at its end, why the model stopped; `whole` and `piece` what stands
-    around that."""
+    """One maker's shape. `say` writes a text and, at its end, the stop reason. `whole` and `piece` write the body and
+    the chunk around it."""
 
     model: str
     say: Callable[[str, str | None, EngineAnswer], JsonObject]

@@ -1,6 +1,7 @@
-"""Check raw prompts on Bedrock's InvokeModel against schemas of what its user guide lists.
+"""Check raw prompts on Bedrock's InvokeModel against schemas of the fields that its user guide lists.
 
-The service's own model has these bodies as bytes; answers in streams are held to it (`botocore` 1.44.5).
+The service's own model declares these bodies as bytes. Streamed responses are checked against that model (`botocore`
+1.44.5).
 """
 
 import base64
@@ -22,7 +23,7 @@ def _whole(low: int, high: int) -> dict[str, Any]:
 
 
 _LENGTH: dict[str, Any] = {"type": "integer", "minimum": 1}
-"""Of an answer, where each model of the maker has a most of its own and says it by an error."""
+"""The length of a response. Each model of the maker has a maximum of its own, which its error names."""
 
 
 def _stops(most: int) -> dict[str, Any]:
@@ -68,13 +69,13 @@ _BODIES: list[dict[str, Any]] = [
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for a body that none of the makers would take."""
+    """Raise for a body that no maker would accept."""
     assert operation == "completions", operation
     jsonschema.validate(orjson.loads(body), {"anyOf": _BODIES})
 
 
 def check_events(events: list[bytes]) -> None:
-    """Frames of a stream, each of which the service's client would read as a piece or an exception."""
+    """Check the frames of a stream. The service's client must read each as a chunk or an exception."""
     stream = SERVICE.shape_for("ResponseStream")
     for message in framed(b"".join(events)):
         parsed = EventStreamJSONParser().parse(message.to_response_dict(), stream)

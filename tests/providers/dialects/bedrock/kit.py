@@ -24,7 +24,7 @@ HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 
 
 def target(model: str = HAIKU, profile: str = "bedrock", name: str | None = None) -> Target:
-    """Return a deployment of a model; `name` is its name in the table."""
+    """Return a deployment of a model; `name` is its configured name."""
     return target_of(
         profile,
         name or model,
@@ -52,7 +52,7 @@ def frame(line: str) -> bytes:
 
 
 def chunk(payload: bytes) -> bytes:
-    """Return a piece of a model's own stream, as InvokeModel frames it."""
+    """Return a chunk of a model's own stream, in InvokeModel's frame."""
     return event("chunk", orjson.dumps({"bytes": b64encode(payload).decode(), "p": "abcdefghijklmnop"}))
 
 
@@ -61,13 +61,13 @@ def frames(name: str) -> list[bytes]:
 
 
 def framed_lines(data: bytes) -> bytes:
-    """Return a transcript in the frames of Bedrock's streams; a line of JSON is a piece of a model's own stream."""
+    """Return a transcript in the frames of Bedrock's streams. A line of JSON is a chunk of a model's own stream."""
     lines = data.decode().splitlines()
     return b"".join(chunk(line.encode()) if line.startswith("{") else frame(line) for line in lines)
 
 
 def stream(name: str) -> bytes:
-    """Return a fixture of ConverseStream as one piece."""
+    """Return a fixture of ConverseStream as one chunk."""
     return b"".join(frames(name))
 
 
@@ -81,7 +81,8 @@ def answer(name: str, folder: str = "answers") -> bytes:
 
 
 def hold_cuts(dialect: Dialect, data: bytes, sent: UpstreamRequest) -> None:
-    """Assert that a stream reads the same in any pieces, and that one cut anywhere is TRUNCATED and shows no finish."""
+    """Assert that a stream reads the same in any chunks, and that a stream cut anywhere is TRUNCATED and has no
+    finish."""
     whole = streamed(sent, data, len(data))
     for size in SIZES:
         assert streamed(sent, data, size) == whole

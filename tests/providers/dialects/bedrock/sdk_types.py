@@ -1,6 +1,6 @@
 """Check Bedrock's Converse against the service's own model (`botocore` 1.44.5).
 
-botocore checks members, types, unions and lower ends; enumerations, patterns and upper ends are checked here.
+botocore checks fields, types, unions and lower bounds; enumerations, patterns and upper bounds are checked here.
 """
 
 import base64
@@ -55,7 +55,7 @@ def check_path(model: str, action: str, path: str) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the service's client would read the answer as one of Converse."""
+    """Raise unless the service's client would read the response as one of Converse."""
     shape = SERVICE.operation_model("Converse").output_shape
     parsed = create_parser("rest-json").parse({"status_code": 200, "headers": {}, "body": body}, shape)
     del parsed["ResponseMetadata"]
@@ -74,7 +74,8 @@ def check_events(events: list[bytes]) -> None:
 
 
 def framed(data: bytes) -> list[Message]:
-    """What the service's client reads in a stream; our own reader and writer must agree byte for byte."""
+    """Return the events that the service's client reads in a stream. Our own reader and writer must agree byte for
+    byte."""
     buffer = EventStreamBuffer()
     buffer.add_data(data)
     messages = list(buffer)

@@ -47,7 +47,7 @@ def framed(name: str, **more: JsonObject | str) -> bytes:
 
 
 def first_party(name: str, **more: JsonObject | str) -> list[StreamEvent]:
-    """What the vendor's own stream says, with the service's measurements passed on before its last chunk."""
+    """Return the chunks of the vendor's own stream, with the service's metrics before the last chunk."""
     events = streamed(replace(SENT, target=anthropic_kit.TARGET), anthropic_kit.stream(name))
     at = max(index for index, event in enumerate(events) if isinstance(event, Chunk))
     before = events[at - 1] if at else None

@@ -1,4 +1,4 @@
-"""Whole answers of Converse."""
+"""Non-streaming responses of Converse."""
 
 from dataclasses import replace
 

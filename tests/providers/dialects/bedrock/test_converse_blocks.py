@@ -1,4 +1,4 @@
-"""What an answer of Converse holds besides text and calls."""
+"""The parts of Converse responses besides text and tool calls."""
 
 import orjson
 import pytest
@@ -6,13 +6,13 @@ import pytest
 from providers.completion import Extras
 from providers.dialects.bedrock.converse_answer import decode_converse
 from providers.dialects.bedrock.converse_blocks import (
-    AnswerExtras,
+    ResponseExtras,
     cited_text,
     joined_base64,
-    own_members,
+    other_response_fields,
+    reasoning_detail,
+    reasoning_format,
     redacted_detail,
-    thinking_format,
-    thought_detail,
 )
 from providers.json_types import JsonObject
 from proxy.surfaces.anthropic.answer_members import citations_of
@@ -25,22 +25,22 @@ from tests.support.looped import looped
     ("model", "form"), [("us.anthropic.claude-opus-4-7", "anthropic-claude-v1"), ("openai.gpt-oss-120b-1:0", "unknown")]
 )
 def test_thinking_is_said_to_be_whose_it_is(model: str, form: str) -> None:
-    assert thinking_format(sent_for(chat_request(), target(model))) == form
+    assert reasoning_format(sent_for(chat_request(), target(model))) == form
 
 
 def test_details_have_openrouter_s_form() -> None:
     detail: JsonObject = {"type": "reasoning.text", "format": "f", "index": 2}
-    assert thought_detail("f", 2, None, "s") == {**detail, "signature": "s"}
-    assert thought_detail("f", 2, "t", None) == {**detail, "text": "t"}
+    assert reasoning_detail("f", 2, None, "s") == {**detail, "signature": "s"}
+    assert reasoning_detail("f", 2, "t", None) == {**detail, "text": "t"}
     assert redacted_detail("f", 2, "d") == {"type": "reasoning.encrypted", "format": "f", "index": 2, "data": "d"}
 
 
 def test_a_citation_with_a_web_address_is_an_annotation_and_any_other_is_passed_on() -> None:
-    extras = AnswerExtras()
+    extras = ResponseExtras()
     assert extras.whole() is None
     page: JsonObject = {"source": "https://example.com/a", "location": {"searchResultLocation": {}}}
     other: JsonObject = {"title": "b", "location": {"documentPage": {"start": 1}}}
-    extras.cite([page, other, "no citation"], 3, 5)
+    extras.add_citations([page, other, "no citation"], 3, 5)
     cited: JsonObject = {"url": "https://example.com/a", "title": "https://example.com/a"}
     span: JsonObject = {"start_index": 3, "end_index": 5}
     assert extras.whole() == Extras(
@@ -49,9 +49,9 @@ def test_a_citation_with_a_web_address_is_an_annotation_and_any_other_is_passed_
 
 
 def test_what_a_citation_cites_is_the_content_of_its_annotation() -> None:
-    made = AnswerExtras()
+    made = ResponseExtras()
     web: JsonObject = {"location": {"web": {"url": "https://x"}}, "sourceContent": [{"text": "sun"}, {"text": "ny"}]}
-    made.cite([web], 0, 2)
+    made.add_citations([web], 0, 2)
     whole = made.whole()
     assert whole is not None
     (annotation,) = whole.annotations
@@ -81,15 +81,15 @@ def test_cited_text_is_that_of_all_its_pieces() -> None:
 
 
 def test_an_image_in_s3_is_named_by_its_place() -> None:
-    extras = AnswerExtras()
-    extras.show({"format": "png", "source": {"s3Location": {"uri": "s3://bucket/a"}}})
+    extras = ResponseExtras()
+    extras.add_image({"format": "png", "source": {"s3Location": {"uri": "s3://bucket/a"}}})
     assert extras.whole() == Extras(images=({"type": "image_url", "image_url": {"url": "s3://bucket/a"}},))
 
 
 def test_the_stop_string_that_the_gateway_asked_for_is_no_member_of_the_answer() -> None:
-    assert own_members({"additionalModelResponseFields": {"delta": {"stop_sequence": None}}, "p": "ab"}) == {}
+    assert other_response_fields({"additionalModelResponseFields": {"delta": {"stop_sequence": None}}, "p": "ab"}) == {}
     mine: JsonObject = {"additionalModelResponseFields": {"stop_sequence": None, "seed": 3}, "trace": {}}
-    assert own_members(mine) == {"additionalModelResponseFields": mine["additionalModelResponseFields"]}
+    assert other_response_fields(mine) == {"additionalModelResponseFields": mine["additionalModelResponseFields"]}
 
 
 @looped(("pieces", "whole"), [(["AA=="], "AA=="), (["AA==", "AQ=="], "AAE="), (["A", "B"], "AB")])

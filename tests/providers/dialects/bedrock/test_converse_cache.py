@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from providers.dialects.bedrock.converse_cache import MOST_POINTS, cache_point, limit_points, mark_last
+from providers.dialects.bedrock.converse_cache import MAX_CACHE_POINTS, cache_point, limit_points, mark_last
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.bedrock.conversations import (
     CLAUDE,
@@ -65,7 +65,7 @@ def test_the_oldest_points_of_the_messages_give_way_first() -> None:
 
 
 def test_four_points_stay_as_they_are() -> None:
-    whole = body(*[[TEXT, point("1h")] for _ in range(MOST_POINTS)])
+    whole = body(*[[TEXT, point("1h")] for _ in range(MAX_CACHE_POINTS)])
     before = deepcopy(whole)
     assert not limit_points(whole)
     assert whole == before

@@ -145,7 +145,7 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: 
 
 def test_a_schema_that_the_service_cannot_hold_is_told_in_the_prompt_and_checked() -> None:
     sent = sent_for(chat_request(guided=Guided("json", OPEN)), CLAUDE)
-    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert (sent.unenforced, sent.in_prompt) == (("guided_json",), True)
     assert b"outputConfig" not in sent.body
 
 
@@ -240,8 +240,8 @@ def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_th
 @looped("to", [OLD_CLAUDE, NOVA], ids=lambda each: each.model)
 def test_a_model_that_cannot_be_held_is_told_a_constraint_in_the_prompt(to: Target, params: dict[str, object]) -> None:
     sent = sent_for(chat_request(**params), to)
-    assert sent.in_text
-    assert len(sent.unheld) == 1
+    assert sent.in_prompt
+    assert len(sent.unenforced) == 1
     assert b"outputConfig" not in sent.body
     assert b"jsonSchema" not in sent.body
 

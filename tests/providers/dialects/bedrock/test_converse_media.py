@@ -4,7 +4,7 @@ import pytest
 
 from providers.conversation import Address, Audio, Document, Image, InlineData, Media, Turn, UploadedFile, Video
 from providers.dialects.bedrock.converse_media import ConverseMedia
-from providers.dialects.bedrock.converse_models import ANY, converse_model
+from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, converse_model
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from tests.support.looped import looped
@@ -34,13 +34,13 @@ def test_what_is_in_s3_is_named_by_its_place() -> None:
         (Address("s3://B/a.png"), "malformed"),
         (Address("s3://bucket/" + "a" * 1100 + ".png"), "malformed"),
         (Address("s3://bucket/a"), "does not end in one of"),
-        (UploadedFile("file-1"), "the service keeps none"),
+        (UploadedFile("file-1"), "the service stores no uploads"),
         (InlineData("image/tiff", "AA=="), "of the type 'image/tiff'"),
     ],
 )
 def test_an_image_that_the_service_cannot_have_is_refused_with_the_reason(media: Media, reason: str) -> None:
     with pytest.raises(Refusal, match=reason):
-        ConverseMedia(ANY).block(TURN, Image(media))
+        ConverseMedia(UNKNOWN_MODEL).block(TURN, Image(media))
 
 
 def test_a_document_says_its_context_and_that_it_is_to_be_cited() -> None:
@@ -58,7 +58,7 @@ def test_a_document_says_its_context_and_that_it_is_to_be_cited() -> None:
 
 
 def test_a_text_of_a_type_without_a_format_goes_as_a_plain_one() -> None:
-    media = ConverseMedia(ANY)
+    media = ConverseMedia(UNKNOWN_MODEL)
     block = media.block(TURN, Document(InlineData("application/json", "eyJhIjoxfQ=="), "a.json"))
     assert block == {"document": {"format": "txt", "name": "a", "source": {"bytes": "eyJhIjoxfQ=="}}}
     with pytest.raises(Refusal, match="application/zip"):
@@ -66,7 +66,7 @@ def test_a_text_of_a_type_without_a_format_goes_as_a_plain_one() -> None:
 
 
 def test_no_two_documents_have_one_name() -> None:
-    media = ConverseMedia(ANY)
+    media = ConverseMedia(UNKNOWN_MODEL)
     names = [media.block(TURN, Document(PDF, "a" * 300)) for _ in range(3)]
     found = [block["document"]["name"] for block in names if isinstance(block["document"], dict)]
     assert len(set(map(str, found))) == 3
@@ -81,8 +81,8 @@ def test_videos_are_for_nova_alone() -> None:
 
 
 def test_sounds_go_as_their_data() -> None:
-    assert ConverseMedia(ANY).block(TURN, Audio("UklG", "wav")) == {
+    assert ConverseMedia(UNKNOWN_MODEL).block(TURN, Audio("UklG", "wav")) == {
         "audio": {"format": "wav", "source": {"bytes": "UklG"}}
     }
-    with pytest.raises(Refusal, match="a sound"):
-        ConverseMedia(ANY).block(TURN, Audio("UklG", "midi"))
+    with pytest.raises(Refusal, match="has audio"):
+        ConverseMedia(UNKNOWN_MODEL).block(TURN, Audio("UklG", "midi"))

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
-from providers.dialects.bedrock.converse_models import ANY, ConverseModel
+from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, ConverseModel
 from providers.dialects.bedrock.converse_tools import BedrockToolNames
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.bedrock.conversations import (
@@ -261,7 +261,7 @@ def test_media_that_no_result_may_hold_follow_all_results(model: ConverseModel, 
         assert content[0] == {"toolResult": {"toolUseId": "a", "content": [{"text": "x"}, PNG_BLOCK]}}
 
 
-@looped(("model", "first"), [(CLAUDE, "assistant"), (QWEN, "assistant"), (NOVA, "user"), (ANY, "user")])
+@looped(("model", "first"), [(CLAUDE, "assistant"), (QWEN, "assistant"), (NOVA, "user"), (UNKNOWN_MODEL, "user")])
 def test_the_user_begins_where_the_model_demands_it(model: ConverseModel, first: str) -> None:
     conversation = read(assistant("Hello!"), user("hi"), model=model)
     assert conversation.turns[0]["role"] == first
@@ -295,7 +295,7 @@ def test_search_results_and_guarded_texts_are_blocks_of_their_own() -> None:
     ]
 
 
-@looped("model", [ANY, CLAUDE, LLAMA])
+@looped("model", [UNKNOWN_MODEL, CLAUDE, LLAMA])
 def test_a_long_conversation_is_read_in_linear_time(model: ConverseModel) -> None:
     marked = part("a", cache_control={"type": "ephemeral"})
     loop = [user([marked]), assistant(None, call()), result([marked, image(PNG)]), user([marked])]

@@ -1,11 +1,11 @@
 """Which facts belong to which model on Converse."""
 
-from providers.dialects.bedrock.converse_models import ANY, converse_model
+from providers.dialects.bedrock.converse_models import UNKNOWN_MODEL, converse_model
 from tests.support.looped import looped
 
 
 @looped(
-    ("name", "claude", "leads", "status", "limit"),
+    ("name", "claude", "may_start", "status", "limit"),
     [
         ("us.anthropic.claude-opus-4-7", True, True, True, None),
         ("us.amazon.nova-2-lite-v1:0", False, False, True, None),
@@ -19,16 +19,21 @@ from tests.support.looped import looped
     ],
 )
 def test_a_model_has_the_facts_of_its_family(
-    name: str, claude: bool, leads: bool, status: bool, limit: int | None
+    name: str, claude: bool, may_start: bool, status: bool, limit: int | None
 ) -> None:
     facts = converse_model(name, "table")
-    assert (facts.claude, facts.leads, facts.result_status, facts.usual_output) == (claude, leads, status, limit)
+    assert (facts.claude, facts.may_start, facts.result_status, facts.usual_output) == (
+        claude,
+        may_start,
+        status,
+        limit,
+    )
 
 
 def test_the_name_in_the_table_tells_the_family_that_an_id_hides() -> None:
     arn = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3"
     assert converse_model(arn, "claude-haiku-4-5").claude
-    assert converse_model(arn, "mine") is ANY
+    assert converse_model(arn, "mine") is UNKNOWN_MODEL
 
 
 @looped(
@@ -51,4 +56,4 @@ def test_a_result_of_nova_s_holds_texts_and_tables_and_no_other_documents() -> N
     assert nova.holds("image", "png")
     assert nova.holds("document", "csv")
     assert not nova.holds("document", "pdf")
-    assert ANY.holds("video", "mp4")
+    assert UNKNOWN_MODEL.holds("video", "mp4")

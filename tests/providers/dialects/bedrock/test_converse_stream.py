@@ -34,7 +34,7 @@ def read(name: str, size: int = 4096) -> list[StreamEvent]:
 
 
 def gathered(sent: UpstreamRequest, data: bytes) -> Completion:
-    """Return the whole answer of a stream in pieces of one byte."""
+    """Return the complete response of a stream in chunks of one byte."""
     gatherer = Gatherer(1)
     for each in streamed(sent, data, 1):
         gatherer.add(each)

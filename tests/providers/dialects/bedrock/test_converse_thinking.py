@@ -220,7 +220,7 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
 
 
 @looped(
-    ("messages", "unthought"),
+    ("messages", "lacks_reasoning"),
     [
         ([user("a"), assistant(None, call()), result("b")], True),
         ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
@@ -230,8 +230,10 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
         ([user("a")], False),
     ],
 )
-def test_calls_that_are_still_open_without_their_thinking_are_told(messages: list[JsonValue], unthought: bool) -> None:
-    assert read(*messages, model=CLAUDE).unthought == unthought
+def test_calls_that_are_still_open_without_their_thinking_are_told(
+    messages: list[JsonValue], lacks_reasoning: bool
+) -> None:
+    assert read(*messages, model=CLAUDE).lacks_reasoning == lacks_reasoning
 
 
 def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
@@ -243,7 +245,7 @@ def test_a_turn_that_holds_thinking_alone_is_left_out() -> None:
 
 
 def vendor(body: JsonObject) -> str | None:
-    """Return the error of a service that checks thinking as Claude's does, None where it answers."""
+    """Return the error of a service that checks `thinking` as Claude's does, or `None` if it accepts the body."""
     own_fields = body.get("additionalModelRequestFields")
     thinking = own_fields.get("thinking") if isinstance(own_fields, dict) else None
     enabled = isinstance(thinking, dict) and thinking.get("type") == "enabled"

@@ -1,4 +1,4 @@
-"""Tools on Converse: definitions, the choice among them, and what stands in for a choice that a model does not know."""
+"""Tools on Converse: definitions, the tool choice, and replacements for a choice that a model does not know."""
 
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target

@@ -1,4 +1,5 @@
-"""Answers of the text models on InvokeModel: the same whole and streamed, and never a success that was not declared."""
+"""Responses of the text models on InvokeModel: the same if streamed or not, and never a success that was not
+declared."""
 
 from base64 import b64encode
 from itertools import pairwise

@@ -63,12 +63,13 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the vendor's client would read every member that we do."""
+    """Raise unless the vendor's client would read every field that the gateway reads."""
     _without_extras(pydantic.TypeAdapter(V2ChatResponse).validate_python(orjson.loads(body)))
 
 
 def check_events(events: list[bytes]) -> None:
-    """The payloads of a stream. The SDK's type checks only which event each is, so the parts are held to theirs."""
+    """Check the payloads of a stream. The SDK's type checks only the type of each event, so the parts are checked by
+    their own types."""
     for payload in events:
         event = orjson.loads(payload)
         built = construct_type(type_=V2ChatStreamResponse, object_=event)
@@ -82,7 +83,7 @@ def check_events(events: list[bytes]) -> None:
 
 
 def _without_extras(value: object) -> None:
-    """The types let unknown members through; none may be there."""
+    """Raise for unknown fields, which the types accept."""
     if isinstance(value, pydantic.BaseModel):
         assert not value.model_extra, value.model_extra
         for name in type(value).model_fields:

@@ -1,11 +1,11 @@
-"""Whole answers of Cohere's v2 chat."""
+"""Non-streaming responses of Cohere's v2 chat."""
 
 from dataclasses import replace
 
 import pytest
 
 from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
-from providers.dialects.cohere.answer import logprobs_of, plan_detail, thought_detail, usage_of
+from providers.dialects.cohere.answer import logprobs_of, plan_detail, reasoning_detail, usage_of
 from providers.failure import FailureKind
 from providers.json_types import JsonValue
 from providers.unified_request import Guided
@@ -23,7 +23,7 @@ LOGPROBS = ContentLogprobs((TokenLogprob("Oslo", -0.25), TokenLogprob(" 👋", -
 ANSWERS = {
     "text": Choice(0, "Checking Oslo: 3 °C 👋.", "stop"),
     "tools": Choice(0, "", "tool_calls", reasoning=PLAN, tool_calls=CALLS, extras=Extras((plan_detail(PLAN),))),
-    "thinking": Choice(0, "Oslo.", "stop", reasoning=WANT, extras=Extras((thought_detail(0, WANT),))),
+    "thinking": Choice(0, "Oslo.", "stop", reasoning=WANT, extras=Extras((reasoning_detail(0, WANT),))),
     "length": Choice(0, "It never", "length"),
     "stop": Choice(0, "one, two", "stop"),
     "toxic": Choice(0, "First, ", "content_filter", "ERROR_TOXIC"),

@@ -1,7 +1,7 @@
 """Citations as annotations."""
 
 from providers.completion import Extras
-from providers.dialects.cohere.citations import citation_extras, cited
+from providers.dialects.cohere.citations import citation_extras, split_citations
 from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
 
@@ -27,12 +27,12 @@ def annotation(start: int, end: int) -> JsonObject:
     ],
 )
 def test_a_span_is_that_of_the_whole_text(given: JsonObject, span: tuple[int, int]) -> None:
-    assert cited([given], {1: 5, 3: 10}) == ([annotation(*span)], [])
+    assert split_citations([given], {1: 5, 3: 10}) == ([annotation(*span)], [])
 
 
 @looped("given", [citation(FILE), citation(), citation(PAGE, type="PLAN"), citation(PAGE, start=None)])
 def test_what_is_no_web_page_or_no_text_is_passed_on(given: JsonObject) -> None:
-    assert cited([given, "no citation"], {}) == ([], [given])
+    assert split_citations([given, "no citation"], {}) == ([], [given])
 
 
 def test_a_citation_of_both_is_told_in_both_ways() -> None:

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from providers.capabilities import Support
-from providers.dialects.cohere.fields import MOST_STOPS, capabilities
+from providers.dialects.cohere.fields import MAX_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import (
@@ -114,18 +114,18 @@ def test_a_limit_without_room_for_a_budget_goes_without_thinking() -> None:
 def test_what_the_vendor_s_schemas_lack_is_told_and_checked(node: JsonObject, sent_as: JsonObject) -> None:
     sent = sent_for(chat_request(guided=Guided("json", of_n(node))), TARGET)
     assert orjson.loads(sent.body)["response_format"] == {"type": "json_object", "json_schema": of_n(sent_as)}
-    assert sent.unheld == ("guided_json",)
+    assert sent.unenforced == ("guided_json",)
 
 
 @looped("params", [{"response_format": {"type": "json_object"}}, {"guided": Guided("json", SCHEMA)}])
 def test_a_format_beside_tools_is_told_in_the_prompt(params: dict[str, object]) -> None:
     sent = sent_for(chat_request(tools=[tool()], **params), TARGET)
-    assert (sent.in_text, b"response_format" in sent.body) == (True, False)
+    assert (sent.in_prompt, b"response_format" in sent.body) == (True, False)
 
 
 def test_a_schema_that_is_not_of_an_object_is_told_in_the_prompt() -> None:
     sent = sent_for(chat_request(guided=Guided("json", {"type": "array"})), TARGET)
-    assert (sent.unheld, sent.in_text) == (("guided_json",), True)
+    assert (sent.unenforced, sent.in_prompt) == (("guided_json",), True)
 
 
 @looped("node", [{"type": "string", "pattern": "[0-9]{3}"}, {"anyOf": [{"type": "string"}]}, {"$ref": "#/$defs/x"}])
@@ -142,7 +142,7 @@ def test_a_choice_is_wrapped_into_an_object() -> None:
 
 def test_the_table_says_what_the_encoder_does() -> None:
     table = capabilities(Operation.CHAT, verifies=True)
-    assert table.most_stops == MOST_STOPS
+    assert table.most_stops == MAX_STOPS
     assert table.verifies
     assert {"guided", "response_format", "stop", "n"} <= table.watched
     assert table["echo"].support is Support.REFUSED

@@ -160,7 +160,7 @@ def test_what_says_nothing_is_left_out() -> None:
         ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
         (user([{"type": "input_audio", "input_audio": {"format": "wav", "data": "A"}}]), "has a part of type 'audio'"),
         (user([{"type": "hologram"}]), "has a part of type 'hologram'"),
-        (user([PDF]), "has a document that is no text"),
+        (user([PDF]), "has a document that is not text"),
         (user([{}]), "has a part of type 'None'"),
         (user([{"type": "image_url", "image_url": {"url": "gs://b/a.png"}}]), "neither a web address"),
         ({"role": "system", "content": [{"type": "image_url", "image_url": "https://h/a"}]}, "may only hold text"),

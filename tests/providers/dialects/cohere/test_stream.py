@@ -70,9 +70,9 @@ def test_noise_and_unknown_events_change_nothing() -> None:
 
 
 def test_a_citation_is_told_behind_its_text() -> None:
-    cited = [chunk.extras for chunk in chunks(streamed(SENT, stream("citations"), 1)) if chunk.extras]
-    assert cited[0].message is not None
-    citations = cited[0].message["citations"]
+    split_citations = [chunk.extras for chunk in chunks(streamed(SENT, stream("citations"), 1)) if chunk.extras]
+    assert split_citations[0].message is not None
+    citations = split_citations[0].message["citations"]
     assert isinstance(citations, list)
     assert isinstance(citation := citations[0], dict)
     assert citation["text"] == "automation of tasks"
@@ -119,7 +119,7 @@ def test_a_choice_comes_unwrapped_in_one_piece() -> None:
 
 def test_an_end_in_failure_has_the_vendors_words_or_ours() -> None:
     assert stream_failure(SENT, stream("error_after_text"))[1].failure.message == "internal server error"
-    broken_off = "The upstream broke the answer off with an error."
+    broken_off = "The upstream ended its response with an error."
     assert stream_failure(SENT, stream("error_first"))[1].failure.message == broken_off
 
 
@@ -162,11 +162,11 @@ def test_a_citation_after_runs_of_text_points_into_the_whole_text() -> None:
     source: JsonObject = {"document": {"url": "https://a.example"}}
     citation: JsonObject = {"start": 0, "end": 2, "content_index": 2, "sources": [source]}
     event: JsonObject = {"type": "citation-start", "delta": {"message": {"citations": citation}}}
-    (cited,) = decoder.feed(b"data: %b\n\n" % orjson.dumps(event))
+    (split_citations,) = decoder.feed(b"data: %b\n\n" % orjson.dumps(event))
     assert texts == ["é", "b", "é", "b"]
-    assert isinstance(cited, Chunk)
-    assert cited.extras is not None
-    (annotation,) = cited.extras.annotations
+    assert isinstance(split_citations, Chunk)
+    assert split_citations.extras is not None
+    (annotation,) = split_citations.extras.annotations
     assert annotation["url_citation"] == {
         "url": "https://a.example",
         "title": "https://a.example",

@@ -43,7 +43,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
 
 
 def _kept(config: JsonObject) -> str | None:
-    """A text that keeps the form asked for."""
+    """Return a text in the requested form."""
     if config.get("responseMimeType") == "text/x.enum":
         return constrained({"choice": _member(config, "responseSchema", "enum")})
     if "responseJsonSchema" in config:
@@ -108,7 +108,8 @@ def _chunks(body: JsonObject, answered: EngineAnswer) -> Iterator[JsonObject]:
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """The answer has a limit of its own; here it is what the prompt leaves."""
+    """Return the error of a limit that is too high. The real service has a limit for the response; this one allows the
+    rest of the window after the prompt."""
     most = WINDOW - prompt_tokens(request)
     message = (
         f"Unable to submit request because it has a maxOutputTokens value of {request.limit} but the supported range "

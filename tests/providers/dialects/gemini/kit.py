@@ -36,9 +36,9 @@ SIGNATURE = "c2lnbmF0dXJlLW9mLW9uZS8rPz8+"
 SAID = "YW5vdGhlci1zaWduYXR1cmU/Pg=="
 """The signatures in the fixtures: of a call, and of a text before one."""
 SIGNED: JsonObject = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
-"""The member of a call in which its signature stands beside its id."""
+"""The field of a call that holds its signature beside its id."""
 MEMBERS: JsonObject = {"model_version": "gemini-3.8-flash", "response_id": "resp-1"}
-"""What the fixtures say of the whole answer."""
+"""The fields of the whole response in the fixtures."""
 
 
 def tool(name: str = "get_weather", **more: JsonValue) -> JsonObject:
@@ -63,5 +63,5 @@ def error(name: str) -> bytes:
 
 
 def sent(*, streamed: bool = False, **params: object) -> UpstreamRequest:
-    """Return a call to which the fixtures could be answers."""
+    """Return a call to which the fixtures could be responses."""
     return DIALECT.encode(replace(chat_request(**params), stream=streamed), TARGET)

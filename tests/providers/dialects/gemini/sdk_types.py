@@ -1,16 +1,15 @@
-"""Check Gemini's bodies and answers against the types of the vendor's own client.
+"""Check Gemini's bodies and responses against the types of the vendor's own client.
 
-The client forbids unknown members everywhere and checks base64; unknown words of its enumerations are only warnings, so
-those count as errors here.
-
-Types: `google-genai` 3.4.0 `Content`, `GenerationConfig`, `Tool`, `ToolConfig`, `GenerateContentResponse`.
+The client forbids unknown fields everywhere and checks base64. Unknown words of its enumerations are only warnings, so
+the warnings count as errors here. Types: `google-genai` 3.4.0 `Content`, `GenerationConfig`, `Tool`, `ToolConfig`,
+`GenerateContentResponse`.
 """
 
 import json
 import warnings
 from collections.abc import Iterable, Mapping
 
-# Not installed where types are checked, but another package of Google's may be.
+# Not installed for the type check, but another package of Google's may be.
 from google.genai import types  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from pydantic import TypeAdapter
 
@@ -42,7 +41,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def _check_rules(body: Mapping[str, object]) -> None:
-    """What the service refuses although its types allow it."""
+    """Raise for a body that the service refuses although its types allow it."""
     config = body.get("generationConfig")
     if isinstance(config, dict):
         thinking = config.get("thinkingConfig", {})
@@ -64,7 +63,7 @@ def _check_rules(body: Mapping[str, object]) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise on an answer that the client could not read."""
+    """Raise for a response that the client could not read."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         types.GenerateContentResponse.model_validate_json(body)

@@ -1,4 +1,5 @@
-"""Agents' loops of five turns with thinking and functions, against a service that checks what the real ones check."""
+"""Agent loops of five turns with reasoning and functions, with a service that checks the same rules as the real
+ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +24,7 @@ Client = Callable[[Choice], JsonObject]
 
 
 def keeps_ids(choice: Choice) -> JsonObject:
-    """What LangChain sends back."""
+    """Return the message that LangChain sends back."""
     calls: list[JsonValue] = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in choice.tool_calls
@@ -33,7 +34,7 @@ def keeps_ids(choice: Choice) -> JsonObject:
 
 
 def keeps_extra_content(choice: Choice) -> JsonObject:
-    """What openai-agents and Vercel's compatible provider send back."""
+    """Return the message that openai-agents and Vercel's compatible provider send back."""
     message = keeps_ids(choice)
     for given, call in zip(message.get("tool_calls") or [], choice.tool_calls, strict=True):  # type: ignore
         given.update(call.extra or {})  # type: ignore[union-attr]
@@ -43,14 +44,14 @@ def keeps_extra_content(choice: Choice) -> JsonObject:
 
 
 def keeps_everything(choice: Choice) -> JsonObject:
-    """What a client sends back that repeats the message whole, OpenRouter's for one."""
+    """Return the message of a client that sends the whole message back, such as OpenRouter's."""
     assert choice.extras is not None
     details: list[JsonValue] = [*choice.extras.reasoning_details]
     return {**keeps_extra_content(choice), "reasoning_content": choice.reasoning, "reasoning_details": details}
 
 
 def keeps_signatures_beside_own_ids(choice: Choice) -> JsonObject:
-    """What a client sends back that numbers calls by itself."""
+    """Return the message of a client that numbers calls itself."""
     message = keeps_extra_content(choice)
     for number, call in enumerate(message.get("tool_calls") or []):  # type: ignore[arg-type]
         call["id"] = f"call_{choice.text[:2]}{number}"  # type: ignore[index,call-overload]
@@ -70,7 +71,7 @@ def ask(target: Target, service: AgentService, messages: list[JsonObject], turn:
 
 
 def _as_stream(answer: JsonObject) -> bytes:
-    """Return an answer as a stream of one part each."""
+    """Return a response as a stream of one part each."""
     parts = cast(Any, answer)["candidates"][0]["content"]["parts"]
     objects: list[JsonObject] = [
         {**answer, "candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts

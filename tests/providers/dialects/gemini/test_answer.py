@@ -1,4 +1,4 @@
-"""Gemini's whole answers, and the readings that streams share."""
+"""Gemini's non-streaming responses, and the reading code that streams share."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What Gemini's answers hold besides text and calls, whole and streamed."""
+"""The parts of Gemini's responses besides text and calls, streaming and not."""
 
 import base64
 import tracemalloc
@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from providers.completion import Choice, Chunk, Completion, Extras, Usage
-from providers.dialects.gemini.candidate import MOST_MEMBERS, SoundPieces, with_underscores
+from providers.dialects.gemini.candidate import MAX_UNKNOWN_FIELDS, AudioJoiner, with_underscores
 from providers.dialects.shared.thought_signatures import mark_service, unpack_call_id
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import UpstreamError
@@ -51,7 +51,7 @@ def extras_of(choice: Choice) -> Extras:
     return choice.extras
 
 
-# Every member -------------------------------------------------------------------------------------------------------
+# Every field --------------------------------------------------------------------------------------------------------
 
 
 def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
@@ -182,7 +182,7 @@ def test_a_sound_in_pieces_is_one_text_of_base64(size: int) -> None:
     audio = extras_of(choice).audio
     assert audio is not None
     assert base64.b64decode(str(audio["data"]), validate=True) == sound
-    pieces = SoundPieces()
+    pieces = AudioJoiner()
     assert pieces.add("AA==") == ""
     assert pieces.end() == "AA=="
 
@@ -214,8 +214,8 @@ def test_no_more_members_are_kept_than_some() -> None:
     many: JsonObject = {f"m{number}": number for number in range(1_000)}
     body = {**said({"text": "a"}, finishReason="STOP", **many), **{f"n{number}": 1 for number in range(1_000)}}
     completion = DIALECT.decode(sent(), orjson.dumps(body))
-    assert len(extras_of(completion.choices[0]).choice or ()) == MOST_MEMBERS
-    assert len(completion.extra or ()) == MOST_MEMBERS
+    assert len(extras_of(completion.choices[0]).choice or ()) == MAX_UNKNOWN_FIELDS
+    assert len(completion.extra or ()) == MAX_UNKNOWN_FIELDS
 
 
 def test_metadata_that_come_again_complete_or_replace_what_came() -> None:
@@ -253,7 +253,7 @@ def test_an_answer_of_a_hundred_thousand_parts_is_read() -> None:
     assert (len(choice.text), len(choice.reasoning or "")) == (50_000, 50_000)
 
 
-# Recorded answers ---------------------------------------------------------------------------------------------------
+# Recorded responses -------------------------------------------------------------------------------------------------
 # vercel/ai ed857f5 `packages/google/src/__fixtures__`, recorded from the Gemini API and Vertex AI.
 
 

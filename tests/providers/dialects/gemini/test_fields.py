@@ -7,8 +7,8 @@ import orjson
 
 from providers.capabilities import FEATURES, Support
 from providers.dialects.gemini.fields import capabilities, fields_of, profile_for
-from providers.dialects.gemini.models import thinking_rule
-from providers.dialects.gemini.thinking import NO_THINKING
+from providers.dialects.gemini.models import reasoning_rule
+from providers.dialects.gemini.thinking import REFUSING_WRITERS
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
@@ -59,7 +59,7 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
     schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}}
     for params in ({"guided": Guided("json", schema)}, {"response_format": {"type": "json_object", "schema": schema}}):
         sent = DIALECT.encode(chat_request(**params), TARGET)
-        assert sent.unheld == ("guided_json" if "guided" in params else "response_format",)
+        assert sent.unenforced == ("guided_json" if "guided" in params else "response_format",)
         assert orjson.loads(sent.body)["generationConfig"]["responseJsonSchema"] == {
             "type": "object",
             "properties": {"a": {"type": "string", "description": '(pattern: "^x")'}},
@@ -69,7 +69,7 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
 def test_older_models_have_no_form_beside_functions() -> None:
     params: dict[str, object] = {"tools": [tool()], "response_format": {"type": "json_object"}}
     told = DIALECT.encode(chat_request(**params), OLD)
-    assert (told.in_text, told.unheld, b"responseMimeType" in told.body) == (True, ("response_format",), False)
+    assert (told.in_prompt, told.unenforced, b"responseMimeType" in told.body) == (True, ("response_format",), False)
     assert config_of(chat_request(**params)) == {"responseMimeType": "application/json"}
     assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
 
@@ -146,11 +146,11 @@ def test_a_value_that_asks_for_nothing_changes_nothing(asked: dict[str, object],
 @looped("asked", Operation)
 def test_a_table_says_something_of_every_feature(row: str, model: str, asked: Operation) -> None:
     profile = profile_for(load_profiles()[row], model)
-    thinks = thinking_rule(model).thinks
-    table = capabilities(profile, asked, thinks)
+    reasons = reasoning_rule(model).reasons
+    table = capabilities(profile, asked, reasons)
     assert set(table) >= set(FEATURES)
-    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile, thinks).keys() & FEATURES.keys():
-        silent = name in NO_THINKING and not thinks
+    for name in cast(set[str], Params.__annotations__.keys()) & fields_of(profile, reasons).keys() & FEATURES.keys():
+        silent = name in REFUSING_WRITERS and not reasons
         assert (table[name].support is Support.REFUSED) is silent, name
 
 

@@ -1,4 +1,4 @@
-"""Sources of Gemini's answers as annotations."""
+"""Sources of Gemini's responses as annotations."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.gemini.grounding import MOST_ANNOTATIONS, Spans, annotations_of
+from providers.dialects.gemini.grounding import MAX_ANNOTATIONS, SegmentFinder, annotations_of
 from providers.json_types import JsonObject, JsonValue
 from tests.support.cpu_growth import growth
 from tests.support.looped import looped
@@ -115,7 +115,7 @@ def test_any_span_is_found_by_its_bytes(text: str, data: st.DataObject) -> None:
     before = data.draw(st.integers(0, start))
     first, last = len(text[before:start].encode()), len(text[before:end].encode())
     segment: JsonObject = {"startIndex": first, "endIndex": last, "partIndex": 4}
-    assert Spans(text, {4: before}).find(segment) == (start, end)
+    assert SegmentFinder(text, {4: before}).find(segment) == (start, end)
 
 
 @pytest.mark.thorough
@@ -128,4 +128,4 @@ def test_hostile_grounding_costs_a_bounded_amount(wanted: str) -> None:
         return annotations_of("aé" * 500 * size, {}, {"groundingChunks": chunks, "groundingSupports": supports}, None)
 
     assert growth(partial(annotated, 250), partial(annotated, 1000)) == ""
-    assert len(annotated(1000)) == MOST_ANNOTATIONS
+    assert len(annotated(1000)) == MAX_ANNOTATIONS

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.conversation import Address, Audio, Document, Image, InlineData, OtherPart, UploadedFile, Video
-from providers.dialects.gemini.media import Unsendable, fits_result, media_part, own_part, sound_part
+from providers.dialects.gemini.media import Unsendable, audio_part, fits_result, google_part, media_part
 from providers.json_types import JsonObject
 from tests.providers.dialects.gemini.kit import TARGET, contents_of
 from tests.providers.dialects.kit import user
@@ -57,8 +57,8 @@ def test_data_of_any_type_can_be_a_document(kind: str) -> None:
         (Image(InlineData("image/gif", "AA==")), "image/gif"),
         (Image(Address("http://example.org/a.png")), "neither https:// nor gs://"),
         (Image(Address("s3://bucket/a.png")), "neither https:// nor gs://"),
-        (Document(UploadedFile("file-abc")), "'file-abc', which is none of the vendor's"),
-        (Document(UploadedFile("files/../x")), "none of the vendor's"),
+        (Document(UploadedFile("file-abc")), "'file-abc', which is not an id of the vendor"),
+        (Document(UploadedFile("files/../x")), "not an id of the vendor"),
     ],
 )
 def test_what_the_vendor_does_not_take_is_named(part: Image | Document, reason: str) -> None:
@@ -67,15 +67,15 @@ def test_what_the_vendor_does_not_take_is_named(part: Image | Document, reason: 
 
 
 def test_vertex_has_no_uploaded_files() -> None:
-    with pytest.raises(Unsendable, match="none of the vendor's"):
+    with pytest.raises(Unsendable, match="not an id of the vendor"):
         media_part(Document(UploadedFile("files/abc-1")), None)
 
 
 def test_sounds_have_their_types() -> None:
-    assert sound_part(Audio("AA==", "MP3")) == {"inlineData": {"mimeType": "audio/mp3", "data": "AA=="}}
-    assert sound_part(Audio("AA==", "pcm16")) == {"inlineData": {"mimeType": "audio/pcm", "data": "AA=="}}
-    with pytest.raises(Unsendable, match="none of aac"):
-        sound_part(Audio("AA==", "midi"))
+    assert audio_part(Audio("AA==", "MP3")) == {"inlineData": {"mimeType": "audio/mp3", "data": "AA=="}}
+    assert audio_part(Audio("AA==", "pcm16")) == {"inlineData": {"mimeType": "audio/pcm", "data": "AA=="}}
+    with pytest.raises(Unsendable, match="not one of aac"):
+        audio_part(Audio("AA==", "midi"))
 
 
 def test_only_some_types_fit_into_a_result() -> None:
@@ -93,9 +93,9 @@ def test_only_some_types_fit_into_a_result() -> None:
 def test_the_vendors_own_parts_are_known_by_either_spelling() -> None:
     data: JsonObject = {"fileUri": "https://youtu.be/x", "mimeType": "video/mp4"}
     given: JsonObject = {"type": "file_data", "file_data": data, "videoMetadata": {"fps": 1}}
-    assert own_part(OtherPart("file_data", given)) == {"fileData": data, "videoMetadata": {"fps": 1}}
-    assert own_part(OtherPart("fileData", {"type": "fileData", "fileData": 3})) is None
-    assert own_part(OtherPart("hologram", {"type": "hologram"})) is None
+    assert google_part(OtherPart("file_data", given)) == {"fileData": data, "videoMetadata": {"fps": 1}}
+    assert google_part(OtherPart("fileData", {"type": "fileData", "fileData": 3})) is None
+    assert google_part(OtherPart("hologram", {"type": "hologram"})) is None
 
 
 @looped(

@@ -1,4 +1,4 @@
-"""Signatures of thoughts in conversations on Gemini's wire, and what goes back with them."""
+"""Thought signatures in conversations with Gemini, and the parts that are sent back with them."""
 
 from typing import Any, cast
 

@@ -1,6 +1,6 @@
-"""Arguments in pieces."""
+"""Arguments that arrive in several parts."""
 
-from providers.dialects.gemini.partial_arguments import MAX_DEPTH, Pieces
+from providers.dialects.gemini.partial_arguments import MAX_DEPTH, ArgumentAssembler
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.kit import failure_of
@@ -8,9 +8,9 @@ from tests.support.looped import looped
 
 
 def assembled(*pieces: JsonValue) -> JsonObject:
-    given = Pieces()
-    given.put([*pieces])
-    return given.whole()
+    given = ArgumentAssembler()
+    given.add_partial([*pieces])
+    return given.complete()
 
 
 def test_pieces_find_their_places() -> None:
@@ -24,18 +24,18 @@ def test_pieces_find_their_places() -> None:
 
 
 def test_no_pieces_change_nothing() -> None:
-    given = Pieces()
+    given = ArgumentAssembler()
     given.update({"a": 1})
-    given.put(None)
-    assert given.whole() == {"a": 1}
+    given.add_partial(None)
+    assert given.complete() == {"a": 1}
 
 
 def test_a_member_that_comes_whole_replaces_a_text_in_pieces() -> None:
-    given = Pieces()
-    given.put([{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a", "stringValue": "y"}])
+    given = ArgumentAssembler()
+    given.add_partial([{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a", "stringValue": "y"}])
     given.update({"a": "z"})
-    given.put([{"jsonPath": "$.a", "stringValue": "!"}])
-    assert given.whole() == {"a": "z!"}
+    given.add_partial([{"jsonPath": "$.a", "stringValue": "!"}])
+    assert given.complete() == {"a": "z!"}
 
 
 def test_arguments_are_nested_no_deeper_than_a_request() -> None:

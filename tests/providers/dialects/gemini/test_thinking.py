@@ -1,10 +1,10 @@
-"""Settings of thinking on Gemini's wire."""
+"""Reasoning settings on Gemini's API."""
 
 from dataclasses import replace
 
 import pytest
 
-from providers.dialects.gemini.models import WORDS
+from providers.dialects.gemini.models import EFFORT_WORDS
 from providers.dialects.gemini.thinking import rule_of
 from providers.failure import Refusal
 from providers.json_types import JsonObject
@@ -134,7 +134,7 @@ def test_a_model_that_does_not_think_is_only_refused_an_effort(model: str) -> No
     for nothing in ({"reasoning_effort": "none"}, {"reasoning_effort": False}, {"thinking": {"type": "disabled"}}):
         assert body_of(chat_request(**nothing), target) == plain
     for asked in ({"reasoning_effort": "low"}, {"reasoning_effort": 512}, {"thinking": {"type": "enabled"}}):
-        with pytest.raises(Refusal, match="the model does not think") as caught:
+        with pytest.raises(Refusal, match="the model does not reason") as caught:
             DIALECT.encode(chat_request(**asked), target)
         assert caught.value.code == "unsupported_parameter"
     assert DIALECT.capabilities(chat_request(), target)["reasoning_effort"].refused
@@ -142,10 +142,10 @@ def test_a_model_that_does_not_think_is_only_refused_an_effort(model: str) -> No
 
 @looped("target", [TARGET, OLD, PRO, LITE, FLASH, NEWEST, VERTEX])
 def test_every_word_of_effort_can_be_said_to_a_model_that_thinks(target: Target) -> None:
-    assert rule_of(target).thinks
-    for word in WORDS:
+    assert rule_of(target).reasons
+    for word in EFFORT_WORDS:
         assert config_of(chat_request(reasoning_effort=word), target) is not None
 
 
 def test_a_silent_model_has_no_rule() -> None:
-    assert not rule_of(SILENT).thinks
+    assert not rule_of(SILENT).reasons

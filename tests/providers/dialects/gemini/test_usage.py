@@ -1,4 +1,4 @@
-"""Token counts and log probabilities of Gemini's answers."""
+"""Token counts and log probabilities of Gemini's responses."""
 
 import orjson
 

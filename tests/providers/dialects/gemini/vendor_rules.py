@@ -1,6 +1,6 @@
-"""A Gemini service that checks conversations as the real ones do, and answers them as an agent's model.
+"""A Gemini service that checks conversations as the real ones do, and responds as an agent's model.
 
-Its 400s are those that public issue threads quote: langgenius/dify-official-plugins#2088 (a call without signature),
+Its 400s are quoted from public issue threads: langgenius/dify-official-plugins#2088 (a call without signature),
 "Corrupted thought signature.", "Please ensure that the number of function response parts is equal to the number of
 function call parts of the function call turn."; pydantic-ai 2.68.0 on parts that hold only a signature.
 """
@@ -20,10 +20,10 @@ class BadRequest(ValueError):
 
 @dataclass
 class AgentService:
-    """One of Google's services with a model that calls functions for some turns, then answers in text.
+    """One of Google's services with a model that calls functions for some turns, then responds with text.
 
-    `modern` is a model of Gemini 3. The `issued` signatures are those of this service; `skipped` counts the calls that
-    came back with the documented one instead.
+    `modern` is true for a model of Gemini 3. `issued` are the signatures of this service. `skipped` counts the calls
+    that came back with the documented replacement for a signature.
     """
 
     name: str
@@ -32,7 +32,7 @@ class AgentService:
     skipped: int = 0
 
     def answer(self, body: Mapping[str, Any], turn: int) -> JsonObject:
-        """Check a request and answer it."""
+        """Check a request and return the response."""
         self.check(body["contents"])
         parts = [*self._parts(turn)]
         return {

@@ -81,7 +81,7 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, ob
 
 def test_what_the_engine_s_schemas_lack_is_checked_in_the_answer() -> None:
     sent = sent_for(chat_request(guided=Guided("json", {"type": "object", "not": {}})), TARGET)
-    assert sent.unheld == ("guided_json",)
+    assert sent.unenforced == ("guided_json",)
     assert b'"not":' not in sent.body
 
 

@@ -222,7 +222,7 @@ def test_hundreds_of_thousands_of_unknown_members_are_refused_at_little_cost() -
             DIALECT.decode(sent(), body)
 
     body = body_of(400_000)
-    with growth() as grown, pytest.raises(UpstreamError, match="more members than are passed on"):
+    with growth() as grown, pytest.raises(UpstreamError, match="more fields than are passed on"):
         DIALECT.decode(sent(), body)
     assert grown.bytes < 205 * 2**20
     assert cpu_growth(partial(refused, body_of(100_000)), partial(refused, body)) == ""

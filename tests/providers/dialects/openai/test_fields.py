@@ -97,7 +97,7 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
     if (name, profile.structured) in TOLD_FORMS:
         call = DIALECT.encode(chat(cast(Params, params)), target(row))
         field = {"guided": "guided_json"}.get(name, name)
-        assert (call.in_text, call.unheld, call.emulated) == (True, (field,), (field,))
+        assert (call.in_prompt, call.unenforced, call.emulated) == (True, (field,), (field,))
     elif name in honoured:
         assert body_of(chat(cast(Params, params)), target(row)) != body_of(chat(cast(Params, without)), target(row))
     elif is_advisory(name, ASKING[name]):

@@ -187,7 +187,7 @@ def test_a_hook_writes_the_same_in_another_form(
     [
         ("inline_images", user([ADDRESS]), "images as data URIs only"),
         ("inline_images", user([STRING_IMAGE]), "images as data URIs only"),
-        ("text_tool_results", result("1", [text("a"), DATA]), "results of tools as text only"),
+        ("text_tool_results", result("1", [text("a"), DATA]), "takes tool results as text only"),
     ],
 )
 def test_what_cannot_be_said_is_refused(name: HookName, message: JsonObject, reason: str) -> None:

@@ -1,6 +1,6 @@
 """Thinking of earlier turns: under the member that the vendor reads, as received where signatures are in it."""
 
-from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
+from providers.dialects.openai.message_thinking import has_reasoning, with_readable_reasoning
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from tests.support.looped import looped
@@ -41,8 +41,8 @@ def test_thinking_goes_under_the_member_that_the_vendor_reads(
     row: str, given: JsonObject, wanted: JsonObject, dropped: list[str]
 ) -> None:
     noted: list[str] = []
-    assert holds_thinking(given)
-    assert with_thinking(given, load_profiles()[row], noted) == wanted
+    assert has_reasoning(given)
+    assert with_readable_reasoning(given, load_profiles()[row], noted) == wanted
     assert noted == dropped
 
 
@@ -64,13 +64,13 @@ def test_a_turn_s_thinking_is_sent_under_the_names_that_an_engine_or_vendor_read
 ) -> None:
     for given in (*FIRST, *SECOND):
         noted: list[str] = []
-        made = with_thinking({**TURN, given: "hm"}, load_profiles()[row], noted)
+        made = with_readable_reasoning({**TURN, given: "hm"}, load_profiles()[row], noted)
         assert made == {**TURN, **dict.fromkeys(names, "hm")}
         assert noted == ([] if names else ["thinking"])
 
 
 def test_signed_thinking_in_another_form_becomes_details() -> None:
-    made = with_thinking({**TURN, **BLOCKS}, load_profiles()["openrouter"], [])
+    made = with_readable_reasoning({**TURN, **BLOCKS}, load_profiles()["openrouter"], [])
     assert made["reasoning_details"] == [
         {"type": "reasoning.text", "text": "hm", "format": "anthropic-claude-v1", "index": 0, "signature": "c2ln"},
         {"type": "reasoning.encrypted", "data": "AA", "format": "anthropic-claude-v1", "index": 1},
@@ -79,13 +79,13 @@ def test_signed_thinking_in_another_form_becomes_details() -> None:
 
 
 def test_a_turn_without_thinking_holds_none() -> None:
-    assert not holds_thinking(TURN)
-    assert not holds_thinking({"role": "assistant", "content": [TEXT, {"type": ["odd"]}]})
+    assert not has_reasoning(TURN)
+    assert not has_reasoning({"role": "assistant", "content": [TEXT, {"type": ["odd"]}]})
 
 
 def test_the_noted_place_of_a_thought_does_not_go_to_the_vendor() -> None:
     detail: JsonObject = {"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1"}
-    made = with_thinking(
+    made = with_readable_reasoning(
         {**TURN, "reasoning_details": [{**detail, "after": [1, 1]}]}, load_profiles()["openrouter"], []
     )
     assert made["reasoning_details"] == [detail]

@@ -193,8 +193,8 @@ def test_azure_is_asked_for_what_its_version_has() -> None:
     assert refusal_of(chat(tools), old).param == "parallel_tool_calls"
     chats = target("azure", "gpt-4o", api_version="2024-10-21")
     assert body_of(chat(tools), chats)["parallel_tool_calls"] is False
-    assert DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), old).in_text
-    assert not DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), middle).in_text
+    assert DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), old).in_prompt
+    assert not DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), middle).in_prompt
     assert refusal_of(chat({"reasoning_effort": "low"}), middle).param == "reasoning_effort"
     assert body_of(chat({"reasoning_effort": "low"}), new)["reasoning_effort"] == "low"
     newest = target("azure_v1", "o3")

@@ -10,7 +10,7 @@ from providers.completion import Usage
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
-    lift_members,
+    lift_fields,
     matched_stop,
     message_of,
     only_end_of,
@@ -120,11 +120,11 @@ OTHER: JsonObject = {"prompt_tokens": 1, "completion_tokens": 1}
 def test_usage_is_lifted_from_the_places_that_a_profile_names(
     row: str, body: JsonObject, usage: JsonObject | None
 ) -> None:
-    assert lift_members(load_profiles()[row], body).get("usage") == usage
+    assert lift_fields(load_profiles()[row], body).get("usage") == usage
 
 
 def test_an_error_is_lifted_from_the_vendors_own_member() -> None:
-    assert lift_members(load_profiles()["groq"], {"x_groq": {"error": "x"}})["error"] == "x"
+    assert lift_fields(load_profiles()["groq"], {"x_groq": {"error": "x"}})["error"] == "x"
 
 
 @looped(

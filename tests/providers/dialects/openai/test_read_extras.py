@@ -1,7 +1,7 @@
 """What answers hold beside text, reasoning and calls, from single choices."""
 
 from providers.completion import Extras
-from providers.dialects.openai.read_extras import ends_block, extras_of, repeated_in, thought_in
+from providers.dialects.openai.read_extras import ends_block, extras_of, reasoning_in_part, repeated_in
 from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
 
@@ -112,7 +112,7 @@ def test_a_signature_may_stand_in_a_summary() -> None:
     found = of_message({"content": [part]})
     assert found is not None
     assert [detail.get("signature") for detail in found.reasoning_details] == ["c2ln"]
-    assert thought_in(part) == "Hm"
+    assert reasoning_in_part(part) == "Hm"
 
 
 @looped("value", [None, "", 7, [], {}, [7], {"type": 7}])

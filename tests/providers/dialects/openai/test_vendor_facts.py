@@ -241,7 +241,7 @@ def test_groq_s_schemas_are_strict_where_the_model_and_the_request_let_them_and_
         call = DIALECT.encode(chat(cast(Params, {**asked, **more}), stream=stream), target("groq", model))
         assert orjson.loads(call.body)["response_format"]["json_schema"]["strict"] is strict
         name = "guided_json" if "guided" in asked else "response_format"
-        assert call.unheld == (() if strict else (name,))
+        assert call.unenforced == (() if strict else (name,))
     assert FORMAT["json_schema"] == {"name": "s", "schema": SCHEMA, "strict": True}
 
 

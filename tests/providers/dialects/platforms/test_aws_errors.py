@@ -11,7 +11,7 @@ from providers.dialects.platforms.aws_errors import (
     failure_in_frame,
     read_container_answer,
 )
-from providers.failure import OUR_WORDS, FailureKind
+from providers.failure import GATEWAY_MESSAGES, FailureKind
 from providers.json_types import JsonValue
 from tests.providers.dialects import kit
 from tests.providers.dialects.bedrock.kit import FIXTURES
@@ -51,7 +51,7 @@ def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: 
     header = around.format(named)
     failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": header}, told())
     assert (failure.kind, failure.status) == (expected, status)
-    assert failure.message == OUR_WORDS.get(expected, "Something.")
+    assert failure.message == GATEWAY_MESSAGES.get(expected, "Something.")
     assert classify_answer(BEDROCK, status, {}, told(__type=header)).kind is expected
     in_stream = {":message-type": "exception", ":exception-type": named[0].lower() + named[1:]}
     assert failure_in_frame(BEDROCK, in_stream, told()).kind is expected
@@ -83,7 +83,7 @@ def test_an_operation_nobody_knows_is_a_path_that_is_not_there() -> None:
 
 
 def test_what_is_no_json_is_not_repeated() -> None:
-    assert classify_answer(BEDROCK, 502, {}, fixture("502")).message == "The upstream answered with status 502."
+    assert classify_answer(BEDROCK, 502, {}, fixture("502")).message == "The upstream responded with status 502."
     assert failure_in_frame(BEDROCK, {}, b"<html>").message == "The upstream reported an error."
 
 

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from providers.dialects.platforms.google_errors import classify_answer, error_in, failure_of
-from providers.failure import OUR_WORDS, Failure, FailureKind
+from providers.failure import GATEWAY_MESSAGES, Failure, FailureKind
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, error, sent
 from tests.support.looped import looped
@@ -106,7 +106,7 @@ def test_details_that_make_no_sense_are_passed_over(details: JsonValue) -> None:
 
 
 def test_the_operators_names_stay_unsaid() -> None:
-    assert failed("permission").message == OUR_WORDS[FailureKind.AUTH]
+    assert failed("permission").message == GATEWAY_MESSAGES[FailureKind.AUTH]
     message = "Quota exceeded for consumer 'project_number:123456789012' in projects/acme-prod-1/locations/global."
     shown = failure_of({"code": 429, "message": message}, 429).message
     assert "123456789012" not in shown

@@ -1,7 +1,5 @@
-"""OpenAI's Responses API as a fake vendor speaks it, stateless and with one answer to a call.
-
-Shapes: `openai` 3.54.0 types `Response`, `ResponseStreamEvent`.
-"""
+"""A fake vendor of OpenAI's Responses API, stateless and with one response to a call. Shapes: `openai` 3.54.0 types
+`Response`, `ResponseStreamEvent`."""
 
 from collections.abc import Iterator
 
@@ -18,7 +16,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
         if isinstance(items, list)
         else []
     )
-    # A vendor of its own has the constraint where chats have it.
+    # Other vendors have the constraint in the same field as in chats.
     form = body if "response_format" in body else body.get("text")
     limit = whole_number(body, "max_output_tokens")
     return EngineRequest(

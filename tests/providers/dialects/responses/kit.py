@@ -1,7 +1,7 @@
 """Clients' own requests of the Responses API and fixtures for the tests of its dialect.
 
-`fixtures/recorded` are answers and streams of OpenAI as vercel/ai ed857f5 `packages/openai/src/responses/__fixtures__`
-has them, some of them shortened there; the others follow the vendor's types.
+`fixtures/recorded` are responses and streams of OpenAI from vercel/ai ed857f5
+`packages/openai/src/responses/__fixtures__`, some of them shortened there. The others follow the vendor's types.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ def own_request(
     more: Mapping[str, JsonValue] | None = None,
     **members: JsonValue,
 ) -> UnifiedRequest:
-    """Return the request that the surface makes of a body with these members, and `more` members."""
+    """Return the request that the surface makes of a body with these fields and the fields in `more`."""
     body: JsonObject = {"model": "v/m", "input": "hi", **members, **(more or {})}
     if stream:
         body["stream"] = True
@@ -57,7 +57,7 @@ def sse(*events: JsonObject) -> bytes:
 
 
 def response(status: str = "completed", output: Iterable[JsonValue] = (), **members: JsonValue) -> JsonObject:
-    """Return a response object with these members."""
+    """Return a response object with these fields."""
     return {"id": "resp_1", "object": "response", "status": status, "output": [*output], **members}
 
 
@@ -72,7 +72,7 @@ def message(text: str, kind: str = "output_text") -> JsonObject:
 
 
 def events_of(whole: JsonObject) -> Iterator[JsonObject]:
-    """Yield the events by which a vendor streams a response: each text and each call in two pieces."""
+    """Yield the events of a streamed response, with each text and each call in two deltas."""
     yield {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}
     for index, item in enumerate(cast(list[JsonObject], whole["output"])):
         at: JsonObject = {"output_index": index}
@@ -93,7 +93,7 @@ _TEXTS: Mapping[object, tuple[str, str, str]] = {
 
 
 def _texts_of(item: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
-    """Yield the texts of an item, each with the kind and the place of its deltas."""
+    """Yield the texts of an item, each with the kind and the index of its deltas."""
     if item["type"] == "function_call":
         yield "function_call_arguments", str(item["arguments"]), {}
     elif item["type"] == "custom_tool_call":

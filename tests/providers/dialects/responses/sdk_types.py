@@ -1,7 +1,7 @@
-"""Check calls and answers of the Responses API against the vendor's own types (`openai` 3.54.0).
+"""Check calls and responses of the Responses API against the vendor's own types (`openai` 3.54.0). Only for a process
+of its own: see `strict_types`.
 
-Only for a process of its own: see `strict_types`. An item of the input is one of fifty types, so that a wrong one is
-told as what it is to each of them.
+An input item is one of fifty types, so a wrong item has an error message for each of them.
 """
 
 import json
@@ -20,13 +20,13 @@ _EVENT: TypeAdapter[object] = TypeAdapter(ResponseStreamEvent)
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for a body that the vendor's client would not have."""
+    """Raise for a body that does not fit the types of the vendor's client."""
     assert operation == "responses", operation
     _BODIES[json.loads(body).get("stream") is True].validate_json(body, strict=True)
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the vendor's client would read every member as what it is."""
+    """Raise unless the vendor's client would read every field with its own type."""
     Response.model_validate_json(body)
 
 

@@ -1,4 +1,4 @@
-"""Whole answers of the Responses API: what they say, and the vendor's own body beside it."""
+"""Non-streaming responses of the Responses API: their meaning, and the vendor's own body beside it."""
 
 from pathlib import Path
 

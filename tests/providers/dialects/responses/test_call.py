@@ -1,4 +1,4 @@
-"""A client's own body of the Responses API on its way to a vendor that has it."""
+"""A call with a client's own body of the Responses API, to a vendor that has the API."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -147,7 +147,7 @@ def test_the_models_that_reason_are_known_by_name(model: str, reasons: bool) -> 
     assert ("include" in body) is reasons
 
 
-# Limits and members of the client's ---------------------------------------------------------------------------------
+# Limits and fields of the client's ----------------------------------------------------------------------------------
 
 
 def test_a_limit_that_was_lowered_to_the_window_since_is_the_one_sent() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a client's own body where the model takes less, and what only the gateway can see to."""
+"""A client's own body for a model that accepts less, and the cases that only the gateway can handle."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_strict_schemas_are_closed_and_require_all_in_place() -> None:
 
 
 @looped(
-    ("members", "unheld"),
+    ("members", "unenforced"),
     [
         ({"tools": [function(parameters=OPEN)]}, "tools.strict"),
         ({"tools": [function("a.b")]}, "tools"),
@@ -49,12 +49,12 @@ def test_strict_schemas_are_closed_and_require_all_in_place() -> None:
     ],
 )
 def test_what_only_the_gateway_can_see_to_is_translated_or_named_if_no_other_api_can_say_the_rest(
-    members: JsonObject, unheld: str
+    members: JsonObject, unenforced: str
 ) -> None:
     request = own_request(more=members)
     assert encode_native(request, TARGET) is None
     bound = replace(request, losses=TranslationLosses({"prompt": "a prompt"}))
-    assert own_call(bound)[0].dropped == (unheld,)
+    assert own_call(bound)[0].dropped == (unenforced,)
 
 
 def test_one_call_a_turn_is_left_to_the_gateway_where_the_model_is_not_told() -> None:
@@ -105,11 +105,11 @@ def test_tools_that_fit_at_one_look_are_those_that_nothing_changes(tools: list[J
 
 
 def _fitted_tools(tools: list[JsonValue]) -> object:
-    """The body with tools as the vendor takes them, and what it cannot promise; or why they are refused."""
+    """Return the body with tools in the vendor's form and the promises that it cannot keep, or the refusal."""
     schemas = OwnSchemas(TARGET.profile)
     body: JsonObject = {"tools": [*tools]}
     try:
         schemas.fit(body)
     except Refusal as refusal:
         return refusal.message
-    return body, schemas.unheld
+    return body, schemas.unenforced

@@ -1,4 +1,4 @@
-"""Which requests go to the Responses API, and in what form their fields do."""
+"""The requests that are sent to the Responses API, and the form of their fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_an_effort_is_what_the_vendor_is_told(effort: str | bool | int | None, s
 
 
 def body_of(params: Params, model: str = "gpt-5.6", row: str = "openai", **more: JsonValue) -> JsonObject:
-    """The body of a call with a tool, without the members that every one has."""
+    """Return the body of a call with a tool, without the fields that every body has."""
     asked = replace(chat_request(), params={**WITH_TOOLS, **params}, unknown=more or None)
     body: JsonObject = orjson.loads(encoded(asked, model, row))
     assert body.pop("model") == model

@@ -1,5 +1,5 @@
-"""The Responses API's streams: the same events whatever the cuts, never a success that was not declared, and the
-vendor's own events beside their meaning."""
+"""The Responses API's streams: the same events in any chunks, never a success that was not declared, and the vendor's
+own events beside their meaning."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ def item(kind: str, held: JsonObject, index: int = 0) -> JsonObject:
 
 
 def said(*events: JsonObject) -> list[StreamEvent]:
-    """What events mean, without the vendor's own beside it."""
+    """Return the meaning of events, without the vendor's own events."""
     bare = [replace(one, native=None) if isinstance(one, Chunk) else one for one in streamed(STREAMED, sse(*events))]
     return [one for one in bare if one != Chunk()]
 
@@ -71,7 +71,8 @@ def call(arguments: str = "", **more: JsonValue) -> JsonObject:
 
 
 def unsealed(completion: Completion) -> Choice:
-    """The choice of an answer; the vendor encrypts its reasoning anew for each event."""
+    """Return the choice of a response without its encrypted reasoning, which the vendor encrypts anew for each
+    event."""
     choice = only(completion)
     if choice.extras is None:
         return choice

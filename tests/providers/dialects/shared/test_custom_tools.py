@@ -1,7 +1,7 @@
 """Custom tools as functions of one text."""
 
 from providers.completion import ToolCall
-from providers.dialects.shared.custom_tools import InputReader, as_functions, input_text, whole_call
+from providers.dialects.shared.custom_tools import InputReader, as_functions, complete_call, input_text
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 from tests.providers.kit import refusal_of
@@ -47,8 +47,8 @@ def test_the_text_is_read_from_the_arguments_however_the_model_wrote_them(argume
 
 def test_a_call_of_a_custom_tool_alone_is_changed() -> None:
     call = ToolCall("a", "sql", '{"input":"x"}')
-    assert whole_call(call, frozenset()) is call
-    assert whole_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
+    assert complete_call(call, frozenset()) is call
+    assert complete_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
 
 
 @looped(
@@ -105,7 +105,7 @@ def test_many_pieces_are_read_in_linear_time() -> None:
 
 
 def test_a_whole_call_without_arguments_has_an_empty_object() -> None:
-    assert whole_call(ToolCall("a", "f", ""), frozenset()) == ToolCall("a", "f", "{}")
-    assert whole_call(ToolCall("a", "sql", ""), frozenset({"sql"})) == ToolCall("a", "sql", "", "custom")
+    assert complete_call(ToolCall("a", "f", ""), frozenset()) == ToolCall("a", "f", "{}")
+    assert complete_call(ToolCall("a", "sql", ""), frozenset({"sql"})) == ToolCall("a", "sql", "", "custom")
     written = ToolCall("a", "sql", "", "custom")
-    assert whole_call(written, frozenset()) is written
+    assert complete_call(written, frozenset()) is written

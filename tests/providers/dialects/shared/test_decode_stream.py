@@ -7,7 +7,14 @@ import pytest
 
 from providers.completion import Choice, Chunk, Completion, NativeEvent, StreamEvent, Usage
 from providers.dialects.shared import decode_stream
-from providers.dialects.shared.decode_stream import NOTHING, NativeReader, NativeStream, WholeStream, cut, event_object
+from providers.dialects.shared.decode_stream import (
+    NOTHING,
+    NativeReader,
+    NativeStream,
+    SingleResponseStream,
+    cut,
+    event_object,
+)
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser
@@ -91,7 +98,7 @@ def decode(body: bytes) -> Completion:
 
 @looped("size", [1, 7, 4096])
 def test_the_answer_comes_in_one_piece_at_the_end(size: int) -> None:
-    stream, data = WholeStream(decode), b'"a whole answer"'
+    stream, data = SingleResponseStream(decode), b'"a whole answer"'
     for start in range(0, len(data), size):
         assert list(stream.feed(data[start : start + size])) == []
     assert not stream.complete
@@ -101,7 +108,7 @@ def test_the_answer_comes_in_one_piece_at_the_end(size: int) -> None:
 
 @looped("data", [b"", b'"a who', b"<html>"])
 def test_a_body_that_is_cut_is_no_success(data: bytes) -> None:
-    stream = WholeStream(decode)
+    stream = SingleResponseStream(decode)
     assert list(stream.feed(data)) == []
     assert failure_of(list, stream.finish()).kind is FailureKind.TRUNCATED
     assert not stream.complete
@@ -109,7 +116,7 @@ def test_a_body_that_is_cut_is_no_success(data: bytes) -> None:
 
 def test_a_body_without_end_is_not_gathered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode_stream, "MAX_BODY", 4)
-    assert failure_of(WholeStream(decode).feed, b"12345").kind is FailureKind.MALFORMED
+    assert failure_of(SingleResponseStream(decode).feed, b"12345").kind is FailureKind.MALFORMED
 
 
 # In the client's own API ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import orjson
 from providers.completion import Chunk, TextRun
 from providers.dialects.shared.decode_text_chunks import MarkedEvent, TextStream
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import MARK, MOST_BYTES, MOST_LESSONS
+from providers.framing.text_frames import MARK, MAX_FORMS, MAX_LEARNED_BYTES
 from providers.json_types import JsonObject
 from tests.providers.dialects.shared.test_decode_stream import Words
 
@@ -66,16 +66,16 @@ def test_a_form_is_sought_only_in_events_with_the_mark_and_not_for_ever() -> Non
     stream, words = begun()
     assert led(stream, b'data: {"u":"a"}\n\n') is None
     assert words.asked == 0
-    for _ in range(3 * MOST_LESSONS):
+    for _ in range(3 * MAX_FORMS):
         assert led(stream, b'data: {"t":"a","u":1}\n\n') is None
-    assert words.asked == MOST_LESSONS
+    assert words.asked == MAX_FORMS
     assert led(stream, say("a")) is None
 
 
 def test_an_event_that_is_not_whole_or_very_long_is_not_parsed_for_a_form() -> None:
     stream, words = begun()
-    for data in (say("a")[:-1], say("a").replace(b"\n", b"\r\n"), say("a" * MOST_BYTES)):
-        for _ in range(3 * MOST_LESSONS):
+    for data in (say("a")[:-1], say("a").replace(b"\n", b"\r\n"), say("a" * MAX_LEARNED_BYTES)):
+        for _ in range(3 * MAX_FORMS):
             assert led(stream, data) is None
     assert words.asked == 0
     assert led(stream, say("a")) == (["a"], b"")

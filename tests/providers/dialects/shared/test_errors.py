@@ -55,7 +55,7 @@ def test_the_message_is_found_in_every_envelope(body: JsonValue | bytes) -> None
 
 @looped("body", [b"", b"<html><h1>Bad</h1></html>", b"{}", {"error": {}}, {"detail": []}])
 def test_without_a_message_the_status_is_told(body: JsonValue | bytes) -> None:
-    assert failed(502, body).message == "The upstream answered with status 502 (server)."
+    assert failed(502, body).message == "The upstream responded with status 502 (server)."
 
 
 def test_a_list_of_details_names_the_fields() -> None:

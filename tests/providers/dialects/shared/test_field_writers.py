@@ -8,8 +8,8 @@ from providers.dialects.shared.field_writers import (
     above_zero,
     check_images,
     check_logprobs,
+    emulate_stop_string,
     few_pairs,
-    keep_stop,
     neutral_as,
     sampled,
     short_id,
@@ -32,7 +32,7 @@ def draft_of(request: UnifiedRequest) -> RequestBody:
 def test_the_stop_string_is_kept_where_there_is_one() -> None:
     kept, without = draft_of(text_request(stop=("a",))), draft_of(text_request())
     for draft in (kept, without):
-        keep_stop(draft, True)
+        emulate_stop_string(draft, True)
     assert (kept.emulated, without.emulated) == ([STOP_STRING], [])
 
 

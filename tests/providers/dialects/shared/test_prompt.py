@@ -11,8 +11,8 @@ from providers.dialects.shared.prompt import (
     image_parts,
     joined_texts,
     native_prompt,
-    needed_limit,
     prompt_text,
+    required_limit,
 )
 from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
@@ -100,14 +100,14 @@ def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
 
 
 def test_the_limit_is_the_clients_else_the_tables() -> None:
-    assert needed_limit(draft(text_request(max_tokens=5), 9)) == 5
-    assert needed_limit(draft(text_request(), 9)) == 9
+    assert required_limit(draft(text_request(max_tokens=5), 9)) == 5
+    assert required_limit(draft(text_request(), 9)) == 9
 
 
 @pytest.mark.parametrize("params", [{}, {"max_tokens": 0}])
 def test_a_limit_that_is_missing_or_none_is_refused(params: dict[str, object]) -> None:
     with pytest.raises(Refusal) as caught:
-        needed_limit(draft(text_request(**params)))
+        required_limit(draft(text_request(**params)))
     assert (caught.value.param, caught.value.code) == ("max_tokens", "invalid_value")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.conversation import (
-    CITED,
+    CITATION_FIELDS,
     CLAUDE_FORMAT,
     TOOL_RECORDS,
     Address,
@@ -68,7 +68,7 @@ def test_records_of_a_vendor_s_tools_are_named_and_refused_of_others_than_the_mo
             turn({"role": "user", "content": "hi", name: [{}]})
 
 
-@looped("name", sorted(CITED))
+@looped("name", sorted(CITATION_FIELDS))
 def test_the_sources_of_an_earlier_response_are_named_if_there_are_some(name: str) -> None:
     assert turn({"role": "assistant", "content": "hi", name: [{}]}).unsent == [name]
     assert turn({"role": "assistant", "content": "hi", name: []}).unsent == []
@@ -207,16 +207,16 @@ def test_what_clients_repeat_of_an_answer_is_no_reason_to_refuse_it(members: Jso
         ("hi", "is not an object"),
         ({"content": "x"}, "has no role"),
         ({"role": "king", "content": "x"}, "has the role 'king'"),
-        ({"role": "user", "content": "x", "prefix": True}, "has the member 'prefix'"),
-        ({"role": "assistant", "content": "x", "partial": True}, "has the member 'partial'"),
-        ({"role": "assistant", "audio": {"id": "a"}}, "a sound of the model without its 'transcript'"),
+        ({"role": "user", "content": "x", "prefix": True}, "has the field 'prefix'"),
+        ({"role": "assistant", "content": "x", "partial": True}, "has the field 'partial'"),
+        ({"role": "assistant", "audio": {"id": "a"}}, "audio of another response without its 'transcript'"),
         ({"role": "user", "content": ["x"]}, "has a part of type 'None'"),
-        ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, "an image without an address"),
-        ({"role": "user", "content": [{"type": "image_url", "image_url": "ftp://a"}]}, "neither an address"),
+        ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, "an image without a URL"),
+        ({"role": "user", "content": [{"type": "image_url", "image_url": "ftp://a"}]}, "neither a URL"),
         ({"role": "user", "content": [{"type": "image_url", "image_url": "data:image/png,x"}]}, "not in base64"),
         ({"role": "user", "content": [{"type": "file", "file": {}}]}, "a file without 'file_data'"),
-        ({"role": "user", "content": [{"type": "video_url"}]}, "a video without an address"),
-        ({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": 1}}]}, "a sound without"),
+        ({"role": "user", "content": [{"type": "video_url"}]}, "a video without a URL"),
+        ({"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": 1}}]}, "audio without"),
         ({"role": "tool", "content": "x"}, "without 'tool_call_id'"),
         ({"role": "tool", "tool_call_id": "c", "content": [{"type": "thinking", "thinking": "x"}]}, "type 'thinking'"),
         ({"role": "assistant", "tool_calls": [{"id": "c", "type": "odd"}]}, "not a function's"),

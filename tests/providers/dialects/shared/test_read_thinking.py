@@ -13,9 +13,9 @@ from providers.conversation import (
 from providers.dialects.shared.read_thinking import (
     LONGEST_FORMAT,
     google_signature,
-    in_order,
+    order_parts,
+    reasoning_of_message,
     thinking_block,
-    thinking_of,
 )
 from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
@@ -62,7 +62,7 @@ def text(said: str, **members: JsonValue) -> JsonObject:
     ],
 )
 def test_reasoning_details_are_blocks(details: list[JsonValue], read: list[Part]) -> None:
-    assert thinking_of({"role": "assistant", "reasoning_details": details}) == read
+    assert reasoning_of_message({"role": "assistant", "reasoning_details": details}) == read
 
 
 @looped(
@@ -83,7 +83,7 @@ def test_reasoning_details_are_blocks(details: list[JsonValue], read: list[Part]
     ],
 )
 def test_other_members_are_read_where_there_are_no_details(message: JsonObject, read: list[Part]) -> None:
-    assert thinking_of(message) == read
+    assert reasoning_of_message(message) == read
 
 
 def test_the_most_exact_member_is_read_alone() -> None:
@@ -92,20 +92,20 @@ def test_the_most_exact_member_is_read_alone() -> None:
         "thinking_blocks": [{"type": "thinking", "thinking": "a", "signature": "s"}],
         "reasoning_content": "a",
     }
-    assert thinking_of(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
+    assert reasoning_of_message(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
 
 
 @looped("pieces", [1, 2, 3, 50])
 def test_what_openai_s_client_joined_of_equal_parts_is_read_as_one(pieces: int) -> None:
     joined = text("hm", index=0, signature="s", format=CLAUDE_FORMAT * pieces, after=[*[2, 1] * pieces])
-    assert thinking_of({"reasoning_details": [joined]}) == [Thinking("hm", "s", CLAUDE_FORMAT, (2, 1))]
+    assert reasoning_of_message({"reasoning_details": [joined]}) == [Thinking("hm", "s", CLAUDE_FORMAT, (2, 1))]
     unequal = text("hm", index=0, signature="s", format=CLAUDE_FORMAT, after=[2, 1, 3, 1])
-    assert thinking_of({"reasoning_details": [unequal]}) == [Thinking("hm", "s", CLAUDE_FORMAT)]
+    assert reasoning_of_message({"reasoning_details": [unequal]}) == [Thinking("hm", "s", CLAUDE_FORMAT)]
 
 
 def test_a_long_format_is_taken_as_it_is() -> None:
     odd = "ab" * LONGEST_FORMAT
-    assert thinking_of({"reasoning_details": [text("hm", format=odd)]}) == [Thinking("hm", None, odd)]
+    assert reasoning_of_message({"reasoning_details": [text("hm", format=odd)]}) == [Thinking("hm", None, odd)]
 
 
 def test_mistral_s_thinking_is_a_list_of_texts() -> None:
@@ -152,12 +152,12 @@ A, B = ToolUse("a", "f", {}), ToolUse("b", "f", {})
     ],
 )
 def test_a_thought_stands_where_it_came(thoughts: list[Part], said: list[Part], parts: list[Part]) -> None:
-    assert in_order(thoughts, said, [A, B]) == parts
+    assert order_parts(thoughts, said, [A, B]) == parts
 
 
 def test_many_thoughts_cut_a_long_text_in_linear_time() -> None:
     thoughts: list[Part] = [thought("t", place, 0) for place in range(20_000)]
-    parts = in_order(thoughts, [Text("x" * 8_000_000)], [])
+    parts = order_parts(thoughts, [Text("x" * 8_000_000)], [])
     assert sum([len(part.text) for part in parts if isinstance(part, Text)]) == 8_000_000
 
 
@@ -165,7 +165,7 @@ def test_only_claudes_thinking_has_a_place() -> None:
     placed = [text("a", after=[1, 1], signature="s", **CLAUDE), text("b", after=[1, 1])]
     places: list[JsonValue] = ["x", [1], [None, 1]]
     bad: list[JsonValue] = [text("c", after=given, signature="s", **CLAUDE) for given in places]
-    assert thinking_of({"reasoning_details": [*placed, *bad]}) == [
+    assert reasoning_of_message({"reasoning_details": [*placed, *bad]}) == [
         Thinking("a", "s", CLAUDE_FORMAT, (1, 1)),
         Thinking("b"),
         *[Thinking("c", "s", CLAUDE_FORMAT)] * 3,

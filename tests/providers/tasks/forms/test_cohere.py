@@ -30,7 +30,7 @@ def test_without_a_use_the_table_s_holds_and_else_it_is_asked_for() -> None:
     assert body_of(embed("a"), at("cohere", input_type="search_document"))["input_type"] == "search_document"
     refusal = refusal_of(embed("a"), at("cohere"))
     assert (refusal.param, refusal.code) == ("input_type", "invalid_value")
-    assert "'input_type' in the table" in refusal.message
+    assert "'input_type' in the configuration" in refusal.message
     assert refusal_of(embed("a"), at("bedrock", BEDROCK)).param == "input_type"
 
 

@@ -25,7 +25,7 @@ PATIENCE = 5.0
 
 async def main(url: str, name: str, processes: int, rate: Rate, offered: float, seconds: float) -> None:
     """Offer so many requests a second."""
-    redis_leases.LIMIT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
+    redis_leases.EXCHANGE_TIMEOUT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
     leases = LeaseRegistry(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
@@ -65,7 +65,7 @@ async def main(url: str, name: str, processes: int, rate: Rate, offered: float, 
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    shown = {"admitted": admitted, "waits": waits, "refused": refused, "alone": alone, "turns": leases.turns}
+    shown = {"admitted": admitted, "waits": waits, "refused": refused, "alone": alone, "turns": leases.rounds}
     sys.stdout.write(json.dumps(shown))
 
 

@@ -13,8 +13,8 @@ from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.limit import Limits, ScopeBudget
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant
-from proxy.shared_state.membership import ROLL_CALL
+from proxy.shared_state.lease import LeaseGrant, LeaseRequest
+from proxy.shared_state.membership import MEMBERSHIP_KEY
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WALL = 1_795_000_000.0
@@ -62,9 +62,9 @@ class SimulatedSource:
     def __post_init__(self) -> None:
         self.goes.set()
 
-    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+    async def exchange(self, asks: Sequence[LeaseRequest]) -> Sequence[LeaseGrant | None]:
         world = self.world
-        world.calls += any(ask.key != ROLL_CALL for ask in asks)
+        world.calls += any(ask.key != MEMBERSHIP_KEY for ask in asks)
         await world.trip()
         if self.cut:
             await asyncio.sleep(0.05)
@@ -95,7 +95,7 @@ class SimulatedProcess:
     limits: dict[str, Limits]
     budgets: dict[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
     shares: dict[str, tuple[float, int]] = field(default_factory=dict)
-    strangers: bool = False
+    other_gateways: bool = False
     admitted: list[tuple[float, int]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     refusals: list[float] = field(default_factory=list)
@@ -111,8 +111,8 @@ class SimulatedProcess:
         clock = asyncio.get_running_loop().time
         self.source = SimulatedSource(self.world, self.name)
         self.leases = LeaseRegistry(self.source, self.expected, clock)
-        if self.strangers:
-            self.leases.expect_strangers()
+        if self.other_gateways:
+            self.leases.expect_other_gateways()
         self.book = LimitRegistry(clock, lambda: WALL + clock(), self.leases, self.shares)
         self.book.use(self.limits, self.budgets, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())

@@ -14,15 +14,15 @@ class StillKeeper:
     lost_at: float = -math.inf
     back_at: float = -math.inf
     rejoining: bool = False
-    told_since: float = -math.inf
-    met: bool = False
-    strangers: bool = False
+    all_reported_since: float = -math.inf
+    has_answered: bool = False
+    other_gateways: bool = False
     guessed: bool = False
     expected: int = 4
-    turns: int = 0
+    rounds: int = 0
     noted: list[str] = field(default_factory=list)
 
-    def due(self, lease: Lease) -> None:
+    def mark_due(self, lease: Lease) -> None:
         self.noted.append("due")
 
     def watch(self, lease: Lease) -> None:

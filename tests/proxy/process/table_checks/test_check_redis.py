@@ -20,11 +20,11 @@ def found(url: str) -> list[str]:
 
 
 def test_only_a_redis_that_says_so_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.shared_state.redis_eviction.AT_ONCE", 60.0)  # a busy machine
+    monkeypatch.setattr("proxy.shared_state.redis_eviction.OPERATOR_TIMEOUT", 60.0)  # a busy machine
     assert found("") == found("redis://127.0.0.1:1") == []
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         (said,) = found(redis.url)
     assert said.startswith("table.yaml:3:")
-    assert "server.shared.redis: Redis throws keys away when its memory is full (maxmemory-policy allkeys-lru)" in said
+    assert "server.shared.redis: Redis evicts keys when its memory is full (maxmemory-policy allkeys-lru)" in said
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction") as redis:
         assert found(redis.url) == []

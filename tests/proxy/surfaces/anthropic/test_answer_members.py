@@ -4,10 +4,10 @@ from providers.completion import Extras, Usage
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.answer_members import (
     citations_of,
-    other_members,
+    other_fields,
     own_blocks,
-    stop_members,
-    usage_members,
+    stop_fields,
+    usage_counts,
 )
 from tests.support.looped import looped
 
@@ -47,7 +47,7 @@ PLACE: JsonObject = {"type": "char_location", "cited_text": "c", "document_index
 def test_every_finish_has_its_stop_reason(
     finish: str, native: str | None, matched: str | int | None, called: bool, refusal: str | None, reason: str
 ) -> None:
-    members = stop_members(finish, native, matched, called, refusal)
+    members = stop_fields(finish, native, matched, called, refusal)
     assert members["stop_reason"] == reason
     assert members["stop_sequence"] == ("END" if reason == "stop_sequence" else None)
     explained = {"type": "refusal", "category": None, "explanation": "no"}
@@ -62,7 +62,7 @@ def test_input_excludes_what_a_cache_held() -> None:
         {"reasoning_tokens": 3, "web_search_requests": 2},
         extra={"cost": 0.1},
     )
-    assert usage_members(usage, "default") == {
+    assert usage_counts(usage, "default") == {
         "cost": 0.1,
         "input_tokens": 10,
         "cache_creation_input_tokens": 6,
@@ -76,9 +76,9 @@ def test_input_excludes_what_a_cache_held() -> None:
 
 
 def test_counts_that_make_no_sense_are_never_below_zero() -> None:
-    assert usage_members(Usage(1, 1, {"cached_tokens": 9}))["input_tokens"] == 0
-    assert usage_members(None)["output_tokens"] == 0
-    assert usage_members(Usage(1, 1, estimated=True), "priority")["estimated"] is True
+    assert usage_counts(Usage(1, 1, {"cached_tokens": 9}))["input_tokens"] == 0
+    assert usage_counts(None)["output_tokens"] == 0
+    assert usage_counts(Usage(1, 1, estimated=True), "priority")["estimated"] is True
 
 
 def test_citations_have_the_vendor_s_form() -> None:
@@ -112,7 +112,7 @@ def test_what_has_no_block_keeps_its_name() -> None:
         choice={"content_filter_results": {}},
         answer={"y": 2, "usage": "no"},
     )
-    assert other_members(extras, {"z": 3}) == {
+    assert other_fields(extras, {"z": 3}) == {
         "annotations": [{"type": "file"}],
         "images": [{"type": "image_url"}],
         "audio": {"id": "a"},
@@ -123,8 +123,8 @@ def test_what_has_no_block_keeps_its_name() -> None:
         "y": 2,
         "z": 3,
     }
-    assert other_members(None) == {}
-    assert other_members(None, {"x": 1, "model": "no"}) == {"x": 1}
+    assert other_fields(None) == {}
+    assert other_fields(None, {"x": 1, "model": "no"}) == {"x": 1}
 
 
 def test_blocks_of_anthropic_s_own_are_found() -> None:
@@ -137,6 +137,6 @@ def test_citations_beside_the_choices_stand_beside_the_blocks() -> None:
     urls: list[JsonValue] = ["https://x.example"]
     other: JsonObject = {"type": "of_cohere"}
     extras = Extras(message={"citations": [other]})
-    assert other_members(None, {"citations": urls}) == {"citations": urls}
-    assert other_members(extras, {"citations": urls}) == {"citations": [other, *urls]}
+    assert other_fields(None, {"citations": urls}) == {"citations": urls}
+    assert other_fields(extras, {"citations": urls}) == {"citations": [other, *urls]}
     assert extras.message == {"citations": [other]}

@@ -93,7 +93,7 @@ def test_what_only_anthropic_has_is_binding(block: JsonObject, subject: str) -> 
         *((kind, "type 'text' here") for kind in ("input_text", "output_text")),
         *((kind, "type 'image' with a 'source' here") for kind in ("image_url", "input_image")),
         *((kind, "type 'document' with a 'source' here") for kind in ("file", "input_file")),
-        *((kind, "the Messages API takes no") for kind in ("input_audio", "video_url")),
+        *((kind, "the Messages API accepts no") for kind in ("input_audio", "video_url")),
     ],
 )
 def test_a_part_of_openai_s_apis_is_refused_with_what_to_send(kind: str, instead: str) -> None:

@@ -105,5 +105,5 @@ def test_blocks_are_taken_once() -> None:
     assert waiting.add(CALLS)
     events, index = waiting.events(3)
     assert (events.count(b"content_block_start"), index) == (4, 5)
-    assert waiting.taken() == []
+    assert waiting.take_blocks() == []
     assert not SearchBlocks(parse()).add(CALLS)

@@ -1,7 +1,7 @@
 """Thinking as blocks."""
 
 from providers.json_types import JsonObject
-from proxy.surfaces.anthropic.thinking_blocks import is_claudes, redacted_block, signature_for, whole_blocks
+from proxy.surfaces.anthropic.thinking_blocks import is_claude_detail, redacted_block, signature_for, whole_blocks
 from proxy.surfaces.thinking_envelope import open_sealed
 
 SIGNED: JsonObject = {
@@ -23,7 +23,7 @@ def test_claude_s_thinking_has_its_own_blocks() -> None:
         {"type": "redacted_thinking", "data": "red"},
     ]
     assert redacted_block({}) == {"type": "redacted_thinking", "data": ""}
-    assert [is_claudes(each) for each in (SIGNED, REDACTED, PLAIN, SECRET)] == [True, True, False, False]
+    assert [is_claude_detail(each) for each in (SIGNED, REDACTED, PLAIN, SECRET)] == [True, True, False, False]
 
 
 def test_plain_thinking_is_a_block_of_its_own_with_an_empty_signature() -> None:

@@ -1,6 +1,6 @@
 """What a translation notes, and the paths of its errors."""
 
-from proxy.surfaces.anthropic.translation import Translation, below, kind_of
+from proxy.surfaces.anthropic.translation import Translation, kind_of, with_path
 from proxy.surfaces.request.rule_kinds import Invalid
 from tests.support.not_none import not_none
 
@@ -26,7 +26,7 @@ def test_the_first_of_a_field_s_bindings_is_told() -> None:
 
 
 def test_a_path_comes_before_that_of_the_problem() -> None:
-    made = below(Invalid("must be good", "text", code="some_code"), 1, "content", 2)
+    made = with_path(Invalid("must be good", "text", code="some_code"), 1, "content", 2)
     assert (made.loc, made.message, made.code) == ((1, "content", 2, "text"), "must be good", "some_code")
 
 

@@ -5,7 +5,7 @@ from providers.unified_request import TranslationLosses
 from proxy.dispatch.plan_translated import plan_translated
 from proxy.limits.limit import user_digest
 from proxy.surfaces.anthropic.translation import Translation
-from proxy.surfaces.anthropic.unified_settings import ONLY_ANTHROPICS, only_here
+from proxy.surfaces.anthropic.unified_settings import ANTHROPIC_ONLY, anthropic_only
 from tests.providers.dialects.kit import target_of
 from tests.proxy.surfaces.anthropic.kit import parse, refused
 from tests.support.looped import looped
@@ -150,11 +150,11 @@ def test_other_management_of_the_context_is_binding(value: JsonObject) -> None:
     assert losses(context_management=value).binding == {"context_management": "'context_management'"}
 
 
-@looped("name", ONLY_ANTHROPICS)
+@looped("name", ANTHROPIC_ONLY)
 def test_what_only_anthropic_has_is_binding_unless_it_asks_for_nothing(name: str) -> None:
     asked: JsonObject = {name: {"x": 1}}
     assert losses(**asked).binding == {name: f"'{name}'"}
-    for nothing in (None, {}, [], *ONLY_ANTHROPICS[name]):
+    for nothing in (None, {}, [], *ANTHROPIC_ONLY[name]):
         assert parse(**{name: nothing}).losses is None
 
 
@@ -193,9 +193,9 @@ def test_an_empty_list_of_other_models_is_not_named() -> None:
 
 def test_only_here_keeps_to_the_values_it_was_given() -> None:
     made = Translation()
-    only_here("speed", "standard")(made, "standard")
+    anthropic_only("speed", "standard")(made, "standard")
     assert made.binding == {}
-    only_here("speed", "standard")(made, "fast")
+    anthropic_only("speed", "standard")(made, "fast")
     assert made.binding == {"speed": "'speed'"}
 
 

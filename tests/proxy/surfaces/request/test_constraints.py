@@ -36,8 +36,11 @@ def test_a_property_may_be_called_ref() -> None:
         ({"items": {"$dynamicRef": "other.json#a"}}, r"\$\.items\.\$dynamicRef refers to another document"),
         ({"properties": {"a": {"$id": "b"}}}, r"\$\.properties\.a\.\$id gives a part of the schema an address"),
         ({"items": {"$ref": "#/$defs/a"}}, r"\$\.items\.\$ref leads nowhere within the schema"),
-        ({"properties": {"a": {"type": "strin"}}}, r"valid JSON Schema; \$\.properties\.a\.type is not what"),
-        ({"required": "a"}, r"valid JSON Schema; \$\.required is not what that keyword takes"),
+        (
+            {"properties": {"a": {"type": "strin"}}},
+            r"valid JSON Schema; the value at \$\.properties\.a\.type is invalid for its keyword",
+        ),
+        ({"required": "a"}, r"valid JSON Schema; the value at \$\.required is invalid for its keyword"),
         ({"items": {"pattern": "(a"}}, r"\$\.items\.pattern has an unbalanced '\(' at position 0"),
     ],
 )

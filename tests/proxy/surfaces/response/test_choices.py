@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import Choice, Chunk, FinishReason, ToolCall, ToolCallDelta
 from providers.unified_request import UnifiedRequest
-from proxy.surfaces.response.choices import PendingCalls, delta_json, finish_members
+from proxy.surfaces.response.choices import PendingCalls, delta_json, finish_fields
 from tests.proxy.surfaces.kit import FACTS, ROWS, complete, converse, objects
 from tests.support.looped import looped
 
@@ -26,7 +26,7 @@ from tests.support.looped import looped
 def test_a_finish_is_said_in_the_surfaces_words(
     ended: Choice | Chunk, tool_finish: FinishReason, members: dict[str, object]
 ) -> None:
-    assert finish_members(ended, tool_finish) == members
+    assert finish_fields(ended, tool_finish) == members
 
 
 def test_a_calls_first_piece_names_it_and_the_others_do_not() -> None:

@@ -9,11 +9,11 @@ from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.completion_surface import CompletionSurface
 from proxy.surfaces.response.extras import (
-    answer_members,
-    choice_members,
-    delta_members,
-    message_members,
-    text_members,
+    choice_fields,
+    delta_fields,
+    message_fields,
+    response_fields,
+    text_fields,
 )
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, complete, converse, every_row, objects, play
 from tests.support.looped import looped
@@ -93,16 +93,16 @@ def has(holder: JsonValue, members: JsonObject) -> bool:
 
 
 def test_each_kind_has_its_member() -> None:
-    assert plain(message_members(EVERYTHING)) == MESSAGE
-    assert plain(choice_members(EVERYTHING)) == CHOICE
-    assert plain(answer_members(EVERYTHING.answer)) == ANSWER
-    assert (message_members(None), choice_members(None), answer_members(None), text_members(None)) == ({}, {}, {}, {})
-    assert message_members(Extras()) == {}
+    assert plain(message_fields(EVERYTHING)) == MESSAGE
+    assert plain(choice_fields(EVERYTHING)) == CHOICE
+    assert plain(response_fields(EVERYTHING.answer)) == ANSWER
+    assert (message_fields(None), choice_fields(None), response_fields(None), text_fields(None)) == ({}, {}, {}, {})
+    assert message_fields(Extras()) == {}
 
 
 def test_a_text_completion_shows_no_thinking() -> None:
     shown = {name: value for name, value in MESSAGE.items() if name not in ("reasoning_details", "thinking_blocks")}
-    assert plain(text_members(EVERYTHING)) == {**shown, **CHOICE}
+    assert plain(text_fields(EVERYTHING)) == {**shown, **CHOICE}
 
 
 def test_the_vendor_s_own_never_replace_what_is_common() -> None:
@@ -232,7 +232,7 @@ def test_pieces_of_a_block_of_thinking_share_a_place_of_their_own() -> None:
     text: JsonObject = {"type": "reasoning.text", "text": "a", "index": 1}
     hidden: JsonObject = {"type": "reasoning.encrypted", "data": "b", "index": 1}
     shown: dict[str, int] = {}
-    found = [delta_members(Extras(reasoning_details=(each,)), shown) for each in (text, text, hidden, text)]
+    found = [delta_fields(Extras(reasoning_details=(each,)), shown) for each in (text, text, hidden, text)]
     details = [cast("list[JsonObject]", each["reasoning_details"])[0] for each in found]
     assert [detail["index"] for detail in details] == [0, 0, 1, 0]
 
@@ -240,8 +240,8 @@ def test_pieces_of_a_block_of_thinking_share_a_place_of_their_own() -> None:
 def test_entries_of_a_vendor_s_own_lists_are_numbered_too() -> None:
     shown: dict[str, int] = {}
     parts = Extras(message={"content_blocks": [{"a": 1}, {"b": 2}], "steps": ["x"]})
-    assert delta_members(parts, shown)["content_blocks"] == [{"a": 1, "index": 0}, {"b": 2, "index": 1}]
-    again = delta_members(parts, shown)
+    assert delta_fields(parts, shown)["content_blocks"] == [{"a": 1, "index": 0}, {"b": 2, "index": 1}]
+    again = delta_fields(parts, shown)
     assert (again["content_blocks"], again["steps"]) == ([{"a": 1, "index": 2}, {"b": 2, "index": 3}], ["x"])
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from providers.completion import Chunk, ContentLogprobs, Extras, TokenLogprob, ToolCallDelta
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject
-from proxy.surfaces.responses.build_output import MAX_LIVE, MAX_TEXT
+from proxy.surfaces.responses.build_output import MAX_STREAMED_ITEMS, MAX_TEXT
 from proxy.surfaces.thinking_envelope import open_sealed
 from tests.proxy.surfaces.responses.kit import final, output, play, read, rendering, streamed, typed
 from tests.support.looped import looped
@@ -283,7 +283,7 @@ def test_a_model_that_turns_between_thinking_and_text_forever_gets_a_bounded_num
     turns = [Chunk(text="a") if number % 2 else Chunk(reasoning="b") for number in range(30_000)]
     stream = play(rendering(stream=True), *turns, END)
     assert len(stream) < 6 * 2**20
-    assert stream.count(b"event: response.output_item.added\n") <= MAX_LIVE + 2
+    assert stream.count(b"event: response.output_item.added\n") <= MAX_STREAMED_ITEMS + 2
 
 
 @pytest.mark.thorough

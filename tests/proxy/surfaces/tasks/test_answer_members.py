@@ -2,7 +2,7 @@
 
 from providers.completion import Usage
 from providers.json_types import JsonValue
-from proxy.surfaces.tasks.answer_members import usage_shown, with_id
+from proxy.surfaces.tasks.answer_members import usage_fields, with_id
 from tests.support.looped import looped
 
 
@@ -17,7 +17,7 @@ def test_the_vendor_s_id_stays() -> None:
 
 def test_the_vendor_s_details_stand_beside_the_tokens() -> None:
     details: dict[str, JsonValue] = {"prompt_tokens_details": {"text_tokens": 3}}
-    assert usage_shown(Usage(3, 0), details) == {**details, "prompt_tokens": 3, "total_tokens": 3}
-    assert usage_shown(None, details) == details
-    assert usage_shown(None, {}) == {}
-    assert usage_shown(Usage(3, 0, estimated=True), {})["estimated"] is True
+    assert usage_fields(Usage(3, 0), details) == {**details, "prompt_tokens": 3, "total_tokens": 3}
+    assert usage_fields(None, details) == details
+    assert usage_fields(None, {}) == {}
+    assert usage_fields(Usage(3, 0, estimated=True), {})["estimated"] is True

@@ -13,7 +13,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import AnswerFacts
-from proxy.surfaces.tasks.embeddings import MOST_INPUTS, parse_embeddings, render_embeddings
+from proxy.surfaces.tasks.embeddings import MAX_INPUTS, parse_embeddings, render_embeddings
 from tests.support.looped import looped
 
 FACTS = AnswerFacts("1", 2, "v/m")
@@ -66,8 +66,8 @@ def test_inputs_of_other_kinds_are_told_what_there_is(value: JsonValue) -> None:
 
 
 def test_the_documented_bounds() -> None:
-    assert len(parsed(input=["a"] * MOST_INPUTS).inputs) == 2048
-    assert problem(input=["a"] * (MOST_INPUTS + 1))[0] == "input"
+    assert len(parsed(input=["a"] * MAX_INPUTS).inputs) == 2048
+    assert problem(input=["a"] * (MAX_INPUTS + 1))[0] == "input"
     assert problem(dimensions=0)[0] == "dimensions"
     assert problem(encoding_format="hex")[0] == "encoding_format"
     assert len(parsed(input=[5] * 8191).inputs[0]) == 8191

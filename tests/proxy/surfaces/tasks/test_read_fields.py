@@ -6,7 +6,7 @@ import pytest
 from providers.json_types import JsonValue
 from proxy.errors import GatewayError
 from proxy.surfaces.request.rule_kinds import integer
-from proxy.surfaces.tasks.read_fields import MOST_ELEMENTS, TaskFields, read_fields, truncation
+from proxy.surfaces.tasks.read_fields import MAX_TASK_ELEMENTS, TaskFields, read_fields, truncation
 from tests.support.looped import looped
 
 CHECKS = {"size": integer(1)}
@@ -38,7 +38,7 @@ def test_what_is_not_known_is_kept_unless_the_gateway_decides_it_or_it_asks_for_
 def test_a_stream_is_refused_with_the_reason() -> None:
     (problem,) = read(stream=True).problems
     assert (problem.param, problem.code) == ("stream", "unsupported_parameter")
-    assert "made whole" in problem.message
+    assert "cannot be streamed" in problem.message
     assert read(stream="no").problems[0].param == "stream"
 
 
@@ -75,7 +75,7 @@ def test_another_cut_is_a_problem(value: JsonValue) -> None:
 
 
 def test_a_body_may_hold_openai_s_three_hundred_thousand_token_ids_and_not_any_number() -> None:
-    assert MOST_ELEMENTS > 300_000 + 2 * 2048
+    assert MAX_TASK_ELEMENTS > 300_000 + 2 * 2048
     ids = b'{"odd":[' + b"1," * 300_000 + b"1]}"
     assert len(read_fields(ids, CHECKS, ALIASES).unknown) == 1
     with pytest.raises(GatewayError, match="invalid_value"):

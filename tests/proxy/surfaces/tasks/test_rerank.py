@@ -8,7 +8,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.rerank import Ranked, Ranking, RerankRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import AnswerFacts
-from proxy.surfaces.tasks.rerank import MOST_DOCUMENTS, parse_rerank, render_rerank
+from proxy.surfaces.tasks.rerank import MAX_DOCUMENTS, parse_rerank, render_rerank
 from tests.support.looped import looped
 
 FACTS = AnswerFacts("1", 2, "v/m")
@@ -50,7 +50,7 @@ def test_the_fields_of_each_client() -> None:
         ("documents", [{"text": "", "title": "b"}]),
         ("documents", ["a", ""]),
         ("documents", [1]),
-        ("documents", ["a"] * (MOST_DOCUMENTS + 1)),
+        ("documents", ["a"] * (MAX_DOCUMENTS + 1)),
         ("top_n", -1),
         ("max_tokens_per_doc", 0),
         ("return_documents", "yes"),

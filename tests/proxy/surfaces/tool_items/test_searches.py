@@ -5,7 +5,7 @@ from dataclasses import replace
 from providers.completion import Choice, Chunk, Completion, Extras
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.tool_items.searches import (
-    MOST_SOURCES,
+    MAX_SOURCES,
     WebSearch,
     foreign_searches,
     results_in,
@@ -99,7 +99,7 @@ def test_what_is_no_search_says_nothing(extras: Extras) -> None:
 def test_sources_have_an_address_and_stand_once() -> None:
     listed: list[JsonObject] = [PAGE, PAGE, {"url": "ftp://x"}, {"title": "X"}, {"url": 1}]
     assert sources_of(listed) == (SOURCE,)
-    assert len(sources_of([{"url": f"https://x.example/{number}"} for number in range(300)])) == MOST_SOURCES
+    assert len(sources_of([{"url": f"https://x.example/{number}"} for number in range(300)])) == MAX_SOURCES
 
 
 def test_a_result_names_its_search() -> None:

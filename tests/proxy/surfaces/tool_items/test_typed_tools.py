@@ -5,7 +5,15 @@ import orjson
 
 from providers.completion import Choice, Chunk, Completion, ToolCall, ToolCallDelta
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.tool_items.typed_tools import CALLS, OUTPUTS, RAN, TYPED, loads_at_openai, needs_openai, tools_of
+from proxy.surfaces.tool_items.typed_tools import (
+    CALLS,
+    HOSTED_CALL_TEXTS,
+    RESULT_TEXTS,
+    TYPED,
+    loads_at_openai,
+    needs_openai,
+    tools_of,
+)
 from tests.proxy.surfaces.responses.kit import (
     USAGE,
     ask,
@@ -80,7 +88,7 @@ def test_a_call_of_it_comes_back_as_an_item_of_its_type_whole_and_streamed(kind:
 
 
 def test_arguments_that_are_no_object_stay_readable() -> None:
-    members = TYPED["shell"].members("[1")
+    members = TYPED["shell"].item_body("[1")
     assert members == {"action": {"commands": [], "arguments": "[1"}}
 
 
@@ -189,4 +197,4 @@ def test_what_openai_alone_can_read_is_left_out_and_named() -> None:
 
 def test_each_table_names_types_of_items() -> None:
     assert {*CALLS} == {f"{kind}_call" for kind in TYPED}
-    assert not {*OUTPUTS, *RAN} & {*CALLS}
+    assert not {*RESULT_TEXTS, *HOSTED_CALL_TEXTS} & {*CALLS}
