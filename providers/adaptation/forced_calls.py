@@ -19,7 +19,7 @@ from providers.capabilities import BY_FORMAT, Capabilities, feature_of
 from providers.constraints.constraint_styles import BY_PROMPT
 from providers.constraints.json_schema import is_pointer, walk_schemas
 from providers.failure import Refusal
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, Prompt, UnifiedRequest
 
@@ -36,7 +36,7 @@ _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "
 """Fields that a response of a single call fulfils anyway, and constraints, which hold for texts alone."""
 
 
-@record
+@frozen
 class ForcedCall:
     """The call that a response has to be: of the one function in `names`, whose arguments are the text, or of one of
     several, which the text names. `seed` makes the ids of calls differ from the ids of other turns. `left_out` are the

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonValue
 
 UNLIMITED: Final = math.inf
@@ -54,7 +54,7 @@ _LONGEST: Final = 32
 """Characters of a name that is looked at."""
 
 
-@record
+@frozen
 class AnswerAmounts:
     """The objects of a dialect's body that hold settings of generation, by their paths; an empty one is the body."""
 
@@ -99,7 +99,7 @@ AMOUNTS: Final[Mapping[str, AnswerAmounts]] = {
 """The row of each dialect, by its name in the registry."""
 
 
-@record
+@frozen
 class AskedAmounts:
     """What members of a body ask for: the most tokens of an answer (None: they do not say), tokens on top of them, and
     how many answers."""
@@ -164,7 +164,7 @@ _ROOM: Final = 1024
 """Tokens that a lowered budget of thinking leaves for the text, and the least of a budget that vendors take."""
 
 
-@record
+@frozen
 class _Holder:
     """An object of a body: the objects in it that hold settings too, by their names, and how its limits are lowered."""
 

@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from config.sections.section import built_in
 from config.table.table_schema import TimeoutsSection
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target, Timeouts
 from proxy.deadlines import Deadlines, Phase
 from proxy.request_record import RequestRecord
@@ -65,7 +65,7 @@ class Exchange(Generic[R]):
         return Exchange(self.plan, self.team, self.request, record, deadlines, self.total, self.hurried, self.heavy)
 
 
-@record
+@frozen
 class AttemptLimits:
     """Seconds that an attempt may take, and until a non-streaming response begins; `None` if the request's deadline
     alone applies."""

@@ -20,25 +20,25 @@ UNKNOWN = "unknown"
 """Stands for all fields outside the unified request, whose names are the client's."""
 
 
-def honouring_first(planned: Plan, request: UnifiedRequest, team: Team) -> Plan:
+def honouring_first(plan: Plan, request: UnifiedRequest, team: Team) -> Plan:
     """Return the plan with the targets that `on_unsupported: drop` would make drop a field behind all others.
 
     Within both groups the order stays, so that a policy or the configuration decides it. A target that refuses the
     request keeps its position, and is skipped there.
     """
-    if len(planned.targets) < 2 and not planned.fallbacks:
-        return planned
-    everywhere = dict.fromkeys([*planned.targets, *chain.from_iterable(planned.fallbacks.values())])
+    if len(plan.targets) < 2 and not plan.fallbacks:
+        return plan
+    everywhere = dict.fromkeys([*plan.targets, *chain.from_iterable(plan.fallbacks.values())])
     if "drop" not in [team.on_unsupported or target.on_unsupported for target in everywhere]:
-        return planned
+        return plan
     wanted = {name: feature_of(name, value) for name, value in request.params.items() if _steers(request, name, value)}
     if not wanted and not request.unknown:
-        return planned
+        return plan
     dropping = {target: names for target in everywhere if (names := _dropped(request, wanted, target, team))}
     if not dropping:
-        return planned
-    fallbacks = {kind: _behind(group, dropping) for kind, group in planned.fallbacks.items()}
-    return replace(planned, targets=_behind(planned.targets, dropping), fallbacks=fallbacks, dropping=dropping)
+        return plan
+    fallbacks = {kind: _behind(group, dropping) for kind, group in plan.fallbacks.items()}
+    return replace(plan, targets=_behind(plan.targets, dropping), fallbacks=fallbacks, dropping=dropping)
 
 
 def _behind(targets: Sequence[Target], dropping: Mapping[Target, tuple[str, ...]]) -> tuple[Target, ...]:

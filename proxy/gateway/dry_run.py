@@ -190,7 +190,7 @@ def explained(
     """
     match = resolve_path(path)
     load = _ObservedIdle()
-    planned: Plan | None = None
+    plan: Plan | None = None
     trials: tuple[Trial, ...] = ()
     fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
     error: tuple[int, bytes] | None = None
@@ -202,31 +202,31 @@ def explained(
         action = match.action("POST")
         if isinstance(action, Operation):
             request = _RequestBytes(body, headers or {})
-            planned, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, request, load)
+            plan, outcome, size, user, placed, unhedged = _planned_text(snapshot, team, match, action, request, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
+            plan, outcome, size, user = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
-            planned, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
+            plan, outcome, size, user = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
-        limits = request_limits(snapshot, team, planned, size, end_user(user))
-        trials = _trials(outcome, planned, planned.targets)
-        for kind, targets in planned.fallbacks.items():
-            fallbacks[kind] = _trials(outcome, planned, targets)
+        limits = request_limits(snapshot, team, plan, size, end_user(user))
+        trials = _trials(outcome, plan, plan.targets)
+        for kind, targets in plan.fallbacks.items():
+            fallbacks[kind] = _trials(outcome, plan, targets)
         _require_one(trials)
     except GatewayError as problem:
         error = match.surface.error(problem.facts)
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
-    found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
-    fallbacks_of = _fallbacks_of(snapshot, team, planned)
+    found = (path, match.surface.name, team.name, plan, drawn, trials, fallbacks, error, logged, limits)
+    fallbacks_of = _fallbacks_of(snapshot, team, plan)
     known = headers is not None
     return Explanation(*found, placed=placed, unhedged=unhedged, fallbacks_of=fallbacks_of, with_headers=known)
 
 
-def _fallbacks_of(snapshot: Snapshot, team: Team, planned: Plan | None) -> str:
+def _fallbacks_of(snapshot: Snapshot, team: Team, plan: Plan | None) -> str:
     """Return the route at which the fallbacks of a plan are written, empty if it is the one that was asked for."""
-    route = None if planned is None else team.routes.get(planned.asked) or snapshot.routes.get(planned.asked)
+    route = None if plan is None else team.routes.get(plan.asked) or snapshot.routes.get(plan.asked)
     return "" if route is None else settings_of(snapshot, team, route).fallbacks_of
 
 
@@ -240,18 +240,18 @@ def _planned_text(
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
     own = SessionLoad(load, team.tenant, len(body), asked.headers, request)
-    planned = plan_for(snapshot, team, request.model, surface.name, own)
-    size = request_size(request, [*planned.every_target])
-    outcome = partial(_outcome, request, team, own.sent(planned.affinity))
+    plan = plan_for(snapshot, team, request.model, surface.name, own)
+    size = request_size(request, [*plan.every_target])
+    outcome = partial(_outcome, request, team, own.sent(plan.affinity))
     unhedged = why_not_hedged(request, storing=surface.name in STORING)
-    return honouring_first(planned, request, team), outcome, size, request.user, own.placed, unhedged
+    return honouring_first(plan, request, team), outcome, size, request.user, own.placed, unhedged
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     api = TASK_APIS[task]
     request = api.parse(body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan_for(snapshot, team, request.model, match.surface.name, load)
-    api.check(planned)
+    plan = plan_for(snapshot, team, request.model, match.surface.name, load)
+    api.check(plan)
     permit_extras(team, request)
 
     def outcome(target: Target) -> Outcome:
@@ -260,12 +260,12 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (len(body), 0, 1), request.user
+    return plan, outcome, (len(body), 0, 1), request.user
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     request = read_passed(task, body, snapshot.task_models.get((match.surface.name, task)))
-    planned = plan_for(snapshot, team, request.model, match.surface.name, load)
+    plan = plan_for(snapshot, team, request.model, match.surface.name, load)
     permit_extras(team, request)
 
     def outcome(target: Target) -> Outcome:
@@ -274,11 +274,11 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, (0, 0, 1), request.user
+    return plan, outcome, (0, 0, 1), request.user
 
 
-def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
-    dropping = planned.dropping
+def _trials(outcome: Callable[[Target], Outcome], plan: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
+    dropping = plan.dropping
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
     # If all of them would drop something, no target comes after another for it.
     behind = dropping if first else {}

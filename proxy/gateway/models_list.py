@@ -66,9 +66,9 @@ class Catalogue:
 
     async def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
         """Return one model. Raises GatewayError for one that the team may not use or that does not exist."""
-        planned = whole_plan(snapshot, team, name, surface.name, IDLE)
-        known = await self._known([target.vendor for target in planned.targets if _of_any_model(target)])
-        return surface.model(self._card(name, planned, known))
+        plan = whole_plan(snapshot, team, name, surface.name, IDLE)
+        known = await self._known([target.vendor for target in plan.targets if _of_any_model(target)])
+        return surface.model(self._card(name, plan, known))
 
     async def _known(self, vendors: Iterable[str]) -> Known:
         """Return the known lists of vendors, after fetching the lists of `vendors` that are due."""
@@ -82,9 +82,9 @@ class Catalogue:
         async for name in self._in_slices(each_visible(snapshot, team)):
             if name not in seen:
                 seen.add(name)
-                planned = whole_plan(snapshot, team, name, surface.name, IDLE)
-                if is_served(planned.targets):
-                    yield self._card(name, planned, known)
+                plan = whole_plan(snapshot, team, name, surface.name, IDLE)
+                if is_served(plan.targets):
+                    yield self._card(name, plan, known)
         async for vendor, listed in self._in_slices(_discovered(snapshot, team, known)):
             for name, targets in each_discovered(snapshot, team, vendor, listed.name):
                 if name not in seen and is_served(targets):
@@ -114,9 +114,9 @@ class Catalogue:
         while self._size > MAX_BYTES:
             self._size -= len(self._cached.pop(next(iter(self._cached))))
 
-    def _card(self, name: str, planned: Plan, known: Known) -> ModelCard:
-        owner = ROUTED if planned.by_route else planned.targets[0].vendor
-        return self._card_of(name, owner, planned.targets, [_told(target, known) for target in planned.targets])
+    def _card(self, name: str, plan: Plan, known: Known) -> ModelCard:
+        owner = ROUTED if plan.by_route else plan.targets[0].vendor
+        return self._card_of(name, owner, plan.targets, [_told(target, known) for target in plan.targets])
 
     def _card_of(self, name: str, owner: str, targets: Sequence[Target], told: Sequence[ListedModel]) -> ModelCard:
         """Return the card of a name that stands for these targets, with the entries `told` of vendors' lists: the facts

@@ -44,24 +44,24 @@ Q = TypeVar("Q", bound=ClientTask)
 A = TypeVar("A", bound=TaskAnswer)
 
 
-def anywhere(planned: Plan) -> None:
+def anywhere(plan: Plan) -> None:
     """Let a task go to any target of its plan."""
 
 
-def in_one_space(planned: Plan) -> None:
+def in_one_space(plan: Plan) -> None:
     """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
     up, in silence, the vectors that the client stores.
 
     Models of vendors without embeddings do not count. Equal names at two vendors prove nothing: Azure's are names of
     deployments, and engines differ in pooling and precision."""
-    if planned.same_space:
+    if plan.same_space:
         return
-    able = (target for target in planned.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
+    able = (target for target in plan.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
     models = tuple(dict.fromkeys(f"{target.vendor}/{target.model}" for target in able))
     if len(models) <= 1:
         return
     message = (
-        f"'{planned.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "
+        f"'{plan.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "
         "Ask for one of them; where they are comparable, the operator says so with 'same_space: true' at the route."
     )
     raise invalid_request((FieldProblem(("model",), message),))

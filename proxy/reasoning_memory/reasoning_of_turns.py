@@ -283,11 +283,11 @@ def _is_unique(call_id: str, name: str) -> bool:
     return any(not (part.isalpha() or part.isdigit()) for part in _RANDOM.findall(rest))
 
 
-def _first_call(call: JsonValue) -> tuple[str, str] | None:
+def _first_call(tool_call: JsonValue) -> tuple[str, str] | None:
     """Return the id and the name of a call in a client's message."""
-    if not isinstance(call, dict) or not isinstance(call_id := call.get("id"), str) or not call_id:
+    if not isinstance(tool_call, dict) or not isinstance(call_id := tool_call.get("id"), str) or not call_id:
         return None
-    called = call.get("custom") if call.get("type") == "custom" else call.get("function")
+    called = tool_call.get("custom") if tool_call.get("type") == "custom" else tool_call.get("function")
     name = called.get("name") if isinstance(called, dict) else None
     return call_id, name if isinstance(name, str) else ""
 
@@ -314,7 +314,7 @@ def _restored(message: JsonObject, thinking: TurnThinking) -> JsonObject:
     return restored
 
 
-def _with_extra(call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
+def _with_extra(tool_call: JsonValue, extras: Mapping[str, JsonObject]) -> JsonValue:
     """Return a client's call with the fields that it lacks; its own fields stay."""
-    extra = extras.get(str(call.get("id"))) if isinstance(call, dict) else None
-    return {**extra, **call} if isinstance(call, dict) and extra else call
+    extra = extras.get(str(tool_call.get("id"))) if isinstance(tool_call, dict) else None
+    return {**extra, **tool_call} if isinstance(tool_call, dict) and extra else tool_call

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from providers.failure import FailureKind
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.models.reasoning_back import wants_reasoning_back
 from providers.target import Target
 from proxy.hedging.hedge_rules import HedgeRules
@@ -14,7 +14,7 @@ from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
 from proxy.routing.route_settings import CacheRules
 
 
-@record
+@frozen
 class Step:
     """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
 
@@ -26,7 +26,7 @@ PlanFeature: TypeAlias = Literal["reasoning", "response_cache"]
 """Optional features that have a part in the requests of some plans alone, in the order of their hooks."""
 
 
-@record
+@frozen
 class Plan:
     """The targets of a request, best first, and `fallbacks` after failures of a kind.
 

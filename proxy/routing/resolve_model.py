@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from config.allowed_names import covers
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.affinity_rules import AffinityRules
@@ -34,7 +34,7 @@ MAX_KEPT = 1024
 """Names of which is kept what they lead to."""
 
 
-@record
+@frozen
 class Match:
     model: Model
     label: str
@@ -42,7 +42,7 @@ class Match:
     deployment: str | None = None
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _NameMeaning:
     """What a name leads to, by which steps, whatever the load."""
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from math import log
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 
 ALWAYS_ALLOWED: Final = 4
 """Requests in flight at which no member is skipped: among a few the shares say nothing."""
@@ -33,7 +33,7 @@ class MemberGroup:
     away: frozenset[int] = frozenset()
 
 
-@record
+@frozen
 class MemberRanks:
     """The positions of a group's members for one conversation. `ranks` has the best first, `order` is that of the
     attempts: the ranks, but first the best that is not over its bound. `bound` is that of the first of the ranks, and

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Final
 
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
 
@@ -42,7 +42,7 @@ _OWN_FIELDS: Final = {NativeApi.MESSAGES: ("system", "messages"), NativeApi.RESP
 Reader = Callable[[UnifiedRequest], str | None]
 
 
-@record
+@frozen
 class SessionKey:
     """The conversation of a request: the name of the header or field that says it, and its number."""
 

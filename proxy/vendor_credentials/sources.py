@@ -73,9 +73,9 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
             return _oidc(oidc, deployment)
 
 
-def _near(exchange: str, base_url: str) -> bool:
+def _near(endpoint: str, base_url: str) -> bool:
     """Return whether an address lies in the domain of the endpoint that exchanges keys: no other may get the key."""
-    domain = (urlsplit(exchange).hostname or "").partition(".")[2]
+    domain = (urlsplit(endpoint).hostname or "").partition(".")[2]
     return (urlsplit(base_url).hostname or "").endswith(f".{domain}")
 
 

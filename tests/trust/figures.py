@@ -132,7 +132,7 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/dispatch/attempt_loop.py",
-            "return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)",
+            "return self._breaker(self._next.target).healthy(self.context.now(), self.exchange.team.tenant)",
             "return True",
         ),
     ),

@@ -23,9 +23,9 @@ from tests.trust.figure_types import Figure, Sabotage
 
 LEAK = Sabotage(
     "proxy/gateway/handle_request.py",
-    "        record.finished = record.finished or self._now()\n        self._calls",
+    "        record.finished = record.finished or self._now()\n        self._exchanges",
     "        record.finished = record.finished or self._now()\n"
-    '        self.__dict__.setdefault("kept", []).append(record)\n        self._calls',
+    '        self.__dict__.setdefault("kept", []).append(record)\n        self._exchanges',
 )
 """Keeps every record in memory."""
 
