@@ -17,11 +17,11 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := providers/list_prices/list_prices.jsonl config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
+GENERATED := providers/list_prices/list_prices.jsonl config/schema.json docs/reference
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo extras test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
+.PHONY: help demo docs extras test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
@@ -38,6 +38,7 @@ help:
 	@echo "make trust-full            the figures that take half an hour too"
 	@echo "make trust-mutations       break the gateway once for each figure, which must turn red"
 	@echo "make coverage              run the tests and show the lines they miss"
+	@echo "make docs                  build the site of the documents into build/site"
 	@echo "make generate              rewrite the generated files: $(GENERATED)"
 	@echo "make lock                  choose versions anew and write the lock files (needs uv)"
 	@echo "make sbom [ARGS=LOCK]      write what is shipped, as CycloneDX, to build/sbom.cdx.json"
@@ -95,15 +96,31 @@ coverage: $(VENV)/.dev
 	$(BIN)/coverage run -m pytest -q --scope all $(ARGS)
 	$(BIN)/coverage report
 
+# An environment of its own: what builds the site is no part of the gateway. Warnings, such as a link that leads nowhere,
+# are errors.
+DOCS_VENV := .cache/docs
+docs: $(DOCS_VENV)/.installed
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict --site-dir build/site
+	@echo build/site/index.html
+
+$(DOCS_VENV)/.installed: requirements-docs.lock $(VENV)/.created
+	@echo "Installing what builds the documents into $(DOCS_VENV)"
+	@mkdir -p .cache
+	@$(BIN)/python -m venv --clear $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-docs.lock
+	@touch $@
+
 # Through a temporary file, so that a failing command leaves the committed one as it was.
 generate: $(VENV)/.dev
 	@mkdir -p build
 	$(BIN)/python -m proxy.cli.prices.write_list_prices
 	$(BIN)/dragoman schema > build/schema.json
 	@mv build/schema.json config/schema.json
-	$(BIN)/python -m config.generate_readme
-	$(BIN)/python -m providers.dialects.readme
-	$(BIN)/python -m tests.support.house_map
+	$(BIN)/python -m tests.docs.config_page
+	$(BIN)/python -m tests.docs.matrix_page
+	$(BIN)/python -m tests.docs.vendor_pages
+	$(BIN)/python -m tests.docs.http_page
+	$(BIN)/python -m tests.docs.cli_page
 	$(BIN)/python -m tests.observe.metric_list
 	$(BIN)/python -m tests.observe.log_page
 
@@ -120,6 +137,7 @@ lock:
 		--extra postgres --extra otel --output-file requirements-clouds.lock
 	$(COMPILE) --group build --constraint requirements-clouds.lock --output-file requirements-build.lock
 	$(COMPILE) --group install --output-file requirements-pip.lock
+	$(COMPILE) --group docs --output-file requirements-docs.lock
 	$(COMPILE) pyproject.toml --group build --constraint requirements-clouds.lock --constraint requirements-build.lock \
 		--all-extras --output-file requirements-dev.lock
 

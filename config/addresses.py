@@ -163,7 +163,7 @@ def url_fault(url: str) -> str | None:
         port = parts.port
     except ValueError:
         return "is not a well-formed address (host or port)"
-    return _scheme_fault(parts) or _rest_fault(url, parts) or _host_fault(parts, port)
+    return _scheme_fault(parts) or _forbidden_part_fault(url, parts) or _host_fault(parts, port)
 
 
 def _scheme_fault(parts: SplitResult) -> str | None:
@@ -172,7 +172,7 @@ def _scheme_fault(parts: SplitResult) -> str | None:
     return None
 
 
-def _rest_fault(url: str, parts: SplitResult) -> str | None:
+def _forbidden_part_fault(url: str, parts: SplitResult) -> str | None:
     if "@" in parts.netloc:
         return "may not hold a user name or password; use api_key"
     if "?" in url or "#" in url:

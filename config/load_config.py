@@ -91,7 +91,7 @@ def _no_position(path: Path) -> Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class LoadResult:
     """The result of a load. If there are problems, `table` holds only the valid parts, or is `None` if nothing is
     valid."""
 
@@ -106,17 +106,17 @@ class Examined:
         return self.table
 
 
-def examine_file(path: pathlib.Path, env: Mapping[str, str], store: Store = DISK) -> Examined:
+def examine_file(path: pathlib.Path, env: Mapping[str, str], store: Store = DISK) -> LoadResult:
     """Load the configuration in a YAML file. Return it with every problem."""
     files = SourceFiles(store)
     try:
         text = files.read_yaml(path)
     except UnreadableError as error:
-        return Examined(None, (_problem(str(path), f"cannot read the file: {error}"),), Sources(files.hashes))
+        return LoadResult(None, (_file_problem(str(path), f"cannot read the file: {error}"),), Sources(files.hashes))
     return _examine(text, str(path), env, files)
 
 
-def examine_embedded(env: Mapping[str, str]) -> Examined:
+def examine_embedded(env: Mapping[str, str]) -> LoadResult:
     """Load the embedded configuration: the mock vendor on loopback."""
     text = resources.files("config").joinpath("demo_table.yaml").read_text(encoding="utf-8")
     return _examine(text, EMBEDDED_CONFIG, env, SourceFiles())
@@ -143,15 +143,15 @@ def fingerprint(sources: Sources) -> Mapping[pathlib.Path, str]:
     return current_hashes({*sources.hashes, *present})
 
 
-def _problem(name: str, message: str) -> Problem:
+def _file_problem(name: str, message: str) -> Problem:
     return Problem.at(Position(name, 1, 1), (), message)
 
 
-def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
+def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> LoadResult:
     main = next(iter(files.paths), None)  # no file has been read if the configuration is a text
     parsed = as_configuration(parse(text, name), name, _KEYS)
     if not isinstance(parsed.root, MapNode):
-        return Examined(None, tuple(parsed.problems or [_no_mapping(parsed.root, name)]), Sources(files.hashes))
+        return LoadResult(None, tuple(parsed.problems or [_not_a_mapping(parsed.root, name)]), Sources(files.hashes))
     expander = Expander(env, files)
     includer = Includer(expander, _KEYS)
     completer = TeamCompleter(expander)
@@ -169,7 +169,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
-        return Examined(None, budgets.as_written(problems), sources)
+        return LoadResult(None, budgets.as_written(problems), sources)
     tls = checked.config.server.tls
     pair = None if tls is None else (tls.cert, tls.key)
     certificates = read_certificates(_ca_files(checked.config), pair, root, files)
@@ -191,7 +191,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         payloads=_payloads(checked.config, main or pathlib.Path(name)),
         as_written=budgets.as_written,
     )
-    return Examined(table, budgets.as_written(problems), sources)
+    return LoadResult(table, budgets.as_written(problems), sources)
 
 
 def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerLocation | None:
@@ -213,9 +213,9 @@ def _ca_files(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
             yield (*path, "credentials", "oidc", "ca_file"), level.credentials.oidc.ca_file
 
 
-def _no_mapping(root: Node | None, name: str) -> Problem:
+def _not_a_mapping(root: Node | None, name: str) -> Problem:
     if root is None or (isinstance(root, ScalarNode) and root.kind == "null"):
-        return _problem(name, _EMPTY)
+        return _file_problem(name, _EMPTY)
     return Problem.at(root.at, (), "expected a mapping with `version: 1`, vendors and models")
 
 

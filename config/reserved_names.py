@@ -11,7 +11,7 @@ RESERVED_ROUTES: Final[Set[str]] = frozenset({"none", "other"})
 """The names for requests that reached no deployment, and for requests whose name is not in the configuration."""
 
 
-def taken(kind: str, reserved: Set[str]) -> str:
+def reserved_name_message(kind: str, reserved: Set[str]) -> str:
     """Return the message for a reserved name. `kind` is `team` or `route`."""
     names = ", ".join(sorted(reserved))
     return f"this name is reserved: metrics and the log use {names} for requests without a {kind}; choose another"

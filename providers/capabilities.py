@@ -148,15 +148,15 @@ class Capabilities:
 ALWAYS: Mapping[str, Cell] = {each.name: NATIVE for each in REQUEST_FIELDS if each.by_gateway}
 """Features that the gateway implements itself, or passes on, for every vendor."""
 
-FAN_OUT = emulated("one call each")
+FAN_OUT = emulated("one call for each")
 RANKED = emulated("candidates ranked by their mean log probability")
 UNSCORED = refused("it has no log probabilities to choose by")
 UNSCORED_PROMPT = refused("it does not return the log probabilities of a prompt")
 PREFIXED = emulated("the prompt is added before the text")
-SCANNED = emulated("found in the text, which ends there")
+SCANNED = emulated("the gateway searches the text for it, and ends the text there")
 APPENDED = emulated("the stop that matched is appended to the text")
-WRAPPED = emulated("one message of the user")
-IN_MESSAGE = emulated("parts of the message")
+WRAPPED = emulated("sent as one message of the user")
+IN_MESSAGE = emulated("sent as parts of the message")
 RESENT = emulated("called again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
 ONE_CALL = emulated("only the first call of a response is returned")

@@ -56,7 +56,7 @@ def read_overflow(text: str, members: Mapping[str, JsonValue]) -> Overflow | Non
     `n_prompt_tokens` and `n_ctx`) take precedence over the message. Must not be called for a 429, which is never about
     the size of one request.
     """
-    window, prompt = _whole(members.get("n_ctx")), _whole(members.get("n_prompt_tokens"))
+    window, prompt = _positive_integer(members.get("n_ctx")), _positive_integer(members.get("n_prompt_tokens"))
     if window is not None and prompt is not None:
         return Overflow(window, prompt, exact=True, prompt_alone=True)
     text = text[:MAX_TEXT]
@@ -65,11 +65,11 @@ def read_overflow(text: str, members: Mapping[str, JsonValue]) -> Overflow | Non
     for signature in (*SIGNATURES, *CATCH_ALL):
         found = signature.pattern.search(text)
         if found is not None:
-            return _overflow(signature, found.groupdict())
+            return _overflow_of_match(signature, found.groupdict())
     return None
 
 
-def _overflow(signature: Signature, groups: Mapping[str, str | None]) -> Overflow:
+def _overflow_of_match(signature: Signature, groups: Mapping[str, str | None]) -> Overflow:
     lower_bound = groups.get("LB") is not None
     numbers = {name: int(text.replace(",", "")) for name, text in groups.items() if text and name != "LB"}
     window, prompt = numbers.get("W"), numbers.get("P")
@@ -96,7 +96,7 @@ def _fills_window(prompt: int | None, window: int | None) -> bool:
     return prompt is not None and window is not None and prompt >= window
 
 
-def _whole(value: JsonValue) -> int | None:
+def _positive_integer(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 

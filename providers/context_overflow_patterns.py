@@ -24,10 +24,15 @@ class About(Enum):
 class Signature:
     """One form of the message.
 
-    The pattern is `text` with its placeholders expanded to numbers. The groups are: `W` the window, `P` and `P2` tokens
-    of the prompt, `C` tokens requested for the response, `T` both together, `D` the tokens beyond the window, `CAP` the
-    most tokens of a response, `END` one more than `CAP`. `LB` matches if `P` is only a lower bound. `approximate` is
-    true if the vendor estimates.
+    The pattern is `text` with its placeholders expanded to numbers, which are its groups:
+    - `W`: the window.
+    - `P` and `P2`: tokens of the prompt.
+    - `C`: tokens requested for the response.
+    - `T`: both together.
+    - `D`: the tokens beyond the window.
+    - `CAP`: the most tokens of a response. `END` is one more.
+
+    `LB` matches if `P` is only a lower bound. `approximate` is true if the vendor estimates.
     """
 
     name: str

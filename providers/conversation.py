@@ -52,7 +52,7 @@ CONTINUATION_FIELDS = frozenset({"prefix", "partial"})
 Moonshot's and DashScope's `partial`. No response has them."""
 
 AFTER_KEY = "after"
-"""The key of a reasoning detail that holds `Thinking.after`, as a list of two numbers. It is absent for (0, 0)."""
+"""The key of a reasoning detail that holds `Reasoning.after`, as a list of two numbers. It is absent for (0, 0)."""
 
 
 @frozen
@@ -151,7 +151,7 @@ class ToolResult:
 
 
 @frozen
-class Thinking:
+class Reasoning:
     """The reasoning of a model, with the vendor's signature. `format` names the vendor's format (CLAUDE_FORMAT …).
     `after` is the content of the turn before it: the number of characters of text, and the number of calls."""
 
@@ -162,9 +162,9 @@ class Thinking:
 
 
 @frozen
-class RedactedThinking:
+class RedactedReasoning:
     """Reasoning that only its vendor can read. `id` is the id of the call that it belongs to, if the vendor reports it.
-    `after` is as in Thinking."""
+    `after` is as in Reasoning."""
 
     data: str
     format: str = UNKNOWN_FORMAT
@@ -180,7 +180,7 @@ class OtherPart:
     value: JsonObject
 
 
-Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking | RedactedThinking | OtherPart
+Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Reasoning | RedactedReasoning | OtherPart
 
 
 @frozen
@@ -217,8 +217,8 @@ class Turn:
 @frozen
 class PlainMessage:
     """A message that holds only a text, calls of functions, or a result that is a text, like nearly every message of an
-    agent's conversation. `call_id` is the id of the call that a result belongs to. `thinking` are the Thinking and
-    RedactedThinking before the text and the calls."""
+    agent's conversation. `call_id` is the id of the call that a result belongs to. `thinking` are the parts with
+    reasoning before the text and the calls."""
 
     role: Role
     text: str

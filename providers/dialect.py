@@ -175,26 +175,25 @@ class RunDecoder(_StreamDecoder):
     __slots__ = ()
 
     @abstractmethod
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """Return the run of text at the beginning of `data`, and the rest, which has to be fed next. The run holds
         consecutive events that have only text of one choice. Return `None` if all of `data` has to be fed. Feeding all
         of it yields the same events."""
 
-    def around(self) -> tuple[bytes, bytes | None, bytes] | None:
-        """Return the bytes before, between and after the text of events, so that a reader can decode later reads by
-        itself.
+    def run_frame(self) -> tuple[bytes, bytes | None, bytes] | None:
+        """Return the form of reads that hold one event with text, so that a reader can decode them by itself. Return
+        `None` if there is no such form.
 
-        Such a read begins with the first and ends with the last bytes, and is one event with text of the same choice as
-        the last run. Between these bytes is only the inside of one JSON string. If the bytes in the middle are not
-        `None`, they follow that text, before a second text that means nothing. Return `None` if there is no such form.
-        The form is valid until data is fed, or until this method returns another form.
-
-        A reader that decodes a read by this form calls `passed` before it calls another method.
+        The form is the beginning of the event, a middle part, and its end. Between the beginning and the end is only
+        the inside of a JSON string: text of the same choice as in the last run. If the middle part is not `None`, the
+        text ends before it, and a second text that means nothing follows it. The form is valid until data is fed, or
+        until this method returns another form. A reader that decodes a read by the form calls `note_run` before it
+        calls another method.
         """
         return None
 
-    def passed(self, characters: int) -> None:
-        """Update the decoder as `lead` would for events with `characters` characters of text in all."""
+    def note_run(self, characters: int) -> None:
+        """Update the decoder as `read_run` would for events with `characters` characters of text in all."""
 
 
 class Dialect(Protocol):

@@ -198,7 +198,7 @@ class Refusal(Exception):
         self.code = code
 
 
-DENIALS = frozenset({FailureKind.AUTH, FailureKind.NO_MODEL})
+CIRCUIT_OPENING_KINDS = frozenset({FailureKind.AUTH, FailureKind.NO_MODEL})
 """Kinds for which one failure opens the circuit: only the operator can correct their cause."""
 
 COOLDOWN_KINDS = frozenset(

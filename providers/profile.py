@@ -144,11 +144,15 @@ class TaskWire:
 class ResponsesWire:
     """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
 
-    `when` is which requests of other APIs are sent there: none (`never`), all because the model has no other API
-    (`always`), requests with tools unless the effort is `none` (`tools`), or requests with tools and an effort other
-    than `none` (`tools_and_reasoning`). Requests with a tool that the vendor runs are always sent there. With `hosted`
-    no other requests are, not even requests of the API itself. `format` is OpenRouter's name for the model's encrypted
-    reasoning.
+    `when` decides which requests of other APIs are sent there:
+    - `never`: none.
+    - `always`: all, because the model has no other API.
+    - `tools`: requests with tools, unless the effort is `none`.
+    - `tools_and_reasoning`: requests with tools and an effort other than `none`.
+    - `hosted`: only requests with a tool that the vendor runs, and not even requests of the API itself.
+
+    With the other values, requests with a tool that the vendor runs are always sent there. `format` is OpenRouter's
+    name for the model's encrypted reasoning.
 
     If `openai`, the API has all fields of OpenAI's, so requests of the API itself are sent unchanged. Otherwise it is
     an API of the same form that refuses unknown fields: requests are written for it, with a constraint in
@@ -206,26 +210,31 @@ class Profile:
     """The facts about one vendor.
 
     `engine` is true for a server that operators run themselves, `fetches_from_text` for one that fetches the images
-    which a prompt names in Markdown. `model_host` is where the models run, and so which of their rules apply: at their
-    makers, to which the vendor passes requests on (`makers`), on a server of open weights (`weights`), or either
-    (`any`). `examples` are model names, one for each case that the profile distinguishes. `overrides` are the profiles
-    of models by a pattern of their names, `versions` the profiles before a date of the vendor's API, oldest first.
+    which a prompt names in Markdown. `examples` are model names, one for each case that the profile distinguishes.
+    `overrides` are the profiles of models by a pattern of their names, `versions` the profiles before a date of the
+    vendor's API, oldest first. `model_host` names the servers of the models, whose rules apply:
+    - `makers`: the models' makers, to which the vendor passes requests on.
+    - `weights`: a server of open weights.
+    - `any`: either.
 
-    Prompts. `raw_prompts` is which models accept a prompt unchanged: all (`native`), none (`chat`), none except to fill
-    in the middle (`suffix`), or models whose names match a pattern, which then have no chat. Prompts for other models
-    are wrapped into a chat. `developer_role` and `content_parts` are whether messages may have that role, and content
-    in parts. `named_roles` are the roles whose messages may have a name. `reasoning_members` are the fields in which an
-    assistant message sends its reasoning back, one for each name that some version of the vendor's server reads.
-    `hooks` name further changes to messages. `files` are the files that a message of a chat may hold: all unchanged
-    (`any`), PDFs by their data or id (`pdf`), these and addresses instead of data (`addressed`), or `none`. `session`
-    is the field or header in which a call names its conversation; `None` if there is none.
+    Prompts. `developer_role` and `content_parts` are true if messages may have that role, and content in parts.
+    `named_roles` are the roles whose messages may have a name. `reasoning_members` are the fields in which an assistant
+    message sends its reasoning back, one for each name that some version of the vendor's server reads. `hooks` name
+    further changes to messages. `session` is the field or header in which a call names its conversation; `None` if
+    there is none. `files` are the files that a message of a chat may hold: all (`any`), PDFs by data or id (`pdf`),
+    also addresses instead of data (`addressed`), or `none`. `raw_prompts` are the models that accept a prompt
+    unchanged; prompts for other models are wrapped into a chat:
+    - `native`: all.
+    - `chat`: none.
+    - `suffix`: none, except to fill in the middle.
+    - a pattern: models whose names match. These have no chat.
 
     Fields. `takes` names fields of the body, of messages, parts, calls and tools that most vendors refuse. `words` are
     the vendor's values for values of the client's, by field; an object holds fields of the body with the same meaning.
     `nearest` are the values whose word is only an approximation. `needs` are fields that are only accepted together
     with another field that is true. `body` holds fields of every request. With `drops_neutral` neutral values are not
     sent. `top_k_off` is the value that turns `top_k` off; if it is `None`, `top_k` must be left out. `blank_stops` is
-    whether a stop string may be blank, which depends on the model.
+    true if a stop string may be blank, which depends on the model.
 
     Constraints. `structured` names a style of `providers.constraints.constraint_styles`. `strict_formats` is when its
     schemas may be strict; `alone` means without tools and without a stream. `format_beside_tools` is true if tools and
@@ -244,9 +253,9 @@ class Profile:
     is true if the vendor is known to bill only the tokens generated until the client closes a stream.
 
     Endpoints. `tokenizer` is how the engine counts a prompt; `None` if it does not. `model_list` is the kind of list in
-    which the vendor names its models; `None` if it has no list, or a list of other things than models that can be
-    requested. `tasks` are the tasks besides generation that the vendor supports. `responses` is its Responses API; if
-    it is `None`, requests of that API are translated into chats.
+    which the vendor names its models; `None` if it has no list of the models that can be requested. `tasks` are the
+    tasks besides generation that the vendor supports. `responses` is its Responses API; if it is `None`, requests of
+    that API are translated into chats.
     """
 
     name: str

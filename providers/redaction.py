@@ -1,9 +1,9 @@
 """Masks known secrets in a vendor's text, in all common encodings.
 
-A secret of 8 or more characters is found as a whole, and so is any run of `part_length` of its characters, in any
-letter case: unchanged, with escapes of URLs, JSON, Python or HTML (also one within another), in base64, in hexadecimal.
-A secret of 4 to 7 characters is found as a whole word. A shorter secret could be any word and is not masked. This
-protects against echoes: a vendor that intends to reveal a secret can encode it otherwise.
+A secret of 8 or more characters is found as a whole, and so is any run of `part_length` of its characters. Letter case
+is ignored. The secret may be unchanged, escaped for URLs, JSON, Python or HTML (also twice), in base64, or in
+hexadecimal. A secret of 4 to 7 characters is found as a whole word. A shorter secret could be any word and is not
+masked. This protects against echoes: a vendor that intends to reveal a secret can encode it otherwise.
 """
 
 import base64
@@ -165,7 +165,7 @@ class _View:
             return
         for form, size in forms:
             yield from self._runs(form, size)
-        yield from self._cut(secret, length)
+        yield from self._cut_beginning(secret, length)
 
     def _runs(self, form: str, size: int) -> Iterator[Span]:
         block = (size + 1) // 2
@@ -188,7 +188,7 @@ class _View:
         start = self._text.find(block)
         while start >= 0:
             yield start
-            self._spend(1)
+            self._count_comparisons(1)
             start = self._text.find(block, start + 1)
 
     def _extended(self, form: str, start: int, at: int, block: int) -> Span:
@@ -198,15 +198,15 @@ class _View:
             left += 1
         while start + right < len(text) and at + right < len(form) and text[start + right] == form[at + right]:
             right += 1
-        self._spend(left + right)
+        self._count_comparisons(left + right)
         return start - left, start + right
 
-    def _spend(self, comparisons: int) -> None:
+    def _count_comparisons(self, comparisons: int) -> None:
         self._comparisons -= comparisons
         if self._comparisons < 0:
             raise _TooManyComparisons
 
-    def _cut(self, secret: str, length: int) -> Iterator[Span]:
+    def _cut_beginning(self, secret: str, length: int) -> Iterator[Span]:
         """Yield the beginning of a secret before the ellipsis of a text that was cut off."""
         text = self._text
         for size in range(length - 1, LEAST_PART_CHARACTERS - 1, -1) if text.endswith("…") else ():

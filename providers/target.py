@@ -75,7 +75,7 @@ DEFAULT_SCHEMES: Final = frozenset({"https", "data"})
 """Schemes of media addresses that are allowed if the configuration has no setting."""
 
 
-def _unknown(host: str) -> str:
+def _unknown_reach(host: str) -> str:
     return "unknown"
 
 
@@ -115,7 +115,7 @@ class Permits:
     fields: frozenset[str] = frozenset()
     headers: tuple[str, ...] = ()
     media: Media = NO_MEDIA
-    reach: Callable[[str], str] = _unknown
+    reach: Callable[[str], str] = _unknown_reach
 
 
 NO_PERMITS: Final = Permits()
@@ -126,11 +126,11 @@ NO_PERMITS: Final = Permits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A deployment that can be called. A field with the name of a setting has its value; `config/README.md` documents
-    it.
+    """A deployment that can be called. A field with the name of a setting has its value, which
+    `docs/reference/configuration.md` documents.
 
     `vendor`, `model` and `deployment` are the names in the configuration, `upstream_model` the name that is sent to the
-    vendor. `base_url` has every placeholder filled in and no trailing slash. `table_key` is the key of `models` that
+    vendor. `base_url` has every placeholder filled in and no trailing slash. `model_key` is the key of `models` that
     the target comes from (`vendor/*` for a wildcard). If `completions` is `None`, the profile decides. If
     `context_length_exceeded_behavior` is `None`, the surface decides; a team's settings override it and
     `on_unsupported`. `authorities` are trusted for the vendor's certificate (`None`: the system's). `permits` is what
@@ -153,7 +153,7 @@ class Target:
     api_version: str | None = None
     completions: bool | None = None
     allow_private: bool = False
-    table_key: str = ""
+    model_key: str = ""
     on_unsupported: OnUnsupported = "error"
     context_length_exceeded_behavior: ContextBehavior | None = None
     price: Price | None = None
@@ -170,7 +170,7 @@ class Target:
     name: str = field(init=False)
     """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)
-    """The label in metrics, `table_key/deployment`. No client can add a value to it."""
+    """The label in metrics, `model_key/deployment`. No client can add a value to it."""
     identity: tuple[str, str, str] = field(init=False)
     """Identifies the deployment across reloads: label, base URL and, for a wildcard, the model. The overload of one
     model does not mean that the vendor's other models are overloaded."""
@@ -186,8 +186,8 @@ class Target:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.vendor}/{self.model}/{self.deployment}")
-        object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")
-        model = self.model if self.table_key.endswith("/*") else ""
+        object.__setattr__(self, "label", f"{self.model_key}/{self.deployment}")
+        model = self.model if self.model_key.endswith("/*") else ""
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
         names = (self.upstream_model, self.model) if self.base_model is None else (self.base_model, self.base_model)
         object.__setattr__(self, "model_names", names)

@@ -76,9 +76,9 @@ INSTRUCTION_ROLES = ("system", "developer")
 class ChatPrompt:
     """A conversation in OpenAI's chat form. Each message is a JSON object with a `role`.
 
-    If `plain`, each message is known to have only a role of PLAIN_ROLES and a non-empty text as its `content`, so that
-    no code has to search them. If `without_parts`, each message is known not to have a list of parts as its `content`.
-    `tokens` is their estimated number after the messages have been freed.
+    If `plain`, each message is known to have only a role of PLAIN_ROLES and a non-empty text as its `content`. If
+    `without_parts`, each message is known not to have a list of parts as its `content`. Code need not search such
+    messages. `tokens` is their estimated number after the messages have been freed.
     """
 
     count: ClassVar[int] = 1

@@ -13,8 +13,8 @@ Work = Coroutine[None, None, None]
 
 @asynccontextmanager
 async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]:
-    """Run services of the process beside the block and cancel them when it ends. A service that raises cancels the
-    block, and its exception leaves it in an ExceptionGroup."""
+    """Run services of the process beside the block, and cancel them when the block ends. If a service raises, the block
+    is cancelled, and the exception leaves the block in an ExceptionGroup."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work()) for work in works]
         yield

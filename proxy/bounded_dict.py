@@ -1,4 +1,4 @@
-"""A dict of limited size, for keys that clients can make up."""
+"""A dict of limited size, for keys that clients can choose freely."""
 
 from collections.abc import Callable
 from typing import TypeVar

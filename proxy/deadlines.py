@@ -32,7 +32,7 @@ OF_AN_ATTEMPT = frozenset({Phase.ATTEMPT, Phase.ANSWER, Phase.FIRST_EVENT, Phase
 """Limits of a single attempt: another attempt may follow as long as nothing has been written to the client."""
 
 CLIENT_STALL = 60.0
-"""Seconds a client may leave written data unread."""
+"""The most seconds for which a client may leave written data unread."""
 
 FIRST_CHECK = 60.0
 """Seconds until the first check of a request. Most requests soon enter phases with longer limits, so one alarm is

@@ -128,7 +128,7 @@ NOT_ALLOWED = "model_not_allowed"
 
 
 def model_not_allowed(model: str) -> GatewayError:
-    """Return the error for a model that the team may not use but knows."""
+    """Return the error for a model that the team may not use, but whose name it may know."""
     message = f"This key is not allowed to use the model '{model}'."
     return GatewayError(ErrorFacts(403, "permission_error", NOT_ALLOWED, message, "model"))
 
@@ -306,7 +306,7 @@ def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
 
 
 def out_of_service(name: str, by_route: bool) -> GatewayError:
-    """Return the error for a name, of a route or else of a model, whose deployments are all out of service."""
+    """Return the error for a route, or else a model, whose deployments are all out of service."""
     message = f"Every deployment of the {'route' if by_route else 'model'} '{name}' is out of service."
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, "model", headers=NO_RETRY))
 
@@ -341,7 +341,7 @@ _OVERLOAD_MESSAGES: Mapping[OverloadReason, str] = {
     OverloadReason.REQUESTS: "The gateway has reached its limit of concurrent requests.",
     OverloadReason.STREAMS: "The gateway has reached its limit of open streams.",
     OverloadReason.BODY_BYTES: "The gateway has reached its limit of memory for request bodies.",
-    OverloadReason.QUEUE: "The gateway has more waiting requests than it can serve in time.",
+    OverloadReason.QUEUE: "The gateway has more requests waiting than it can serve in time.",
     OverloadReason.LOOP_LAG: "The gateway is too busy for another request.",
     OverloadReason.MEMORY: "The gateway is short of memory.",
 }
@@ -394,7 +394,7 @@ def vendors_wait(seconds: float) -> dict[str, str]:
 
 
 def known_wait(milliseconds: int, hopeless: bool) -> dict[str, str]:
-    """Return the headers for one of the operator's limits, which has enough again after `milliseconds`. The gateway
-    knows this time exactly, so the client gets it. The headers forbid a retry if it is `hopeless`."""
+    """Return the headers for one of the operator's limits, which allows the request again after `milliseconds`. The
+    gateway knows this time exactly, so the client gets it. The headers forbid a retry if it is `hopeless`."""
     after = {"retry-after": str(-(-milliseconds // 1000))}
     return after | (NO_RETRY if hopeless else {"retry-after-ms": str(milliseconds)})

@@ -23,7 +23,7 @@ MAX_FINISH_REASONS: Final = 16
 
 _PARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL)
 _LONGEST_PARENT: Final = 256
-_MEMBER: Final = re.compile(
+_ENTRY: Final = re.compile(
     r"([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})"
     r"=[ -+\--<>-~]{0,255}[!-+\--<>-~]"
 )
@@ -113,10 +113,10 @@ def parse_parent(lines: Sequence[str]) -> TraceParent | None:
     """Return the parsed `traceparent` header of a request; `None` unless there is exactly one and it is valid."""
     if len(lines) != 1 or len(lines[0]) > _LONGEST_PARENT:
         return None
-    found = _PARENT.fullmatch(lines[0].strip(" \t"))
-    if found is None:
+    match = _PARENT.fullmatch(lines[0].strip(" \t"))
+    if match is None:
         return None
-    version, trace, span, flags, rest = found.groups()
+    version, trace, span, flags, rest = match.groups()
     if version == "ff" or (version == "00" and rest is not None):
         return None
     span_id = int(span, 16)
@@ -127,11 +127,11 @@ def parse_state(lines: Sequence[str]) -> str:
     """Return the `tracestate` headers of a request as one line; empty if they are invalid or too large."""
     if sum(map(len, lines)) > MAX_STATE_CHARS:
         return ""
-    members = [member for line in lines for each in line.split(",") if (member := each.strip(" \t"))]
-    if len(members) > MAX_STATE_ENTRIES or not all(map(_MEMBER.fullmatch, members)):
+    entries = [entry for line in lines for each in line.split(",") if (entry := each.strip(" \t"))]
+    if len(entries) > MAX_STATE_ENTRIES or not all(map(_ENTRY.fullmatch, entries)):
         return ""
-    names = {member.partition("=")[0] for member in members}
-    return ",".join(members) if len(names) == len(members) else ""
+    names = {entry.partition("=")[0] for entry in entries}
+    return ",".join(entries) if len(names) == len(entries) else ""
 
 
 def sampling_bound(share: float) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.support import source_rules as rules
-from tests.support.house_map import house_map, texts
 from tests.support.looped import looped
 from tests.support.rooms import DIALECTS, ROOMS, STARTS
+from tests.support.source_files import texts
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
@@ -276,7 +276,3 @@ def test_each_class_name_occurs_once() -> None:
     places = [(name, path) for path, text in texts(*PACKAGES).items() for name in rules.class_names(text)]
     counts = Counter(name for name, _ in places)
     none_of(sorted(f"{name}: {path}" for name, path in places if counts[name] > 1))
-
-
-def test_the_map_has_every_file_with_its_sentence() -> None:
-    assert (ROOT / "MAP.md").read_text(encoding="utf-8") == house_map(texts(*ROOMS))

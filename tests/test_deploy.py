@@ -364,7 +364,7 @@ def test_the_shared_services_are_named_as_they_are_asked_for() -> None:
 
 
 def test_the_pattern_shown_for_the_payload_log_finds_addresses_and_is_quick_on_long_words() -> None:
-    written = re.findall(r"^redact: .*", (DEPLOY / "README.md").read_text("utf-8"), re.MULTILINE)
+    written = re.findall(r"^redact: .*", (DEPLOY.parent / "docs" / "operate.md").read_text("utf-8"), re.MULTILINE)
     (pattern,) = yaml.safe_load(*written)["redact"]
     shown = re.sub(pattern, "[redacted]", "Ask jo.doe+x@mail.example-one.org, or a_b@c.de. Not x@y.")
     assert shown == "Ask [redacted], or [redacted]. Not x@y."

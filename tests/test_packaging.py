@@ -24,7 +24,7 @@ RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "or
     "jiter",
 }
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
-BUILD_LOCK, PIP_LOCK = "requirements-build.lock", "requirements-pip.lock"
+BUILD_LOCK, PIP_LOCK, DOCS_LOCK = "requirements-build.lock", "requirements-pip.lock", "requirements-docs.lock"
 CLOUDS = ("aws", "azure", "gcp", "otel", "postgres", "redis")
 """The extras that fetch credentials, and what processes share: the second lock holds them beside the runtime's."""
 
@@ -85,6 +85,12 @@ def test_what_installs_the_locks_is_locked_alone() -> None:
     assert [name_of(each) for each in project()["dependency-groups"]["install"]] == ["pip"] == [*locked(PIP_LOCK)]
 
 
+def test_what_builds_the_documents_is_locked_alone_and_no_part_of_the_gateway() -> None:
+    declared = {name_of(each) for each in project()["dependency-groups"]["docs"]}
+    assert declared <= locked(DOCS_LOCK).keys()
+    assert declared & {*locked(CLOUDS_LOCK), *locked(DEV_LOCK)} == set()
+
+
 def test_nothing_that_only_builds_the_wheel_is_installed_to_run_it() -> None:
     build = locked(BUILD_LOCK)
     assert locked(RUNTIME_LOCK).keys() & build.keys() == set()
@@ -93,13 +99,13 @@ def test_nothing_that_only_builds_the_wheel_is_installed_to_run_it() -> None:
     assert {name: locked(DEV_LOCK).get(name) for name in build} == build
 
 
-@looped("lock", [*LOCKS, BUILD_LOCK, PIP_LOCK])
+@looped("lock", [*LOCKS, BUILD_LOCK, PIP_LOCK, DOCS_LOCK])
 def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^[a-z0-9._-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)
     assert pins
     assert [pin.splitlines()[0] for pin in pins if "--hash=" not in pin] == []
-    assert lock in (BUILD_LOCK, PIP_LOCK) or locked(lock).keys() >= RUNTIME
+    assert lock in (BUILD_LOCK, PIP_LOCK, DOCS_LOCK) or locked(lock).keys() >= RUNTIME
     assert re.findall(r"://|^\s*-(?!-hash)|@ ", text, re.MULTILINE) == []
 
 

@@ -12,7 +12,7 @@ from config.table.table_schema import DeploymentSection, GatewayConfig
 
 def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of response caches."""
-    return (*_without_redis(context), *_without_secret(context), *_of_deployments(context))
+    return (*_without_redis(context), *_without_secret(context), *_without_effect(context))
 
 
 def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]:
@@ -43,7 +43,7 @@ def _without_secret(context: CheckContext) -> Iterator[Problem]:
             yield context.at_value((*path, "where"), message)
 
 
-def _of_deployments(context: CheckContext) -> Iterator[Problem]:
+def _without_effect(context: CheckContext) -> Iterator[Problem]:
     for path, level in levels(context.config):
         if not isinstance(level, DeploymentSection):
             continue

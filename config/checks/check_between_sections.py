@@ -13,7 +13,7 @@ from config.addresses import address_fault, listens_on_loopback
 from config.checks.misshapen_routes import written_names
 from config.problem import Path, Problem, did_you_mean, shown
 from config.reading.yaml_tree import MapNode, Node, find, key_position, value_position
-from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
+from config.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, reserved_name_message
 from config.sections.log_section import EVERY_TEAM
 from config.sections.route_section import RouteSection, RouteTarget
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
@@ -40,7 +40,7 @@ class ConfiguredNames:
 
     def knows(self, name: str) -> bool:
         """Return whether the name is a route, a model or a deployment, or matches a `vendor/*`."""
-        return name in self.routes or name in self.models or self.is_deployment(name) or self._is_wild(name)
+        return name in self.routes or name in self.models or self.is_deployment(name) or self._matches_wildcard(name)
 
     def counted_as(self, name: str) -> str:
         """Return the key of the configuration under which requests for a known name are counted."""
@@ -53,7 +53,7 @@ class ConfiguredNames:
         model, _, deployment = name.rpartition("/")
         return model in self.models and deployment in (self.models[model] or {IMPLICIT_DEPLOYMENT})
 
-    def _is_wild(self, name: str) -> bool:
+    def _matches_wildcard(self, name: str) -> bool:
         vendor, slash, rest = name.partition("/")
         return bool(slash and rest) and f"{vendor}/*" in self.models
 
@@ -247,7 +247,7 @@ def _circles_from(starts: Iterable[str], routes: Mapping[str, RouteSection]) -> 
     done: set[str] = set()
     for start in starts:
         # No recursion: a chain of routes may exceed the interpreter's recursion limit.
-        trail = {start: _steps(start, routes)} if start not in done else {}
+        trail = {start: _routes_after(start, routes)} if start not in done else {}
         while trail:
             name = next(reversed(trail))
             following = next(trail[name], None)
@@ -258,19 +258,19 @@ def _circles_from(starts: Iterable[str], routes: Mapping[str, RouteSection]) -> 
                 names = list(trail)
                 yield [*names[names.index(following) :], following]
             elif following not in done:
-                trail[following] = _steps(following, routes)
+                trail[following] = _routes_after(following, routes)
 
 
-def _steps(name: str, routes: Mapping[str, RouteSection]) -> Iterator[str]:
+def _routes_after(name: str, routes: Mapping[str, RouteSection]) -> Iterator[str]:
     return (target.target for target in routes[name].targets if target.target in routes)
 
 
 def _reserved_names(context: CheckContext) -> Iterator[Problem]:
     for name in sorted(context.config.teams.keys() & RESERVED_TEAMS):
-        yield context.at_key(("teams", name), taken("team", RESERVED_TEAMS))
+        yield context.at_key(("teams", name), reserved_name_message("team", RESERVED_TEAMS))
     for path, routes in route_maps(context.config):
         for name in sorted(routes.keys() & RESERVED_ROUTES):
-            yield context.at_key((*path, name), taken("route", RESERVED_ROUTES))
+            yield context.at_key((*path, name), reserved_name_message("route", RESERVED_ROUTES))
 
 
 def _fallbacks(context: CheckContext) -> Iterator[Problem]:

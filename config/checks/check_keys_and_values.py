@@ -138,7 +138,7 @@ def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
     """Yield a problem for each error, once per path and message: a key and its value may both cause the same one. The
     alternatives for one value, such as a number or a word, become one problem."""
     found: dict[str, list[Problem]] = {}
-    for problem in (_problem(each, root) for each in errors if not _is_echo_of_glued(each, root)):
+    for problem in (_problem(each, root) for each in errors if not _follows_from_glued_key(each, root)):
         known = found.setdefault(problem.path, [])
         if all(problem.message != each.message for each in known):
             known.append(problem)
@@ -160,7 +160,7 @@ def _as_options(problems: list[Problem]) -> list[Problem]:
     return [each if type_ is None else replace(each, message=_MUST_BE + type_[1]) for each, type_ in found]
 
 
-def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:
+def _follows_from_glued_key(error: ErrorDetails, root: Node) -> bool:
     """Return whether the error only follows from a glued key (`key:value`), so that the key is missing or has no
     value."""
     path = _path(error)
@@ -241,17 +241,21 @@ def _unknown_key(path: Path, root: Node) -> str:
         return import_hint(foreign)
     name, section = str(path[-1]), _section_at(path[:-1])
     near = did_you_mean(name, section.model_fields if section else ())
-    return f"unknown key{near or _below_the_empty(path, root)}"
+    return f"unknown key{near or _indentation_hint(path, root)}"
 
 
-def _below_the_empty(path: Path, root: Node) -> str:
+def _indentation_hint(path: Path, root: Node) -> str:
     """Return the hint for a key that would belong to the empty section above it if it were indented."""
     around = find(root, path[:-1])[0]
     keys = list(around.entries) if isinstance(around, MapNode) else []
     above = keys[keys.index(str(path[-1])) - 1] if str(path[-1]) in keys[1:] else None
-    if above is None or not isinstance(around, MapNode) or _found(around.entries[above].node) != "nothing":
+    if above is None or not isinstance(around, MapNode) or _kind_of(around.entries[above].node) != "nothing":
         return ""
-    return f"; if it belongs to {shown(above)}, indent it further" if _child(_section_at(path[:-1]), above) else ""
+    return (
+        f"; if it belongs to {shown(above)}, indent it further"
+        if _inner_annotation(_section_at(path[:-1]), above)
+        else ""
+    )
 
 
 def _wrong_type(kind: str, path: Path, root: Node) -> str:
@@ -267,7 +271,7 @@ def _wrong_type(kind: str, path: Path, root: Node) -> str:
         if section and issubclass(section, ShorthandSection)
         else _EXPECTED_TYPES[kind]
     )
-    found = _found(node)
+    found = _kind_of(node)
     if wanted == "a whole number" and isinstance(node, ScalarNode) and node.kind == "float":
         return f"expected a whole number; {shown(node.text)} is not one"
     if wanted == "text" and found in ("true or false", "a number"):
@@ -281,7 +285,7 @@ def _correction(wanted: str, path: Path, node: Node) -> str:
         return f"; write {shown(str(path[-1]))}: {{targets: [{_target_list(node)}]}}"
     if _section_at(path) is CacheSection and isinstance(node, ScalarNode) and (meant := _cache_section_for(node)):
         return f"; write {meant}"
-    if wanted == "a mapping" and _found(node) == "nothing":
+    if wanted == "a mapping" and _kind_of(node) == "nothing":
         return "; indent the lines that belong to it, or write {} for an empty one"
     if wanted == "a mapping" and (kind := _KIND_OF_KEY.get(str(path[-1]))):
         return f"; write each {kind} on a line of its own, its name as a key: no -, and a colon after it"
@@ -303,7 +307,7 @@ def _target_list(targets: ListNode) -> str:
     return ", ".join(words) if 0 < len(words) == len(targets.items) <= _MOST_LISTED else "..."
 
 
-def _found(node: Node) -> str:
+def _kind_of(node: Node) -> str:
     if isinstance(node, MapNode):
         return "a mapping"
     if isinstance(node, ListNode):
@@ -327,20 +331,20 @@ def _not_an_option(expected: str, word: str) -> str:
 def _section_at(path: Path) -> type[Section] | None:
     annotation: object = GatewayConfig
     for step in path:
-        annotation = _child(annotation, step)
+        annotation = _inner_annotation(annotation, step)
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
-def _child(annotation: object, step: str | int) -> object:
+def _inner_annotation(annotation: object, step: str | int) -> object:
     if isinstance(annotation, type) and issubclass(annotation, Section):
         known = annotation.model_fields.get(str(step))
-        return _bare(known.annotation) if known else None
+        return _without_wrappers(known.annotation) if known else None
     if typing.get_origin(annotation) in (dict, list):
-        return _bare(typing.get_args(annotation)[-1])
+        return _without_wrappers(typing.get_args(annotation)[-1])
     return None
 
 
-def _bare(annotation: object) -> object:
+def _without_wrappers(annotation: object) -> object:
     while typing.get_origin(annotation) in (Annotated, Union, UnionType):
         options: Iterable[object] = typing.get_args(annotation)
         annotation = next(each for each in options if each is not type(None))

@@ -61,9 +61,9 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
             if name not in own and not context.names.knows(name):
                 known = [*own, *context.names.all()]
                 yield context.at_key(path, context.no_such("model or route", name, (), known))
-            elif name not in own and (counted := context.names.counted_as(name)) != name:
-                instead = f"add '{name}' to models" if counted.endswith("/*") else "set the limit there"
-                message = f"has no effect: requests for this name are counted as '{counted}'; {instead}"
+            elif name not in own and (counted_name := context.names.counted_as(name)) != name:
+                instead = f"add '{name}' to models" if counted_name.endswith("/*") else "set the limit there"
+                message = f"has no effect: requests for this name are counted as '{counted_name}'; {instead}"
                 yield context.at_key(path, message)
 
 
@@ -71,10 +71,10 @@ def _budgets(context: CheckContext) -> Iterator[Problem]:
     for place in budget_scopes(context.config):
         for index, budget in enumerate(place.budgets):
             if isinstance(budget, BudgetSection) and budget.route is not None:
-                yield from _route(context, place, (*place.path, index, "then", "route"), budget.route)
+                yield from _budget_route(context, place, (*place.path, index, "then", "route"), budget.route)
 
 
-def _route(context: CheckContext, place: BudgetScope, path: Path, name: str) -> Iterator[Problem]:
+def _budget_route(context: CheckContext, place: BudgetScope, path: Path, name: str) -> Iterator[Problem]:
     own = keys_below(context.root, (*path[:2], "routes")) if path[0] == "teams" else frozenset()
     if name not in own and not context.names.knows(name):
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
@@ -90,7 +90,7 @@ def _short_retention(context: CheckContext) -> Iterator[Problem]:
         yield context.at_value(("server", "ledger", "keep"), message)
 
 
-def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
+def counted_by_calendar(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
     """Yield the path and the period of every limit and budget that is counted by the calendar."""
     for path, section, _ in limit_sections(config):
         yield from (((*path, each.key), each.period) for each in section.amounts() if each.period in _NEEDED_DAYS)
@@ -100,4 +100,4 @@ def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
 
 def counted_periods(config: GatewayConfig) -> frozenset[str]:
     """Return the periods of the calendar by which a limit or a budget is counted."""
-    return frozenset(period for _, period in counted(config))
+    return frozenset(period for _, period in counted_by_calendar(config))

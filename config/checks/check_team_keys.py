@@ -12,7 +12,12 @@ from config.sections.team_section import TeamSection
 
 def check_team_keys(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of teams' keys."""
-    return (*_without_keys(context), *_doubled_digests(context), *_names_of_keys(context), *_doubled_names(context))
+    return (
+        *_without_keys(context),
+        *_duplicate_digests(context),
+        *_names_of_keys(context),
+        *_different_limits_of_one_name(context),
+    )
 
 
 def _without_keys(context: CheckContext) -> Iterator[Problem]:
@@ -25,7 +30,7 @@ def _without_keys(context: CheckContext) -> Iterator[Problem]:
                 yield Problem.at(key_position(context.root, path), path, "required key is missing")
 
 
-def _doubled_digests(context: CheckContext) -> Iterator[Problem]:
+def _duplicate_digests(context: CheckContext) -> Iterator[Problem]:
     first: dict[str, tuple[str, Path]] = {}
     for team_name, team in context.config.teams.items():
         for kind, index, own in team.every_key():
@@ -58,7 +63,7 @@ def _may_request(context: CheckContext, team: TeamSection, own: Set[str], name: 
     return model in team.models and not hidden and context.names.is_deployment(name)
 
 
-def _doubled_names(context: CheckContext) -> Iterator[Problem]:
+def _different_limits_of_one_name(context: CheckContext) -> Iterator[Problem]:
     """Yield a problem for keys of one name with different limits. Keys of one name share their limits, such as a key
     and the key that replaces it."""
     for team_name, team in context.config.teams.items():

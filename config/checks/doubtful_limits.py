@@ -7,7 +7,7 @@ from typing import Final
 from config.allowed_names import covers
 from config.checks.budget_places import BudgetScope, budget_scopes
 from config.checks.check_between_sections import CheckContext
-from config.checks.check_limits import OuterLimits, counted, limit_sections
+from config.checks.check_limits import OuterLimits, counted_by_calendar, limit_sections
 from config.problem import Path, Problem
 from config.reading.yaml_tree import value_position
 from config.sections.limits_section import (
@@ -35,10 +35,10 @@ _LONG_BURST_SECONDS: Final = 3600.0
 def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every warning about limits and budgets."""
     return (
-        *_amounts(context),
-        *_teams(context),
-        *_each_user(context),
-        *(problem for place in budget_scopes(context.config) for problem in _budgets(context, place)),
+        *_doubtful_amounts(context),
+        *_doubtful_team_limits(context),
+        *_empty_user_sections(context),
+        *(problem for place in budget_scopes(context.config) for problem in _doubtful_budgets(context, place)),
         *_lost_at_restart(context),
     )
 
@@ -46,7 +46,7 @@ def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
 # Limits -------------------------------------------------------------------------------------------------------------
 
 
-def _amounts(context: CheckContext) -> Iterator[Problem]:
+def _doubtful_amounts(context: CheckContext) -> Iterator[Problem]:
     for path, section, around in limit_sections(context.config):
         for written in section.amounts():
             if written.unit == "tokens" and written.amount < _FEW_TOKENS:
@@ -80,14 +80,14 @@ def _overruled(context: CheckContext, path: Path, section: LimitsSection) -> Ite
         longer = (other for other in written if other.unit == each.unit and each.amount > other.amount)
         most = each.amount if each.period not in _ROLLING_PERIODS else _largest_burst(path, section, each)
         for other in longer:
-            spans = _spans(each.period, other.period)
+            spans = _longer_periods_touched(each.period, other.period)
             if spans and (most if spans > 1 else each.amount) > spans * other.amount:
                 message = f"has no effect: it is above {other.key}, {other.amount:,}, which applies too"
                 yield context.at_value((*path, each.key), message)
                 break
 
 
-def _spans(period: LimitPeriod, longer: LimitPeriod) -> int:
+def _longer_periods_touched(period: LimitPeriod, longer: LimitPeriod) -> int:
     """Return into how many of the longer periods one of the shorter periods may fall; 0 if `period` is the longer one.
     Weeks and rolling periods may begin in one longer period and end in the next."""
     if LIMIT_PERIODS.index(period) > LIMIT_PERIODS.index(longer):
@@ -116,7 +116,7 @@ def _large_burst(context: CheckContext, path: Path, section: LimitsSection) -> I
             return
 
 
-def _teams(context: CheckContext) -> Iterator[Problem]:
+def _doubtful_team_limits(context: CheckContext) -> Iterator[Problem]:
     for name, team in context.config.teams.items():
         path: Path = ("teams", name)
         for model in team.limits.models:
@@ -127,7 +127,7 @@ def _teams(context: CheckContext) -> Iterator[Problem]:
             yield context.at_key((*path, "on_limit"), message)
 
 
-def _each_user(context: CheckContext) -> Iterator[Problem]:
+def _empty_user_sections(context: CheckContext) -> Iterator[Problem]:
     """Warn of an empty section of end users. A team's own section replaces the section of the config file, so an empty
     one there has an effect: it turns limits of users off."""
     of_all = context.config.each_user
@@ -162,7 +162,7 @@ def _is_limited(team: TeamSection) -> bool:
 # Budgets ------------------------------------------------------------------------------------------------------------
 
 
-def _budgets(context: CheckContext, place: BudgetScope) -> Iterator[Problem]:
+def _doubtful_budgets(context: CheckContext, place: BudgetScope) -> Iterator[Problem]:
     seen: dict[tuple[object, ...], Path] = {}
     for index, budget in enumerate(place.budgets):
         path: Path = (*place.path, index)
@@ -186,7 +186,7 @@ def _never_reached(context: CheckContext, path: Path, place: BudgetScope, budget
         most = getattr(other, unit)
         if other is budget or other.then != "reject" or most is None:
             continue
-        spans, refused = _spans(budget.per, other.per), most * other.at
+        spans, refused = _longer_periods_touched(budget.per, other.per), most * other.at
         if spans and getattr(budget, unit) * budget.at > spans * refused:
             amount = f"{refused:,.2f} USD" if unit == "usd" else f"{refused:,.0f} tokens"
             there = value_position(context.root, at)
@@ -200,7 +200,7 @@ def _never_reached(context: CheckContext, path: Path, place: BudgetScope, budget
 
 def _lost_at_restart(context: CheckContext) -> Iterator[Problem]:
     config = context.config
-    first = next(counted(config), None)
+    first = next(counted_by_calendar(config), None)
     if first is None:
         return
     ledger, written = config.server.ledger, "ledger" in config.server.model_fields_set

@@ -1,8 +1,10 @@
 """Warn of settings that are valid but probably not intended.
 
-Such are: secrets written in the config file; a key sent to several vendors; weights, cooldowns, discovery and teams
-without effect; addresses that are probably no collector of OpenTelemetry; a `hedge` at a name with one deployment,
-which leaves no deployment for a second attempt.
+- Secrets that are written in the config file.
+- A key that is sent to several vendors.
+- Weights, cooldowns, discovery and teams without effect.
+- Addresses that are probably no collector of OpenTelemetry.
+- A `hedge` at a name with one deployment, which leaves no deployment for a second attempt.
 """
 
 import re
@@ -42,10 +44,10 @@ def doubtful_collectors(context: CheckContext) -> Iterator[Problem]:
     for path, section in ((("server", "tracing"), server.tracing), (("server", "payload_log", "otlp"), payloads)):
         if section is not None:
             at: Path = (*path, "endpoint")
-            yield from (context.at_value(at, doubt) for doubt in _doubts(section.endpoint))
+            yield from (context.at_value(at, doubt) for doubt in _doubts_about(section.endpoint))
 
 
-def _doubts(endpoint: str) -> Iterator[str]:
+def _doubts_about(endpoint: str) -> Iterator[str]:
     parts = urlsplit(endpoint)
     signal = next((each for each in _SIGNALS if parts.path.rstrip("/").endswith(each)), None)
     if signal is not None:
@@ -225,7 +227,7 @@ def _no_names(context: CheckContext) -> Iterator[Problem]:
             yield context.at_key(("teams", name), "this team may request no names: list models, or write routes")
 
 
-_EMBEDS: Final = re.compile(r"embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|text2vec)-|minilm", re.IGNORECASE)
+_EMBEDDING_MODEL: Final = re.compile(r"embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|text2vec)-|minilm", re.IGNORECASE)
 """Names of models that make embeddings, as far as a name shows it."""
 
 
@@ -235,7 +237,7 @@ def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
     for at, routes in route_maps(context.config):
         for name, route in routes.items():
             named = dict.fromkeys(_model_named(context, member.target) for member in route.targets)
-            models = [*filter(_EMBEDS.search, named)]
+            models = [*filter(_EMBEDDING_MODEL.search, named)]
             if len(models) > 1 and not route.same_space:
                 listed = " and ".join(map(shown, models))
                 reason = f"{listed} may have different vector spaces"
@@ -244,8 +246,7 @@ def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
 
 
 def _settings_behind_choices(context: CheckContext) -> Iterator[Problem]:
-    """Warn of settings of a route that do not apply to requests by the name of another route, which chooses between
-    this route and other targets."""
+    """Warn of settings of a route that do not apply if it is requested through another route with several targets."""
     for at, own in route_maps(context.config):
         routes = {**context.config.routes, **own}
         for name, route in own.items():

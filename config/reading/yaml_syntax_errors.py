@@ -104,8 +104,8 @@ def _by_text(fault: _SyntaxError) -> str | None:
 
 
 def _second_colon(fault: _SyntaxError) -> str:
-    """Explain a colon that cannot follow a key: it is in a value, or the line is indented too far, or the line above
-    lacks a colon."""
+    """Explain a colon in a wrong position: inside a value, on a line that is indented too far, or below a line that
+    lacks its own colon."""
     number, above = next(fault.above(), (0, ""))
     if re.search(r":\s", fault.before[:-1]):
         return "a second colon on this line: put the value in quotes if it holds one"

@@ -19,31 +19,31 @@ CacheScope = Annotated[Literal["team", "table"], Referable()]
 CacheWhere = Annotated[Literal["memory", "redis", "off"], Referable(), BeforeValidator(off_as_word)]
 
 
-def _long_enough(ttl: float) -> float:
+def _check_ttl(ttl: float) -> float:
     if ttl < LEAST_TTL:
         raise refuse("ttl must be 1s or more; where: off switches the cache off")
     return ttl
 
 
-def _small_enough(size: int) -> int:
+def _check_size(size: int) -> int:
     if size > MOST_BYTES:
         raise refuse("max_bytes must be 1MiB or less")
     return size
 
 
-def _secret_enough(secret: SecretStr | None) -> SecretStr | None:
+def _check_secret_length(secret: SecretStr | None) -> SecretStr | None:
     if secret is not None and len(secret) < LEAST_SECRET_CHARACTERS:
         raise refuse(f"secret must have {LEAST_SECRET_CHARACTERS} characters or more")
     return secret
 
 
 class CacheSection(MaybeEmptySection):
-    """Responses that are cached for equal requests. The nearest level that has the section decides all of it: a route,
-    or else the route or model that is its only target, or else `defaults`; a model, or else its vendor, or else
-    `defaults`. A request uses the cache only if it asks for it: by `temperature: 0`, or by the header
-    `x-dragoman-cache: use`."""
+    """Responses that are cached for equal requests. The nearest level that has the section decides all of it. For a
+    route the levels are the route, then the route or model that is its only target, then `defaults`; for a model they
+    are the model, its vendor, and `defaults`. A request uses the cache only if it asks for it: by `temperature: 0`, or
+    by the header `x-dragoman-cache: use`."""
 
-    ttl: Annotated[Duration, AfterValidator(_long_enough)] = Field(
+    ttl: Annotated[Duration, AfterValidator(_check_ttl)] = Field(
         default=600.0, description="How long a response is reused, from 1s to 24h."
     )
     stale: Duration = Field(
@@ -61,12 +61,12 @@ class CacheSection(MaybeEmptySection):
         description="Where responses are cached: in each process (memory); also at `server.shared`, as plain text "
         "(redis); or nowhere (off).",
     )
-    max_bytes: Annotated[Size, AfterValidator(_small_enough)] = Field(
+    max_bytes: Annotated[Size, AfterValidator(_check_size)] = Field(
         default=256 * 1024,
         description="A larger response is not cached, 1MiB at most. All responses together take up to 64 MiB of a "
         "process, and each team gets an equal share of it.",
     )
-    secret: Annotated[Secret | None, AfterValidator(_secret_enough)] = Field(
+    secret: Annotated[Secret | None, AfterValidator(_check_secret_length)] = Field(
         default=None,
         description="Needed with redis: 16 characters or more, known to the gateways alone. Only the holder of the "
         "secret can write a response there that the gateways accept.",

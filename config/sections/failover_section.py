@@ -30,9 +30,9 @@ from config.sections.value_types import (
 class RetryBudgetSection(Section):
     """The budget for retries. Each name of the configuration has one for each team, with the settings of the first
     deployment that a request tries. Every attempt after a failure costs 1, with two exceptions. An attempt is free if
-    the vendor cannot have read the request before the failure. The first attempt at another deployment is free if the
-    team knows no failures of it: its circuit is closed, it does not hang, and it has not failed the team twice since
-    its last response to the team, or in the last 30 s. Each setting is inherited by itself."""
+    the vendor cannot have read the request before the failure. The first attempt at another deployment is free if that
+    deployment looks healthy to the team: its circuit is closed, it does not hang, and it has not failed the team twice
+    in the last 30 s, or since its last response to the team. Each setting is inherited by itself."""
 
     share: Ratio = setting("Added with each request of the name.", built_in=0.2, resolved=False)
     per_second: Repeats = setting("Added with each second.", built_in=1, resolved=False)

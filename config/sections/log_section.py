@@ -115,8 +115,8 @@ class PayloadCollectorSection(Section):
 class PayloadLogSettings:
     """Where and how payloads are written: to a file or a collector.
 
-    `rotate` is the most bytes of a file, and `most` the most bytes of one text of an entry. `models` are patterns of
-    the names that are written; if it is empty, every name is written.
+    `rotate` is the size in bytes from which on a new file is begun. `most` is the most bytes of a request, and of a
+    response, in an entry. `models` are patterns of the names that are written; if it is empty, every name is written.
     """
 
     file: Path | None

@@ -88,11 +88,11 @@ def built_in(section: type[Section], key: str, kind: type[_T]) -> _T:
     return value
 
 
-def unwritten(section: type[_S]) -> _S:
+def built_in_section(section: type[_S]) -> _S:
     """Return the section if no level writes a setting: it has the built-in values, and no field counts as set."""
     known = ((name, each.built_in) for name, each in settings_of(section).items() if each.resolved)
     made = section.model_validate({name: value for name, value in known if value is not None})
-    inner = {name: unwritten(type(value)) for name, value in made if isinstance(value, Section)}
+    inner = {name: built_in_section(type(value)) for name, value in made if isinstance(value, Section)}
     return section.model_construct(set(), **{**dict(made), **inner})
 
 

@@ -43,7 +43,7 @@ def _credential_or_none(value: object) -> object:
     return None if value == "" else value
 
 
-def _refusing(normal: Callable[[str], str]) -> Callable[[str], str]:
+def _as_field_check(normal: Callable[[str], str]) -> Callable[[str], str]:
     """Turn the ValueError of a function into the error of a field."""
 
     def check(value: str) -> str:
@@ -55,17 +55,19 @@ def _refusing(normal: Callable[[str], str]) -> Callable[[str], str]:
     return check
 
 
-def _long_enough_to_work(seconds: float) -> float:
+def _check_stall_limit(seconds: float) -> float:
     if 0 < seconds < _SHORTEST_STALL:
         raise refuse("must be at least 1s, or 0 for never")
     return seconds
 
 
-StallLimit = Annotated[Duration, AfterValidator(_long_enough_to_work)]
-HostPattern = Annotated[str, Checked(_refusing(normal_host))]
+StallLimit = Annotated[Duration, AfterValidator(_check_stall_limit)]
+HostPattern = Annotated[str, Checked(_as_field_check(normal_host))]
 AllowedOrigin = Annotated[
     str,
-    Checked(_refusing(normal_origin), {"pattern": rf"^\*$|^[A-Za-z][A-Za-z0-9+.-]*://[^/]*$|{REFERENCE_PATTERN}"}),
+    Checked(
+        _as_field_check(normal_origin), {"pattern": rf"^\*$|^[A-Za-z][A-Za-z0-9+.-]*://[^/]*$|{REFERENCE_PATTERN}"}
+    ),
 ]
 OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none)]
 

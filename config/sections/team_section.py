@@ -113,7 +113,7 @@ class TeamKey(ShorthandSection):
         return {"hash": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_key_names(self) -> Self:
         if self.hash is None and self.key is None:
             raise refuse("required key hash is missing")
         for name, older in (("hash", "key"), ("expires", "not_after")):
@@ -128,14 +128,14 @@ def _check_tag(value: str) -> str:
     return value
 
 
-def _few_tags(tags: dict[str, str]) -> dict[str, str]:
+def _check_tag_count(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > _MOST_TAGS:
         raise refuse(f"must be at most {_MOST_TAGS} tags")
     return tags
 
 
 TagValue = Annotated[str, Checked(_check_tag, {"minLength": 1, "maxLength": _LONGEST_TAG})]
-Tags = Annotated[dict[TagName, TagValue], AfterValidator(_few_tags)]
+Tags = Annotated[dict[TagName, TagValue], AfterValidator(_check_tag_count)]
 KeysOfFile = Annotated[list[TeamKey], WithJsonSchema({"title": "path", "type": "string"})]
 """The text in the configuration is a path. The loader replaces it by the entries of that file."""
 

@@ -28,14 +28,16 @@ def _off_as_word(value: object) -> object:
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
 
-def _not_framing(name: str) -> str:
+def _check_collector_header(name: str) -> str:
     if name.lower() in _EXPORTER_HEADERS:
         raise refuse("this header is set by the exporter")
     return name
 
 
 CollectorHeader = Annotated[
-    str, key_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", "is not a header name"), AfterValidator(_not_framing)
+    str,
+    key_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", "is not a header name"),
+    AfterValidator(_check_collector_header),
 ]
 TracedShare = Annotated[float, Field(ge=0, le=1), Referable(to_share, PERCENT, "share")]
 ExportTimeout = Annotated[float, Field(ge=0.1, le=60), Referable(to_seconds, DURATION_PATTERN, "duration")]

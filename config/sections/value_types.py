@@ -264,7 +264,7 @@ def _check_host(value: str) -> str:
     return bare
 
 
-def _without(fault_of: Callable[[str], str | None]) -> TextCheck:
+def _rejecting_fault(fault_of: Callable[[str], str | None]) -> TextCheck:
     def check(value: str) -> str:
         if fault := fault_of(value):
             raise refuse(fault)
@@ -280,7 +280,7 @@ def _check_optional_text(value: str) -> str:
 Text = Annotated[str, Checked(_check_text, {"minLength": 1, "maxLength": 1024})]
 OptionalText = Annotated[str, Checked(_check_optional_text, {"maxLength": 1024})]
 Host = Annotated[str, Checked(_check_host)]
-BaseUrl = Annotated[str, Checked(_without(url_fault), {"pattern": rf"^https?://|{REFERENCE_PATTERN}"})]
+BaseUrl = Annotated[str, Checked(_rejecting_fault(url_fault), {"pattern": rf"^https?://|{REFERENCE_PATTERN}"})]
 
 _PARAM_VALUE: Final = re.compile(r"[A-Za-z0-9._~-]{1,253}(:[0-9]{1,5})?")
 
@@ -334,7 +334,9 @@ def _check_digest(value: str) -> str:
 
 Credential = Annotated[SecretStr, Checked(_check_credential)]
 Secret = Annotated[SecretStr, Checked(_check_secret)]
-RedisUrl = Annotated[SecretStr, Checked(_without(redis_fault), {"pattern": rf"^(rediss?|unix)://|{REFERENCE_PATTERN}"})]
+RedisUrl = Annotated[
+    SecretStr, Checked(_rejecting_fault(redis_fault), {"pattern": rf"^(rediss?|unix)://|{REFERENCE_PATTERN}"})
+]
 KeyDigest = Annotated[str, Checked(_check_digest, {"pattern": rf"^sha256:[0-9A-Fa-f]{{64}}$|{REFERENCE_PATTERN}"})]
 
 # Headers ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pydantic import SecretStr
 
 from config.problem import Path
-from config.sections.section import Declaration, Section, settings_of, unwritten
+from config.sections.section import Declaration, Section, built_in_section, settings_of
 from config.table.table_schema import (
     DeploymentSection,
     DeploymentSettings,
@@ -39,7 +39,7 @@ class Settings(ModelSettings, defer_build=True):
     origins: Mapping[str, Path]
 
 
-_BUILT_IN: Final = Settings.model_construct(set(), **dict(unwritten(ModelSettings)))
+_BUILT_IN: Final = Settings.model_construct(set(), **dict(built_in_section(ModelSettings)))
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ def deployment_inheritance(config: GatewayConfig, vendor: str, model: str, deplo
     return Inheritance([(path, own), *above])
 
 
-def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:
+def effective_settings(config: GatewayConfig, vendor: str, model: str, deployment: str) -> Settings:
     """Resolve the settings of one deployment. Raises KeyError for names that the configuration does not have.
 
     `model` is a key of the configuration, `vendor/model` or `vendor/*`. `deployment` may be the implicit one.

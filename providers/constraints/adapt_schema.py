@@ -65,7 +65,7 @@ def _fit_written(written: bytes, rules: SchemaRules) -> FittedSchema | None:
     """Return a schema, given as JSON, in a vendor's keywords; `None` if nothing has to change."""
     try:
         own: JsonObject = orjson.loads(written)
-        weakened = _fitted(References(own), rules)
+        weakened = _fit_in_place(References(own), rules)
         if not weakened and orjson.dumps(own) == written:
             return None
     except Unfittable as problem:
@@ -79,7 +79,7 @@ _fit_short = lru_cache(maxsize=MOST_CACHED_SCHEMAS)(_fit_written)
 """Fits a short schema once for many requests that hold it. Its result is read-only."""
 
 
-def _fitted(references: References, rules: SchemaRules) -> bool:
+def _fit_in_place(references: References, rules: SchemaRules) -> bool:
     """Fit a schema in place, and return whether it promises less."""
     root, weakened = references.root, False
     if len(references.places) > MAX_PARTS:

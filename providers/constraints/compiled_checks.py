@@ -32,7 +32,7 @@ def first_invalid_keyword(schema: JsonObject) -> str | None:
     if not isinstance(schema.get("$schema", ""), str):
         return "$.$schema"
     draft = _draft(schema)
-    return None if _fits(schema, draft) else _first_misfit(schema, draft)
+    return None if _is_valid_schema(schema, draft) else _first_invalid_part(schema, draft)
 
 
 def _draft(schema: JsonObject) -> str:
@@ -45,21 +45,21 @@ def _draft(schema: JsonObject) -> str:
     return _DRAFT_7 if listed else _LATEST
 
 
-def _fits(schema: JsonObject, draft: str) -> bool:
+def _is_valid_schema(schema: JsonObject, draft: str) -> bool:
     from jsonschema_rs import meta
 
     return meta.is_valid({**schema, "$schema": draft})
 
 
-def _first_misfit(schema: JsonObject, draft: str) -> str:
+def _first_invalid_part(schema: JsonObject, draft: str) -> str:
     path, node = "$", schema
     while True:
-        inner = next((place for place in object_subschemas(node, path) if not _fits(place[1], draft)), None)
+        inner = next((place for place in object_subschemas(node, path) if not _is_valid_schema(place[1], draft)), None)
         if inner is None:
             break
         path, node = inner
     alone = ((name, {name: value}) for name, value in node.items() if name != "$schema")
-    keyword = next((name for name, part in alone if not _fits(part, draft)), None)
+    keyword = next((name for name, part in alone if not _is_valid_schema(part, draft)), None)
     return path if keyword is None else f"{path}.{keyword}"
 
 
@@ -89,13 +89,13 @@ def _validator(schema: JsonObject) -> Callable[[JsonValue], bool] | None:
 def _uncompilable_pattern(schema: JsonObject) -> str | None:
     """Return the first pattern of a schema that does not compile by itself, in words that continue "the schema"."""
     found = (
-        at for path, node in walk_schemas(schema) for at, pattern in patterns(path, node) if _validator_lacks(pattern)
+        at for path, node in walk_schemas(schema) for at, pattern in patterns(path, node) if _cannot_compile(pattern)
     )
     at = next(found, None)
     return None if at is None else f"cannot be compiled: {at} is too large, or has a syntax that is not known here"
 
 
-def _validator_lacks(pattern: str) -> bool:
+def _cannot_compile(pattern: str) -> bool:
     return _validator({"pattern": pattern}) is None
 
 

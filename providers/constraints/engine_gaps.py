@@ -77,14 +77,14 @@ def _demands(node: JsonObject, keyword: str) -> bool:
     return node[keyword] != DEMANDS_NOTHING.get(keyword)
 
 
-def _only(node: JsonObject, kind: str) -> bool:
+def _is_only_type(node: JsonObject, kind: str) -> bool:
     """Return whether the schema's `type` is `kind`, or `kind` and null."""
     types = node.get("type")
     listed = types if isinstance(types, list) else [types]
     return kind in listed and all(name in (kind, "null") for name in listed)
 
 
-def _plain_pattern(root: JsonObject, node: JsonObject) -> str | None:
+def _unsupported_pattern(root: JsonObject, node: JsonObject) -> str | None:
     pattern = node.get("pattern")
     if not isinstance(pattern, str):
         return None
@@ -98,27 +98,29 @@ def _plain_pattern(root: JsonObject, node: JsonObject) -> str | None:
 # llama.cpp takes the first keyword that it knows, in an order of its own, and ignores the keywords beside it.
 
 
-def _anchored(root: JsonObject, node: JsonObject) -> str | None:
+def _unanchored_pattern(root: JsonObject, node: JsonObject) -> str | None:
     pattern = node.get("pattern")
     if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
         return ".pattern is only enforced if it begins with '^' and ends with '$'"
     return None
 
 
-def _strings(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_lengths(root: JsonObject, node: JsonObject) -> str | None:
     beside = "pattern" in node or "format" in node
-    return _conditional(node, _LENGTHS, _only(node, "string") and not beside, "type string, without pattern or format")
+    return _unless(
+        node, _LENGTHS, _is_only_type(node, "string") and not beside, "type string, without pattern or format"
+    )
 
 
-def _integers(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_bounds(root: JsonObject, node: JsonObject) -> str | None:
     bounds = [node[keyword] for keyword in _BOUNDS & node.keys()]
     whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in bounds)
     both = {"minimum", "exclusiveMinimum"} <= node.keys() or {"maximum", "exclusiveMaximum"} <= node.keys()
-    enforced = _only(node, "integer") and whole and not both
-    return _conditional(node, _BOUNDS, enforced, "type integer, and a single whole number for each end")
+    enforced = _is_only_type(node, "integer") and whole and not both
+    return _unless(node, _BOUNDS, enforced, "type integer, and a single whole number for each end")
 
 
-def _arrays(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_sizes(root: JsonObject, node: JsonObject) -> str | None:
     prefix, items = node.get("prefixItems"), node.get("items")
     tuple_ = prefix if isinstance(prefix, list) else items
     if isinstance(tuple_, list):
@@ -126,23 +128,23 @@ def _arrays(root: JsonObject, node: JsonObject) -> str | None:
             return ".items is not enforced beside prefixItems"
         # Every position is then filled, so sizes that require the same number are enforced.
         same = all(node[keyword] == len(tuple_) for keyword in _SIZES & node.keys())
-        return _conditional(node, _SIZES, same, "the number of positions")
-    return _conditional(node, _SIZES, isinstance(items, dict), "items that are a schema")
+        return _unless(node, _SIZES, same, "the number of positions")
+    return _unless(node, _SIZES, isinstance(items, dict), "items that are a schema")
 
 
-def _objects(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_required(root: JsonObject, node: JsonObject) -> str | None:
     required, properties = node.get("required"), node.get("properties")
     names = properties if isinstance(properties, dict) else {}
     missing = next((name for name in required if name not in names), None) if isinstance(required, list) else None
     return None if missing is None else f".required is only enforced for properties, and {missing!r} is not a property"
 
 
-def _conditional(node: JsonObject, keywords: frozenset[str], enforced: bool, condition: str) -> str | None:
+def _unless(node: JsonObject, keywords: frozenset[str], enforced: bool, condition: str) -> str | None:
     keyword = next((word for word in node if word in keywords and _demands(node, word)), None)
     return None if enforced or keyword is None else f".{keyword} is only enforced with {condition}"
 
 
-def _alone(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_siblings(root: JsonObject, node: JsonObject) -> str | None:
     for leading in ("$ref", "oneOf", "anyOf"):
         if leading in node:
             beside = next(
@@ -152,7 +154,7 @@ def _alone(root: JsonObject, node: JsonObject) -> str | None:
     return None
 
 
-def _merged(root: JsonObject, node: JsonObject) -> str | None:
+def _ignored_all_of(root: JsonObject, node: JsonObject) -> str | None:
     parts = node.get("allOf")
     if not isinstance(parts, list):
         return None
@@ -180,11 +182,20 @@ def _chain(root: JsonObject, node: JsonObject) -> Iterator[JsonObject]:
 
 LLAMACPP = Engine(
     _INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _REMAINDER_KEYWORDS,
-    (_plain_pattern, _anchored, _strings, _integers, _arrays, _objects, _alone, _merged),
+    (
+        _unsupported_pattern,
+        _unanchored_pattern,
+        _ignored_lengths,
+        _ignored_bounds,
+        _ignored_sizes,
+        _ignored_required,
+        _ignored_siblings,
+        _ignored_all_of,
+    ),
 )
 SGLANG = Engine(_INEXPRESSIBLE_KEYWORDS)
 TGI = Engine(_INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _REMAINDER_KEYWORDS | _BOUNDS)
 FIREWORKS = Engine(
     _INEXPRESSIBLE_KEYWORDS | _NAME_KEYWORDS | _BOUNDS | {"unevaluatedItems", "additionalItems", "prefixItems"},
-    (_plain_pattern,),
+    (_unsupported_pattern,),
 )

@@ -97,17 +97,17 @@ class _Part:
             return
         if len(parts) == 1 and isinstance(parts[0], dict) and node.keys() - ANNOTATIONS == {"allOf"}:
             del node["allOf"]
-            self._put_one(parts[0])
+            self._replace_by_part(parts[0])
             return
         own = {key: value for key, value in node.items() if key != "allOf"}
-        merged = None if refers and self.cyclic else _merged(self.references, [own, *parts])
+        merged = None if refers and self.cyclic else _merged_object(self.references, [own, *parts])
         if merged is None:
             self.remove("allOf")
         else:
             node.clear()
             node.update(merged)
 
-    def _put_one(self, part: JsonObject) -> None:
+    def _replace_by_part(self, part: JsonObject) -> None:
         node = self.node
         if "$ref" not in part:
             for keyword, value in part.items():
@@ -131,11 +131,11 @@ class _Part:
         if not isinstance(listed, list):
             return
         if rules.typed or rules.literals != "any":
-            self._type_of(listed)
+            self._set_type_of_values(listed)
         if not all(takes_literal(rules.literals, value) for value in listed):
             self.remove("enum")
 
-    def _type_of(self, listed: list[JsonValue]) -> None:
+    def _set_type_of_values(self, listed: list[JsonValue]) -> None:
         types = list(dict.fromkeys(_TYPE_NAMES[type(value)] for value in listed if type(value) in _TYPE_NAMES))
         if "type" not in self.node and types and all(type(value) in _TYPE_NAMES for value in listed):
             self.node["type"] = types[0] if len(types) == 1 else [*types]
@@ -253,7 +253,7 @@ def _is_object(node: JsonObject) -> bool:
     return types == "object" or (isinstance(types, list) and "object" in types) or "properties" in node
 
 
-def _merged(references: References, parts: list[JsonValue]) -> JsonObject | None:
+def _merged_object(references: References, parts: list[JsonValue]) -> JsonObject | None:
     """Return the one object that several parts describe together; `None` if they describe more than objects."""
     made: JsonObject = {}
     properties: JsonObject = {}
@@ -285,14 +285,14 @@ def _are_exclusive(references: References, parts: list[JsonValue]) -> bool:
     if len(objects) != len(parts) or not objects:
         return False
     shared = set.intersection(*[required_names(each) for each in objects])
-    return any(_distinct([_literal(each, name) for each in objects]) for name in sorted(shared))
+    return any(_are_distinct([_only_text_of(each, name) for each in objects]) for name in sorted(shared))
 
 
-def _distinct(literals: list[str | None]) -> bool:
+def _are_distinct(literals: list[str | None]) -> bool:
     return None not in literals and len(set(literals)) == len(literals)
 
 
-def _literal(node: JsonObject, name: str) -> str | None:
+def _only_text_of(node: JsonObject, name: str) -> str | None:
     """Return the only text that a property may have; `None` if it may have other values."""
     properties = node.get("properties")
     member = properties.get(name) if isinstance(properties, dict) else None

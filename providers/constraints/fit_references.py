@@ -44,7 +44,7 @@ class Unfittable(Exception):
         self.reason = reason
 
 
-def below(references: References, node: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+def child_parts(references: References, node: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Yield the parts of a schema that a value may be checked against, with their relative paths. Definitions are only
     yielded through references."""
     for path, child in object_subschemas(node, ""):
@@ -67,7 +67,7 @@ def reachable(references: References) -> Iterator[tuple[int, JsonObject]]:
             continue
         seen.add(id(node))
         yield level, node
-        for path, child in reversed([*below(references, node)]):
+        for path, child in reversed([*child_parts(references, node)]):
             inner = 1 if path == ".$ref" else level + ("properties" in child)
             rest.append((inner, child))
 
@@ -194,8 +194,8 @@ def _leads_back(references: References, *, optional_ends: bool) -> bool:
             open_parts.add(id(node))
             rest.append((node, True))
             needed = required_names(node)
-            for path, child in below(references, node):
-                if optional_ends and path.startswith(".properties.") and not _names(path, needed):
+            for path, child in child_parts(references, node):
+                if optional_ends and path.startswith(".properties.") and not _is_needed(path, needed):
                     starts.append(child)
                 elif id(child) in open_parts:
                     return True
@@ -204,7 +204,7 @@ def _leads_back(references: References, *, optional_ends: bool) -> bool:
     return False
 
 
-def _names(path: str, needed: set[str]) -> bool:
+def _is_needed(path: str, needed: set[str]) -> bool:
     return path.removeprefix(".properties.") in needed
 
 
@@ -216,7 +216,7 @@ def is_finite(references: References) -> bool:
     for _ in range(MAX_HOPS):
         before = len(finite)
         for node in reversed(nodes):
-            if id(node) not in finite and _ends(references, node, finite):
+            if id(node) not in finite and _has_finite_value(references, node, finite):
                 finite.add(id(node))
         if id(references.root) in finite:
             return True
@@ -225,12 +225,12 @@ def is_finite(references: References) -> bool:
     return False
 
 
-def _ends(references: References, node: JsonObject, finite: set[int]) -> bool:
+def _has_finite_value(references: References, node: JsonObject, finite: set[int]) -> bool:
     options = node.get("anyOf")
     if isinstance(options, list):
         return any(not isinstance(each, dict) or id(each) in finite for each in options)
     arrays = not node.get("minItems")
-    for path, child in below(references, node):
+    for path, child in child_parts(references, node):
         if not (arrays and path == ".items") and id(child) not in finite:
             return False
     return True
@@ -314,4 +314,4 @@ def _parts_first(references: References) -> Iterator[JsonObject]:
         elif id(node) not in done:
             done.add(id(node))
             rest.append((node, True))
-            rest.extend((child, False) for _, child in below(references, node))
+            rest.extend((child, False) for _, child in child_parts(references, node))

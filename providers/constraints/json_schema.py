@@ -18,8 +18,8 @@ LocatedSchema = tuple[str, JsonObject]
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 DEFINITIONS = ("$defs", "definitions")
 
-_BY_NAME = frozenset({"properties", "patternProperties", *DEFINITIONS, "dependentSchemas", "dependencies"})
-_DIRECTLY = frozenset(
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", *DEFINITIONS, "dependentSchemas", "dependencies"})
+_UNNAMED_SCHEMAS = frozenset(
     {"anyOf", "allOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "additionalItems", "contains"}
     | {"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
 )
@@ -30,13 +30,13 @@ _MAX_NAME = 64
 def subschemas(node: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
     """Yield the schemas directly below a schema, including booleans, with their paths."""
     for keyword, value in node.items():
-        if keyword in _BY_NAME and isinstance(value, dict):
+        if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
             for name, member in value.items():
-                yield f"{path}.{keyword}.{_short(name)}", member
-        elif keyword in _DIRECTLY and isinstance(value, list):
+                yield f"{path}.{keyword}.{_shortened(name)}", member
+        elif keyword in _UNNAMED_SCHEMAS and isinstance(value, list):
             for position, member in enumerate(value):
                 yield f"{path}.{keyword}[{position}]", member
-        elif keyword in _DIRECTLY:
+        elif keyword in _UNNAMED_SCHEMAS:
             yield f"{path}.{keyword}", value
 
 
@@ -53,7 +53,7 @@ def required_names(node: JsonObject) -> set[str]:
     return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
-def _short(name: str) -> str:
+def _shortened(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
 
 

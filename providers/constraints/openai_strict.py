@@ -2,7 +2,7 @@
 
 Source: OpenAI "Structured outputs", supported schemas, read in November 2026. The root must be an object and no anyOf.
 Every object must be closed, with all its properties required. There is no composition except anyOf. Sizes are limited.
-The rule that objects of an anyOf "must not share identical first keys" is only documented by OpenAI's refusals.
+That objects of an anyOf "must not share identical first keys" is only known from OpenAI's refusals.
 """
 
 from collections.abc import Mapping
@@ -68,13 +68,13 @@ def _size_problem(schema: JsonObject) -> str | None:
     for path, node in walk_schemas(schema):
         enum = node.get("enum")
         listed = enum if isinstance(enum, list) else []
-        own = _characters(listed)
+        own = _count_characters(listed)
         if len(listed) > LONG_ENUM and own > MAX_LONG_ENUM_CHARACTERS:
             return f"{path}.enum lists more than {LONG_ENUM} values of over {MAX_LONG_ENUM_CHARACTERS} characters"
         properties += len(_mapping(node, "properties"))
         values += len(listed)
         names = [name for keyword in ("properties", *DEFINITIONS) for name in _mapping(node, keyword)]
-        characters += own + _characters([*names, node.get("const")])
+        characters += own + _count_characters([*names, node.get("const")])
         for amount, most, name in (
             (properties, MAX_PROPERTIES, "properties"),
             (values, MAX_ENUM_VALUES, "enum values"),
@@ -143,5 +143,5 @@ def _mapping(node: JsonObject, keyword: str) -> Mapping[str, JsonValue]:
     return found if isinstance(found, dict) else {}
 
 
-def _characters(values: list[JsonValue]) -> int:
+def _count_characters(values: list[JsonValue]) -> int:
     return sum(len(value) for value in values if isinstance(value, str))

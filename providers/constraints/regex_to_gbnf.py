@@ -42,10 +42,10 @@ _LITERAL_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\
 
 
 def _readable(char: str) -> str:
-    return char if char.isprintable() else _numbered(ord(char))
+    return char if char.isprintable() else _escaped(ord(char))
 
 
-def _numbered(point: int) -> str:
+def _escaped(point: int) -> str:
     if point < 0x100:
         return f"\\x{point:02X}"
     return f"\\u{point:04X}" if point < 0x10000 else f"\\U{point:08X}"
@@ -57,15 +57,17 @@ def _class(ranges: Ranges) -> str:
     for low, high in ranges:
         first = max(low, 1)
         if first <= high:
-            parts.append(_member(first) if first == high else f"{_member(first)}-{_member(high)}")
+            parts.append(
+                _class_character(first) if first == high else f"{_class_character(first)}-{_class_character(high)}"
+            )
     if not parts:
         raise Unwritable("has a class without a character")
     return f"[{''.join(parts)}]"
 
 
-def _member(point: int) -> str:
+def _class_character(point: int) -> str:
     char = chr(point)
-    return char if char.isascii() and char.isalnum() else _numbered(point)
+    return char if char.isascii() and char.isalnum() else _escaped(point)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ def guessed_limit(target: Target) -> int | None:
     return None if guess is None or target.max_output_tokens is not None else guess(target)
 
 
-def _of_claude(target: Target) -> int | None:
+def _guess_for_claude(target: Target) -> int | None:
     # The upstream name may not show the model. In that case the configured name may.
     known = (claude_model(name) for name in target.model_names)
     if any(model.most_output is not None for model in known):
@@ -23,6 +23,6 @@ def _of_claude(target: Target) -> int | None:
 
 
 _GUESSES: Mapping[str, Callable[[Target], int | None]] = dict.fromkeys(
-    ("anthropic", "anthropic_vertex", "bedrock_anthropic"), _of_claude
+    ("anthropic", "anthropic_vertex", "bedrock_anthropic"), _guess_for_claude
 )
 """The functions that guess the limit, by the name of the dialect."""

@@ -19,7 +19,7 @@ import orjson
 from providers.completion import Usage, count_of, reported_usage
 from providers.json_types import JsonValue
 
-_HOLDERS: Final = (
+_USAGE_PATHS: Final = (
     ("usage",),
     ("usageMetadata",),
     ("usage", "tokens"),
@@ -29,7 +29,7 @@ _HOLDERS: Final = (
     (),
 )
 
-_PROMPT: Final = (
+_PROMPT_COUNTS: Final = (
     "prompt_tokens",
     "input_tokens",
     "inputTokens",
@@ -38,7 +38,7 @@ _PROMPT: Final = (
     "input_token_count",
     "inputTextTokenCount",
 )
-_ANSWER: Final = (
+_RESPONSE_COUNTS: Final = (
     "completion_tokens",
     "output_tokens",
     "outputTokens",
@@ -61,7 +61,7 @@ def usage_in_body(body: bytes) -> Usage | None:
     except orjson.JSONDecodeError:
         return None
     for counts_object in _objects_with_counts(data):
-        prompt, answer = _first(counts_object, _PROMPT), _first(counts_object, _ANSWER)
+        prompt, answer = _first(counts_object, _PROMPT_COUNTS), _first(counts_object, _RESPONSE_COUNTS)
         if prompt is None and answer is None:
             prompt = count_of(counts_object.get(_TOTAL))
         if prompt is not None or answer is not None:
@@ -73,7 +73,7 @@ def usage_in_body(body: bytes) -> Usage | None:
 
 
 def _objects_with_counts(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
-    for path in _HOLDERS:
+    for path in _USAGE_PATHS:
         found = data
         for step in path:
             found = found.get(step) if isinstance(found, dict) else None
@@ -86,13 +86,13 @@ def _first(counts_object: Mapping[str, JsonValue], names: Sequence[str]) -> int 
     return counts[0] if counts else None
 
 
-_READABLE: Final = ("application/json", "text/event-stream")
+_SEARCHED_TYPES: Final = ("application/json", "text/event-stream")
 """Content types in which quotes inside a text are escaped, so that no text can be mistaken for a usage."""
 
 _BYTES_SEARCHED: Final = 8192
 """The number of bytes at each end of the response that are searched for a usage."""
 
-_USAGE: Final = re.compile(rb'"usage"\s*:\s*(?:\{(?:[^{}]|\{[^{}]*\})*\})')
+_USAGE_PATTERN: Final = re.compile(rb'"usage"\s*:\s*(?:\{(?:[^{}]|\{[^{}]*\})*\})')
 """A `usage` object with at most one level of nested objects."""
 
 
@@ -115,9 +115,9 @@ class UsageWatch:
     def usage(self) -> Usage | None:
         """Return the last usage near the end of the response, otherwise near its beginning; `None` if there is no usage
         in tokens."""
-        if not self.content_type.strip().lower().startswith(_READABLE):
+        if not self.content_type.strip().lower().startswith(_SEARCHED_TYPES):
             return None
         for end in (self._tail, self._head):
-            if found := _USAGE.findall(end):
+            if found := _USAGE_PATTERN.findall(end):
                 return usage_in_body(b"{%b}" % found[-1])
         return None

@@ -21,12 +21,12 @@ from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Unif
 
 _THINKING: Final = "thinking"
 _COMPACTION: Final = "compaction"
-_SEALED: Final = "encrypted_content"
+_ENCRYPTED_CONTENT: Final = "encrypted_content"
 
-_DETAILS: Final = frozenset({"reasoning_details", "thinking_blocks", "reasoning_signature"})
+_SEALED_FIELDS: Final = frozenset({"reasoning_details", "thinking_blocks", "reasoning_signature"})
 """Fields of a chat message that hold sealed reasoning."""
 
-_REASONING: Final = _DETAILS | {"reasoning", "reasoning_content", "thinking"}
+_REASONING_FIELDS: Final = _SEALED_FIELDS | {"reasoning", "reasoning_content", "thinking"}
 """Fields of a chat message that hold reasoning, sealed or not."""
 
 _EXTRA_CONTENT: Final = "extra_content"
@@ -50,8 +50,8 @@ def without_seals(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | 
         return _unsealed_body(request, native)
     if not isinstance(request.prompt, ChatPrompt):
         return None
-    ids = _Ids()
-    return _chat_without(request, request.prompt, lambda message: _unsealed_message(message, ids))
+    ids = _UnsignedIds()
+    return _with_changed_messages(request, request.prompt, lambda message: _unsealed_message(message, ids))
 
 
 def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unsealed | None:
@@ -59,13 +59,13 @@ def without_reasoning(request: UnifiedRequest, sent: UpstreamRequest) -> Unseale
     reasoning; `None` if it has no reasoning. From a client's own body, only the seals are removed."""
     if sent.native or not isinstance(request.prompt, ChatPrompt):
         return without_seals(request, sent)
-    return _chat_without(request, request.prompt, _without_reasoning)
+    return _with_changed_messages(request, request.prompt, _without_reasoning)
 
 
 # Chats ----------------------------------------------------------------------------------------------------------------
 
 
-def _chat_without(
+def _with_changed_messages(
     request: UnifiedRequest, prompt: ChatPrompt, leave_out: Callable[[JsonObject], JsonObject]
 ) -> Unsealed | None:
     """Return the request with its messages changed by `leave_out`; `None` if that changes no message."""
@@ -75,7 +75,7 @@ def _chat_without(
     return Unsealed(replace(request, prompt=replace(prompt, messages=changed)), (_THINKING,))
 
 
-class _Ids:
+class _UnsignedIds:
     """The ids of a conversation's calls without the signatures in them. A call and its result get the same id."""
 
     __slots__ = ("_known", "_used")
@@ -96,9 +96,9 @@ class _Ids:
         return known
 
 
-def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
+def _unsealed_message(message: JsonObject, ids: _UnsignedIds) -> JsonObject:
     """Return the message without seals, or the same object if it has no seals."""
-    rest = _without(message, _DETAILS, _is_sealed_block)
+    rest = _without(message, _SEALED_FIELDS, _is_sealed_block)
     if _is_signed_by_google(message):
         del rest[_EXTRA_CONTENT]
     calls, call_id = rest.get("tool_calls"), rest.get("tool_call_id")
@@ -111,7 +111,7 @@ def _unsealed_message(message: JsonObject, ids: _Ids) -> JsonObject:
 
 def _without_reasoning(message: JsonObject) -> JsonObject:
     """Return the message without reasoning, or the same object if it has no reasoning."""
-    rest = _without(message, _REASONING, _is_reasoning_block)
+    rest = _without(message, _REASONING_FIELDS, _is_reasoning_block)
     return message if rest == message else rest
 
 
@@ -128,7 +128,7 @@ def _is_reasoning_block(block: JsonValue) -> bool:
     return isinstance(block, dict) and block.get("type") in ("thinking", "redacted_thinking")
 
 
-def _unsealed_call(call: JsonValue, ids: _Ids) -> JsonValue:
+def _unsealed_call(call: JsonValue, ids: _UnsignedIds) -> JsonValue:
     if not isinstance(call, dict):
         return call
     rest = {name: value for name, value in call.items() if name != _EXTRA_CONTENT or not _is_signed_by_google(call)}
@@ -156,7 +156,7 @@ def _is_sealed_block(block: JsonValue) -> bool:
 # A client's own body --------------------------------------------------------------------------------------------------
 
 
-class _Body(NamedTuple):
+class _UnsealedBody(NamedTuple):
     """A conversation without seals, and the names of the fields that were removed."""
 
     turns: list[JsonValue]
@@ -173,25 +173,25 @@ def _unsealed_body(request: UnifiedRequest, native: NativeRequest) -> Unsealed |
     return Unsealed(replace(request, native=changed), unsealed_body.dropped)
 
 
-def _unsealed_items(items: list[JsonValue]) -> _Body:
+def _unsealed_items(items: list[JsonValue]) -> _UnsealedBody:
     """Return the items of a Responses body without encrypted items, such as reasoning."""
     dropped: dict[str, None] = {}
     rest: list[JsonValue] = []
     for item in items:
-        if isinstance(item, dict) and item.get(_SEALED):
+        if isinstance(item, dict) and item.get(_ENCRYPTED_CONTENT):
             dropped[str(item.get("type"))] = None
         elif isinstance(item, dict) and item.get("type") in _CALL_ITEMS and "id" in item:
             rest.append({name: value for name, value in item.items() if name != "id"})
         else:
             rest.append(item)
-    return _Body(rest, tuple(dropped))
+    return _UnsealedBody(rest, tuple(dropped))
 
 
-def _unsealed_turns(turns: list[JsonValue]) -> _Body:
+def _unsealed_turns(turns: list[JsonValue]) -> _UnsealedBody:
     """Return the turns of a Messages body without signed or encrypted reasoning."""
     dropped: dict[str, None] = {}
     rest = [_unsealed_turn(turn, dropped) for turn in turns]
-    return _Body([turn for turn in rest if turn is not None], tuple(dropped))
+    return _UnsealedBody([turn for turn in rest if turn is not None], tuple(dropped))
 
 
 def _unsealed_turn(turn: JsonValue, dropped: dict[str, None]) -> JsonValue:
@@ -213,15 +213,15 @@ def _unsealed_compaction(block: JsonValue, dropped: dict[str, None]) -> JsonValu
     """Return a sealed compaction with only its text; `None` if it has no text. Any other block is unchanged."""
     if not isinstance(block, dict) or block.get("type") != _COMPACTION:
         return block
-    if not (block.get(_SEALED) or block.get("signature")):
+    if not (block.get(_ENCRYPTED_CONTENT) or block.get("signature")):
         return block
     dropped[_COMPACTION] = None
     if not block.get("content"):
         return None
-    return {name: value for name, value in block.items() if name not in (_SEALED, "signature")}
+    return {name: value for name, value in block.items() if name not in (_ENCRYPTED_CONTENT, "signature")}
 
 
-_APIS: Final[Mapping[NativeApi, tuple[str, Callable[[list[JsonValue]], _Body]]]] = {
+_APIS: Final[Mapping[NativeApi, tuple[str, Callable[[list[JsonValue]], _UnsealedBody]]]] = {
     NativeApi.RESPONSES: ("input", _unsealed_items),
     NativeApi.MESSAGES: ("messages", _unsealed_turns),
 }

@@ -164,7 +164,7 @@ def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> Text
 
 
 def without_first(run: TextRun) -> TextRun:
-    """Return a run without its first delta."""
+    """Return a run without its first text."""
     delta = run.odd.get(0)
     size = len(run.literals[0] if delta is None else delta.encode())
     characters = len(run.literals[0] if delta is None else delta) if run.part == "text" else 0

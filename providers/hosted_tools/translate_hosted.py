@@ -126,7 +126,7 @@ class HostedWriter:
         form = None if style is None else FORMS[read.kind][style]
         self.found.append((read, form))
         if form is None or self._takes(read, tool, style):
-            self._keep(read, tool)
+            self._add_unchanged(read, tool)
         else:
             self._write(read, form, "tools")
 
@@ -146,7 +146,7 @@ class HostedWriter:
             return True
         return self.profile.takes_tool(read.given) and _is_vendors_own(tool)
 
-    def _keep(self, read: HostedTool, tool: JsonObject) -> None:
+    def _add_unchanged(self, read: HostedTool, tool: JsonObject) -> None:
         """Add a tool unchanged. Raises Refusal if the target has no tool of its kind."""
         if read.kind not in self.profile.hosted and not self.profile.takes_tool(read.given):
             why = self.profile.not_hosted.get(read.kind, f"it has no {_WORDS[read.kind]} of its own")
@@ -161,11 +161,11 @@ class HostedWriter:
         for name, value in read.options.items():
             if name in form.setting_paths and _has_word(name, value, form):
                 self._check_number(param, name, value, form)
-                settings = merged(settings, _at(form.setting_paths[name], _written(name, value, form)))
+                settings = merged(settings, _nested_at(form.setting_paths[name], _vendor_value(name, value, form)))
                 if name == LOCATION and form.location_form == "bare" and isinstance(value, dict) and _TIMEZONE in value:
                     self.dropped.append(f"{param}.{name}.{_TIMEZONE}")
             elif name in _DOMAINS:
-                raise self._unbounded(param, name)
+                raise self._domains_refusal(param, name)
             else:
                 self.dropped.append(f"{param}.{name}")
         if all([name in read.options for name in _DOMAINS]):
@@ -182,7 +182,7 @@ class HostedWriter:
         if name in _DOMAINS and most is not None and isinstance(value, list) and len(value) > most:
             raise Refusal(param, f"{self.target.name} takes at most {most} of '{name}' of a search, not {len(value)}.")
 
-    def _unbounded(self, param: str, name: str) -> Refusal:
+    def _domains_refusal(self, param: str, name: str) -> Refusal:
         problem = f"'{name}' of a search is not supported by {self.target.name}: it cannot limit domains in this way."
         return Refusal(param, problem)
 
@@ -193,7 +193,7 @@ def _is_vendors_own(tool: JsonObject) -> bool:
     return not _OPENAI_FIELDS.issuperset(tool) or (isinstance(filters, dict) and not _FILTERS.issuperset(filters))
 
 
-def _at(path: str, value: JsonValue) -> JsonObject:
+def _nested_at(path: str, value: JsonValue) -> JsonObject:
     """Return a nested object with a value at a dotted path."""
     for step in reversed(path.split(".")):
         value = {step: value}
@@ -205,7 +205,7 @@ def _has_word(name: str, value: JsonValue, form: HostedForm) -> bool:
     return name != CONTEXT or form.contexts is None or value in form.contexts
 
 
-def _written(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
+def _vendor_value(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
     """Return a setting's value in the vendor's form."""
     if name == CONTEXT and form.contexts is not None and isinstance(value, str):
         return form.contexts[value]
@@ -234,7 +234,7 @@ def _put_choice(params: dict[str, object], writer: HostedWriter) -> None:
                 writer.body = dict(form.off or {})
     elif choice == "required":
         _require(params, writer)
-    elif isinstance(choice, dict) and (chosen := _chosen(choice, writer.found, writer.tools)) is not None:
+    elif isinstance(choice, dict) and (chosen := _chosen_tool(choice, writer.found, writer.tools)) is not None:
         params.pop(_CHOICE)
         read, form = chosen
         if form is None:
@@ -264,7 +264,7 @@ def _require(params: dict[str, object], writer: HostedWriter) -> None:
         writer.body = merged(writer.body, form.choice or {})
 
 
-def _chosen(
+def _chosen_tool(
     choice: JsonObject, found: Sequence[tuple[HostedTool, HostedForm | None]], tools: Iterable[JsonObject]
 ) -> tuple[HostedTool, HostedForm | None] | None:
     """Return the hosted tool that a choice names, by its type or, as Anthropic does, by its name; `None` if the choice

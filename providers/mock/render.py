@@ -19,8 +19,8 @@ from providers.mock.vocabulary import Draw
 CREATED = 1704067200
 """2024-01-01: the mock has no clock."""
 CallIds = Callable[[int], str]
-"""Returns the random part of a call's id for a number that is unique to the call: the index of its choice, if the
-choice has one call."""
+"""A function that returns the random part of a call's id. Its argument is a number that is unique to the call: the
+index of the choice, if the choice has one call."""
 
 DONE = b"data: [DONE]\n\n"
 

@@ -108,7 +108,7 @@ def _words(item: JsonValue) -> tuple[str, ...]:
 
 
 def _vector(words: Sequence[str], length: int) -> list[float]:
-    """Return the vector of a text, with the length one. Each word adds to a few positions, which depend on the word."""
+    """Return the unit vector of a text. Each word adds to a few positions, which depend on the word."""
     sums = [0] * length
     for each in words:
         for position, sign in _positions(each.strip().lower()):

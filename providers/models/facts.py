@@ -93,9 +93,9 @@ class _Row:
     hosts: frozenset[ModelHost]
 
 
-_WEIGHTS: frozenset[ModelHost] = frozenset({"makers", "any", "weights"})
+_OPEN_WEIGHTS: frozenset[ModelHost] = frozenset({"makers", "any", "weights"})
 """The hosts of rules that belong to open weights or their template, and apply at every host of the weights."""
-_CLOSED: frozenset[ModelHost] = frozenset({"makers", "any"})
+_CLOSED_WEIGHTS: frozenset[ModelHost] = frozenset({"makers", "any"})
 """The hosts of rules for models without open weights. A server of open weights may use such a name too, for clients
 that know no other name, but the rules do not apply there."""
 _MAKERS_ONLY: frozenset[ModelHost] = frozenset({"makers"})
@@ -142,17 +142,19 @@ _ROWS: tuple[_Row, ...] = (
     _row(
         rf"{_OPENAI}(gpt-4|gpt-3\.?5-turbo(?!-instruct)|chatgpt|gpt-5-chat)",
         ModelFacts(refuses=frozenset({"reasoning_effort", "verbosity"})),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     # "This model does not support the requested modality".
     _row(
         rf"{_OPENAI}(gpt-(?:3\.?5|4)(?!{_KIND}(?:audio|image|realtime))|chatgpt|gpt-5-chat)",
         ModelFacts(refuses=_AUDIO_FIELDS),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     # Only gpt-4o and gpt-4.1 have "Predicted outputs".
     _row(
-        rf"{_OPENAI}(gpt-3\.?5-turbo(?!-instruct)|gpt-4(?!o|[.-]1(?![0-9])))", ModelFacts(refuses=_PREDICTION), _CLOSED
+        rf"{_OPENAI}(gpt-3\.?5-turbo(?!-instruct)|gpt-4(?!o|[.-]1(?![0-9])))",
+        ModelFacts(refuses=_PREDICTION),
+        _CLOSED_WEIGHTS,
     ),
     # "Model incompatible request arguments supplied: frequency_penalty, presence_penalty, temperature, top_p".
     _row(
@@ -162,55 +164,55 @@ _ROWS: tuple[_Row, ...] = (
             refuses=_SAMPLERS | _AUDIO_FIELDS | {"n", "stop", "seed", "prediction", "parallel_tool_calls"},
             omits=frozenset({"temperature"}),
         ),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     _row(
         rf"{_OPENAI}(o[0-9](?![a-z])|codex-|computer-use-|gpt-5(?!-chat|[.-][0-9](?![0-9])))",
         _ALWAYS_REASONS,
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     # "Unsupported parameter: 'parallel_tool_calls' is not supported with this model": they make one call per turn.
     _row(
         rf"{_OPENAI}(o[0-9](?![a-z])|codex-mini)",
         ModelFacts(refuses=frozenset({"parallel_tool_calls", "verbosity"})),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     # "'low' is not supported with the 'gpt-5.1-codex-max' model. Supported values are: 'medium'."
-    _row(rf"{_OPENAI}gpt-5(?:[.-][12])?-codex", ModelFacts(refuses=frozenset({"verbosity"})), _CLOSED),
+    _row(rf"{_OPENAI}gpt-5(?:[.-][12])?-codex", ModelFacts(refuses=frozenset({"verbosity"})), _CLOSED_WEIGHTS),
     # From gpt-5.1 on models sample as requested while they do not reason: "The following parameters are only supported
     # when using GPT-5.2 with reasoning effort set to none". The exceptions are models that always reason.
     _row(
         rf"{_OPENAI}gpt-(5[.-][0-9]-chat|5[.-][12]-codex|5[.-][0-9]-(?:{_KIND})?pro(?![a-z])"
         rf"|[6-9](?:[.-][0-9])?-(?:{_KIND})?pro(?![a-z])|6-astra|6[.-]1-sol)",
         _ALWAYS_REASONS,
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     _row(
         rf"{_OPENAI}gpt-5[.-](?:[12](?!-codex)|[34])(?![0-9]|-chat|-(?:{_KIND})?pro(?![a-z]))",
         _MAY_REASON,
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     _row(
         rf"{_OPENAI}gpt-(?!6-astra|6[.-]1-sol)(?:5[.-][5-9]|[6-9](?:[.-][0-9])?)"
         rf"(?![0-9]|[.-][0-9]|-chat|-(?:{_KIND})?pro(?![a-z]))",
         replace(_MAY_REASON, thinks_unasked=True),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     _row(
         "gpt-oss",
         ModelFacts(words={**_LOW_AT_LEAST, **_HIGH_AT_MOST}, nearest=frozenset({"none"})),
-        _WEIGHTS,
+        _OPEN_WEIGHTS,
     ),
     # These models do not reason.
-    _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED),
+    _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED_WEIGHTS),
     # These models silently ignore sampling settings, and later models will refuse them.
     _row(
         r"gemini-(3\.5-flash-lite|3\.[6-9]|3\.[1-9][0-9]|[4-9]|flash-latest|flash-lite-latest)",
         ModelFacts(bounds=_TEMPERATURE_ONE, refuses=frozenset({"logprobs", "top_p", "top_k"}) | _PENALTIES),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
-    _row(r"gemini-(3|pro-latest)", ModelFacts(refuses=frozenset({"logprobs"}) | _PENALTIES), _CLOSED),
-    _row(r"grok-(3-mini|4|code)", ModelFacts(refuses=frozenset({"stop"}) | _PENALTIES), _CLOSED),
+    _row(r"gemini-(3|pro-latest)", ModelFacts(refuses=frozenset({"logprobs"}) | _PENALTIES), _CLOSED_WEIGHTS),
+    _row(r"grok-(3-mini|4|code)", ModelFacts(refuses=frozenset({"stop"}) | _PENALTIES), _CLOSED_WEIGHTS),
     # "Argument not supported on this model: reasoning_effort".
     _row(
         r"grok-([12](?![0-9])|3(?!-mini)|4(?![.-][3-9])|code)",
@@ -234,14 +236,14 @@ _ROWS: tuple[_Row, ...] = (
     _row(
         "deepseek-reasoner",
         ModelFacts(refuses=frozenset({"logprobs", "temperature", "top_p"}) | _PENALTIES, forced_choice=False),
-        _CLOSED,
+        _CLOSED_WEIGHTS,
     ),
     # The longest responses, including reasoning.
-    _row("command-a-plus", ModelFacts(most_output=64_000), _CLOSED),
-    _row("command-a-reasoning", ModelFacts(most_output=32_000), _CLOSED),
-    _row("command-a(?!-plus|-reasoning)", ModelFacts(most_output=8_000), _CLOSED),
-    _row("command-r", ModelFacts(most_output=4_096), _CLOSED),
-    _row(r"nova-(micro|lite|pro)(?!-2)", ModelFacts(most_output=10_000), _CLOSED),
+    _row("command-a-plus", ModelFacts(most_output=64_000), _CLOSED_WEIGHTS),
+    _row("command-a-reasoning", ModelFacts(most_output=32_000), _CLOSED_WEIGHTS),
+    _row("command-a(?!-plus|-reasoning)", ModelFacts(most_output=8_000), _CLOSED_WEIGHTS),
+    _row("command-r", ModelFacts(most_output=4_096), _CLOSED_WEIGHTS),
+    _row(r"nova-(micro|lite|pro)(?!-2)", ModelFacts(most_output=10_000), _CLOSED_WEIGHTS),
     # "invalid temperature: only 1 is allowed for this model".
     _row(
         r"kimi-.*thinking|kimi-k2\.[5-9]|kimi-k[3-9]",
@@ -252,11 +254,11 @@ _ROWS: tuple[_Row, ...] = (
         ),
         _MAKERS_ONLY,
     ),
-    _row(r"kimi-k3|glm-5\.[3-9]", _LOW_HIGH_MAX, _WEIGHTS),
+    _row(r"kimi-k3|glm-5\.[3-9]", _LOW_HIGH_MAX, _OPEN_WEIGHTS),
     _row(
         r"mistral|ministral|mixtral|codestral|devstral|magistral|pixtral|voxtral|mathstral",
         ModelFacts(nine_character_ids=True),
-        _WEIGHTS,
+        _OPEN_WEIGHTS,
     ),
 )
 
@@ -275,7 +277,7 @@ def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
     if not _FAMILY_NAMES.search(name):
         name = model.lower()
     found = [row.facts for row in _ROWS if host in row.hosts and row.match.search(name)]
-    if host in _CLOSED and (claude := claude_model(name)) is not UNKNOWN:
+    if host in _CLOSED_WEIGHTS and (claude := claude_model(name)) is not UNKNOWN:
         found.append(_claude_facts(claude))
     return reduce(ModelFacts.over, found) if found else NO_FACTS
 

@@ -99,14 +99,14 @@ class _LazyProfiles(Mapping[str, Profile]):
 
     def __init__(self, entries: JsonObject) -> None:
         self._entries = entries
-        self._built: dict[str, Profile] = {}
+        self._build_profile: dict[str, Profile] = {}
 
     def __getitem__(self, name: str) -> Profile:
         if name not in self._entries:
             raise KeyError(name)
-        if name not in self._built:
-            self._built[name] = _profile(name, _inherited(name, self._entries, ()))
-        return self._built[name]
+        if name not in self._build_profile:
+            self._build_profile[name] = _profile(name, _with_inherited(name, self._entries, ()))
+        return self._build_profile[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -125,7 +125,7 @@ def _entries(text: str) -> JsonObject:
     return entries
 
 
-def _inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonObject:
+def _with_inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonObject:
     """Return an entry merged over the entries that it extends. `below` are the names of the entries that extend it."""
     entry = entries.get(name)
     if not isinstance(entry, dict):
@@ -138,12 +138,12 @@ def _inherited(name: str, entries: JsonObject, below: tuple[str, ...]) -> JsonOb
         return own
     if not isinstance(parent, str):
         raise ProfileError(f"{name}.extends: must be an entry's name")
-    return merged(_inherited(parent, entries, (*below, name)), own)
+    return merged(_with_inherited(parent, entries, (*below, name)), own)
 
 
 def _profile(name: str, written: JsonObject, path_of_entry: str = "") -> Profile:
-    entry = _validated(path_of_entry or name, written)
-    return _built(name, entry, tuple(_by_model(name, written, entry)), tuple(_by_version(name, written, entry)))
+    entry = _validate_entry(path_of_entry or name, written)
+    return _build_profile(name, entry, tuple(_by_model(name, written, entry)), tuple(_by_version(name, written, entry)))
 
 
 def _by_model(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[re.Pattern[str], Profile]]:
@@ -151,7 +151,7 @@ def _by_model(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[t
         location = f"{name}.models.{index}"
         pattern = _pattern(f"{location}.match", case.get("match"))
         changes = {key: value for key, value in case.items() if key != "match"}
-        yield pattern, _profile(name, _overlaid(location, written, changes, ()), location)
+        yield pattern, _profile(name, _with_changes(location, written, changes, ()), location)
 
 
 def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator[tuple[str, Profile]]:
@@ -160,11 +160,11 @@ def _by_version(name: str, written: JsonObject, entry: ProfileEntry) -> Iterator
     for date in sorted(entry.before):
         location, older = f"{name}.before.{date}", written
         for later in sorted(entry.before, reverse=True):
-            older = _overlaid(location, older, entry.before[later], ("models",)) if later >= date else older
-        yield date, _profile(name, {**older, "models": [*_refusing(older, entry.models)]}, location)
+            older = _with_changes(location, older, entry.before[later], ("models",)) if later >= date else older
+        yield date, _profile(name, {**older, "models": [*_with_older_refusals(older, entry.models)]}, location)
 
 
-def _refusing(older: JsonObject, models: Sequence[JsonObject]) -> Iterator[JsonObject]:
+def _with_older_refusals(older: JsonObject, models: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Yield the changes for models, extended by the fields that an older version refuses: it refuses them for every
     model."""
     refused = older.get("refuses")
@@ -183,7 +183,9 @@ def _listed(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def _overlaid(location: str, written: JsonObject, changes: JsonObject, remaining_cases: Sequence[str]) -> JsonObject:
+def _with_changes(
+    location: str, written: JsonObject, changes: JsonObject, remaining_cases: Sequence[str]
+) -> JsonObject:
     """Return an entry with changes merged over it. Keys in `_CASES` are removed unless they are in
     `remaining_cases`."""
     if nested := [key_name for key_name in _CASES if key_name in changes]:
@@ -193,7 +195,7 @@ def _overlaid(location: str, written: JsonObject, changes: JsonObject, remaining
     )
 
 
-def _validated(path_of_entry: str, written: JsonObject) -> ProfileEntry:
+def _validate_entry(path_of_entry: str, written: JsonObject) -> ProfileEntry:
     try:
         entry = ProfileEntry.model_validate(written)
     except ValidationError as error:
@@ -251,7 +253,7 @@ _Overrides: TypeAlias = tuple[tuple[re.Pattern[str], Profile], ...]
 _Versions: TypeAlias = tuple[tuple[str, Profile], ...]
 
 
-def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Versions) -> Profile:
+def _build_profile(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Versions) -> Profile:
     return Profile(
         name=name,
         dialect=entry.dialect,

@@ -23,7 +23,7 @@ _LATE_CHUNKING = "late_chunking"
 _BYTES_PER_TOKEN = 4
 """For estimates of usage: roughly the UTF-8 bytes per token of common vocabularies in English prose."""
 
-_FEWEST_ASCII, _FEWEST = 3, 2
+_FEWEST_BYTES_IN_ASCII, _FEWEST_BYTES = 3, 2
 """For checks of limits: the fewest bytes per token of a text in ASCII, and of any other text."""
 
 
@@ -53,8 +53,8 @@ def _most_tokens_of(each: str | tuple[int, ...]) -> int:
     if not isinstance(each, str):
         return len(each)
     if each.isascii():
-        return len(each) // _FEWEST_ASCII + 1
-    return len(each.encode(errors="replace")) // _FEWEST + 1
+        return len(each) // _FEWEST_BYTES_IN_ASCII + 1
+    return len(each.encode(errors="replace")) // _FEWEST_BYTES + 1
 
 
 def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Embeddings]) -> Embeddings:

@@ -55,7 +55,7 @@ _ID: Final = re.compile(r"\b(?=[a-z.]*[-_\d])[\w.-]*\w", re.IGNORECASE)
 _CACHED_CONTENT: Final = re.compile(r"cached ?content", re.IGNORECASE)
 """Google's name of an item whose id the message leaves out. The request has the id in `cachedContent`."""
 
-MAX_SHOWN: Final = 200
+MAX_LOGGED_BYTES: Final = 200
 """The number of bytes of a page that the log shows."""
 
 FRONT_END: Final = "A front end of the upstream refused this request with status 403 and no error of the vendor's own."
@@ -75,7 +75,7 @@ def attribute(failure: Failure, sent: UpstreamRequest, status: int, body: bytes)
     if failure.kind is FailureKind.NOT_FOUND and _is_json(body):
         return _attributed_to_model(failure, target, body[:MAX_TEXT].lower())
     if failure.kind is FailureKind.AUTH and status == 403 and not _is_own_error(failure, body):
-        page_start = vet(body[:MAX_SHOWN].decode("utf-8", "replace"))
+        page_start = vet(body[:MAX_LOGGED_BYTES].decode("utf-8", "replace"))
         return replace(failure, kind=FailureKind.FORBIDDEN, message=FRONT_END, evidence=page_start, said="")
     return failure
 
@@ -106,7 +106,7 @@ def _is_own_error(failure: Failure, body: bytes) -> bool:
 
 
 def _attributed_to_model(failure: Failure, target: Target, said: bytes) -> Failure:
-    if target.table_key.endswith("/*"):
+    if target.model_key.endswith("/*"):
         if b"model" not in said:
             return failure
         message = (

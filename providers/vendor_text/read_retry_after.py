@@ -65,8 +65,7 @@ def read_rate_limit_wait(headers: Mapping[str, str], message: str, error: JsonOb
 
 
 def _in_body(message: str, error: JsonObject) -> float | None:
-    """Return the seconds of Gemini's `retryDelay`, or of the time in the message: `try again in 6m0s`, `wait 52
-    seconds`."""
+    """Return the seconds of Gemini's `retryDelay`, or of the time in the message, such as `try again in 6m0s`."""
     details = error.get("details")
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None

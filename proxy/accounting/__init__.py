@@ -1,1 +1,1 @@
-"""Limits, budgets and the ledger of a process that serves, put together."""
+"""The limits, the budgets and the ledger of a serving process, put together."""

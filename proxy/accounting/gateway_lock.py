@@ -1,8 +1,8 @@
-"""One gateway for one SQLite ledger: a lock beside the file, held for the life of the gateway.
+"""The lock that lets one gateway use a SQLite ledger. It is a file beside the ledger, held for the life of the gateway.
 
-The process that owns the gateway holds it: the only one, or the supervisor, whose workers share it. The kernel
-releases the lock at that process's end, however it ends; the lock's file stays and means nothing by itself. Readers
-need no lock.
+The process that owns the gateway holds it: the only one, or the supervisor, whose workers share it. The kernel releases
+the lock at the end of that process, however it ends. The lock file stays and means nothing by itself. Readers need no
+lock.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from proxy.ledger.journal_files import lock_file
 from proxy.ledger.ledger_settings import LedgerRefusedError, LedgerSettings
 
 SUFFIX: Final = ".gateway"
-"""Of the lock's file, behind the name of the ledger's."""
+"""The suffix of the lock file after the name of the ledger's file."""
 
 PATIENCE: Final = 5.0
-"""Seconds for which a gateway that starts waits for one that is ending, as in a restart. A drain may take minutes."""
+"""Seconds for which a starting gateway waits for one that is ending, as in a restart. A drain may take minutes."""
 
-ASK_AGAIN: Final = 0.1
+RETRY_EVERY: Final = 0.1
 
 _REFUSED: Final = (
     "another gateway uses the ledger {}: SQLite serves one gateway at a time. Stop the other one first, name another "
@@ -32,10 +32,10 @@ _REFUSED: Final = (
 
 @asynccontextmanager
 async def sole_gateway(settings: LedgerSettings | None, patience: float = PATIENCE) -> AsyncIterator[None]:
-    """Hold the lock of a SQLite ledger for the block; other ledgers have no lock.
+    """Hold the lock of a SQLite ledger for the block. Other ledgers have no lock.
 
     Raises LedgerRefusedError if another gateway holds it for `patience` seconds. If the file system has no locks, the
-    gateway serves all the same: the reason is logged, and the loader's own lock still admits one writer.
+    gateway serves without it: the reason is logged, and the loader's own lock still admits only one writer.
     """
     file = None if settings is None else settings.file
     lock = None if file is None else await _taken(file, patience)
@@ -61,19 +61,19 @@ async def _taken(file: Path, patience: float) -> int | None:
         if lock is not None:
             return lock
         if loop.time() >= deadline:
-            raise LedgerRefusedError(_REFUSED.format(_whole(file)))
+            raise LedgerRefusedError(_REFUSED.format(_absolute(file)))
         if not waits:
             waits = True
-            log.info("ledger: another gateway uses %s; waiting up to %g s for its end", _whole(file), patience)
-        await asyncio.sleep(ASK_AGAIN)
+            log.info("ledger: another gateway uses %s; waiting up to %g s for its end", _absolute(file), patience)
+        await asyncio.sleep(RETRY_EVERY)
 
 
-def _whole(file: Path) -> str:
+def _absolute(file: Path) -> str:
     return str(file.absolute())
 
 
 def _locked(file: Path) -> int | None:
-    """Take the lock beside the file that links lead to; `None` if another process holds it."""
+    """Take the lock beside the file to which links resolve. Return `None` if another process holds it."""
     place = file.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return lock_file(place.with_name(place.name + SUFFIX))

@@ -1,9 +1,9 @@
-"""A reader of the ledger that one thread at a time uses, and whose reading can be ended or left.
+"""A reader of the ledger for one thread at a time, whose reading can be interrupted or abandoned.
 
-Neither database's driver may close a connection under a thread that reads: Python's `sqlite3` crashes (3.11). So what
-takes too long, or is no longer waited for, is interrupted until its thread has ended, and only then is the reader free.
-If the database does not answer at all, the thread is left with the reader, which it never shares with the next reading,
-and which is closed when the thread ends. No thread keeps the process from ending.
+No driver may close a connection while a thread reads: Python's `sqlite3` crashes (3.11). So a reading that takes too
+long, or is no longer waited for, is interrupted until its thread has ended. Only then is the reader free. If the
+database does not respond at all, the thread is abandoned together with the reader. The next reading never shares that
+reader, which is closed when its thread ends. No thread keeps the process from ending.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
 
 INTERRUPT_EVERY: Final = 0.1
-"""Seconds between interruptions: one that comes between two statements stops neither."""
+"""Seconds between two interruptions: one that arrives between two statements has no effect."""
 
-GRACE: Final = 0.5
-"""Seconds that an interrupted reading has to end, before it is left."""
+END_TIMEOUT: Final = 0.5
+"""Seconds within which an interrupted reading must end before it is abandoned."""
 
-MOST_LEFT: Final = 4
-"""Readings that were left and have not ended; with as many no other begins."""
+MAX_ABANDONED: Final = 4
+"""The most abandoned readers that have not ended. No new reading begins above it."""
 
 T = TypeVar("T")
 
@@ -32,30 +32,30 @@ Opener = Callable[[LedgerSettings], LedgerReader]
 
 
 class SharedLedgerReader:
-    """Opens the reader when it is first used, and anew after an error. `silent` says that the last reading was left,
-    since the database did not answer."""
+    """A reader that is opened on first use, and anew after an error. `silent` means that the last reading was
+    abandoned, because the database did not respond."""
 
     def __init__(self, settings: LedgerSettings, opener: Opener = open_reader) -> None:
         self.silent = False
         self._settings = settings
         self._opener = opener
         self._reader: LedgerReader | None = None
-        self._turn = asyncio.Lock()
-        self._left: set[object] = set()
+        self._lock = asyncio.Lock()
+        self._abandoned: set[object] = set()
 
     @property
-    def taken(self) -> bool:
-        """Whether somebody reads."""
-        return self._turn.locked()
+    def busy(self) -> bool:
+        """Whether a reading is in progress."""
+        return self._lock.locked()
 
     async def read(self, work: Callable[[LedgerReader], T], longest: float | None = None) -> T:
-        """Run a blocking function that reads in a thread, when it is its turn. Raises what it raises, LedgerError where
-        there is nothing to read or no answer comes, and TimeoutError after `longest` seconds of work."""
-        async with self._turn:
-            if len(self._left) >= MOST_LEFT:
+        """Run the blocking function `work` in a thread, after the earlier readings. Raises its errors, LedgerError if
+        the ledger cannot be read or the database does not respond, and TimeoutError after `longest` seconds of work."""
+        async with self._lock:
+            if len(self._abandoned) >= MAX_ABANDONED:
                 raise self._no_answer()
             reading = _LedgerReading(self._settings, self._opener, self._reader, work)
-            self._reader = None  # it is the thread's until that ends
+            self._reader = None  # It belongs to the thread until that ends.
             running = _in_thread(reading.run)
             try:
                 await asyncio.wait((running,), timeout=longest)
@@ -72,8 +72,8 @@ class SharedLedgerReader:
             return reading.found()
 
     async def aclose(self) -> None:
-        """Let go of the database, once nobody reads any more."""
-        async with self._turn:
+        """Close the database after the last reading."""
+        async with self._lock:
             reader, self._reader = self._reader, None
             if reader is not None:
                 await _in_thread(reader.close)
@@ -93,17 +93,17 @@ class SharedLedgerReader:
             left.discard(which)
             if left:
                 return
-            self._left.discard(reading)
+            self._abandoned.discard(reading)
             if reading.reader is not None:
                 threading.Thread(target=reading.reader.close, name="ledger reader", daemon=True).start()
 
-        self._left.add(reading)
+        self._abandoned.add(reading)
         for each in tuple(left):
             each.add_done_callback(ended)
 
 
 class _LedgerReading(Generic[T]):
-    """One reading: the reader that it has while it runs, the thread that interrupts it, and its result or error."""
+    """One reading: its reader while it runs, the thread that interrupts it, and its result or error."""
 
     def __init__(
         self, settings: LedgerSettings, opener: Opener, reader: LedgerReader | None, work: Callable[[LedgerReader], T]
@@ -117,7 +117,7 @@ class _LedgerReading(Generic[T]):
         self._error: Exception | None = None
 
     def run(self) -> None:
-        """Read, and store the result or the error: an error that is no longer waited for is no fault."""
+        """Read, and store the result or the error. An error that is no longer waited for is not a bug."""
         try:
             if self.reader is None:
                 self.reader = self._opener(self._settings)
@@ -137,23 +137,24 @@ class _LedgerReading(Generic[T]):
 
 
 async def _interrupt(reading: "_LedgerReading[T]", running: asyncio.Future[None]) -> None:
-    """Interrupt a reading until it has ended, for GRACE seconds at most. An interruption may take long itself, and one
-    that is in flight could end the reader's next reading."""
+    """Interrupt a reading until it has ended, for END_TIMEOUT seconds at most. An interruption may take long itself,
+    and one that is still running could hit the reader's next reading."""
     now = asyncio.get_running_loop().time
-    until = now() + GRACE
+    until = now() + END_TIMEOUT
     while (left := until - now()) > 0:
-        asking, reader = reading.interrupting, reading.reader
-        interrupted = asking is None or asking.done()
+        interruption, reader = reading.interrupting, reading.reader
+        interrupted = interruption is None or interruption.done()
         if running.done() and interrupted:
             return
         if interrupted and reader is not None:
-            reading.interrupting = asking = _in_thread(reader.interrupt)
-        waiting = [each for each in (running, asking) if each is not None and not each.done()]
+            reading.interrupting = interruption = _in_thread(reader.interrupt)
+        waiting = [each for each in (running, interruption) if each is not None and not each.done()]
         await asyncio.wait(waiting, timeout=min(left, INTERRUPT_EVERY))
 
 
 def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
-    """Run a blocking function in a thread of its own, for which neither the loop's end nor the interpreter's waits."""
+    """Run a blocking function in its own daemon thread, which delays the end of neither the event loop nor the
+    interpreter."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -161,7 +162,7 @@ def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
         try:
             work()
         finally:
-            with suppress(RuntimeError):  # the loop has ended, and the future is no longer awaited
+            with suppress(RuntimeError):  # The loop has ended, and the future is no longer awaited.
                 loop.call_soon_threadsafe(partial(_end, done))
 
     threading.Thread(target=run, name="ledger reader", daemon=True).start()

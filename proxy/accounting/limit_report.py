@@ -1,6 +1,6 @@
-"""What is left of limits and budgets, as operators see it: of one process or of several, with what nobody has used yet.
+"""Reports of limits and budgets for operators: of one process or of several, including unused limits.
 
-Pure. Amounts in USD are numbers of USD in reports, as in the table.
+This module does no I/O. Amounts in USD are numbers of USD in reports, as in the configuration.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,23 +15,23 @@ from proxy.limits.limit_registry import CALENDAR
 from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView, limit_labels, unused_views
 from proxy.routing.snapshot import Snapshot
 
-MOST_LINES: Final = 20
-"""Limits on the status page."""
+MAX_STATUS_LINES: Final = 20
+"""The most limits on the status page."""
 
 
 def team_of(view: LimitView) -> str:
-    """Return the team of a limit, empty where it is a vendor's, a model's or a deployment's."""
+    """Return the team of a limit, empty if it belongs to a vendor, a model or a deployment."""
     return limit_labels(view.scope, view.unit, view.period)[0]
 
 
 def most_used(views: Iterable[LimitView], team: str | None = None) -> tuple[LimitView, ...]:
-    """Return the limits that are used most, first; with `team` only that team's and its keys'."""
+    """Return the most used limits, the most used one first. With `team` only the limits of that team and its keys."""
     return tuple(limit_views.most_used(views if team is None else (view for view in views if team_of(view) == team)))
 
 
 def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
-    """Return the limits that several processes share as one: each knows of the others with a delay, so that the one
-    which knows of most is right."""
+    """Merge the views of limits that several processes share. Each process knows of the others with a delay, so the
+    highest value is right."""
     largest: dict[tuple[object, ...], LimitView] = {}
     for view in (view for views in found for view in views):
         key = (view.scope, view.kind, view.unit, view.period, view.limit, view.burst, view.at, view.then)
@@ -44,8 +44,8 @@ def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
 def with_unused(
     views: Iterable[LimitView], snapshot: Snapshot, wall: float, team: str | None = None
 ) -> tuple[LimitView, ...]:
-    """Add the limits of a table that are not in use yet, as far as a report has room for them. `wall` are the unix
-    seconds that it is."""
+    """Add the configured limits that are not used yet, as far as a report has room for them. `wall` is the unix
+    time."""
     used = most_used(views, team)
     scopes = {view.scope for view in used}
     every = (view for view in _unused(snapshot, wall) if view.scope not in scopes)
@@ -64,12 +64,12 @@ def _unused(snapshot: Snapshot, wall: float) -> Iterator[LimitView]:
 def limits_report(
     views: Iterable[LimitView], alone: Mapping[str, object], patience: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return a report as JSON values; `alone` says how limits are counted, `patience` how many seconds requests of a
-    team wait for a limit that flows, or for a place."""
-    return {**alone, "limits": [_members(view, patience.get(team_of(view), 0.0)) for view in views]}
+    """Return a report as JSON values. `alone` describes how limits are counted. `patience` is how many seconds requests
+    of a team wait for a rate or a slot."""
+    return {**alone, "limits": [_json_fields(view, patience.get(team_of(view), 0.0)) for view in views]}
 
 
-def _members(view: LimitView, patience: float) -> dict[str, object]:
+def _json_fields(view: LimitView, patience: float) -> dict[str, object]:
     unit, flows = view.unit, view.kind in (LimitKind.RATE, LimitKind.CONCURRENT)
     return {
         "scope": view.scope,
@@ -94,8 +94,8 @@ def _amount(unit: Unit, amount: int) -> int | float:
 
 
 def limit_lines(views: Iterable[LimitView]) -> list[str]:
-    """Return the limits that are used most, a line each."""
-    return [_line(view) for view in islice((view for view in views if view.used), MOST_LINES)]
+    """Return one line for each of the most used limits."""
+    return [_line(view) for view in islice((view for view in views if view.used), MAX_STATUS_LINES)]
 
 
 def _line(view: LimitView) -> str:

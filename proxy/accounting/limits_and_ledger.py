@@ -1,8 +1,7 @@
-"""The composition of limits, budgets and the ledger in a process that serves.
+"""The composition of limits, budgets and the ledger in a serving process.
 
-Logs what happens to limits: budgets that come to a step, and a wall clock that was set back.
-
-A gateway of several processes says it once for each.
+It logs events of limits: a budget that reaches a step, and a wall clock that was set back. Each process of a gateway
+logs them once.
 """
 
 import asyncio
@@ -17,8 +16,8 @@ from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.ledger_service import LedgerService, settings_of
-from proxy.accounting.limit_shares_file import ShareFile, read_or_say
-from proxy.accounting.limits_coordinator import Siblings, lease_book
+from proxy.accounting.limit_shares_file import ShareFile, read_shares_or_warn
+from proxy.accounting.limits_coordinator import Siblings, make_leases
 from proxy.accounting.loader_process import loading
 from proxy.accounting.usage_reports import UsageReports
 from proxy.background_tasks import Work
@@ -32,8 +31,8 @@ from proxy.shared_state.redis_eviction import EvictionWatch, eviction_warning
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
-LOOK_EVERY: Final = 1.0
-"""Seconds between two looks."""
+CHECK_EVERY: Final = 1.0
+"""Seconds between two checks."""
 
 _THEN: Final = {"warn": "", "reject": "; its requests are refused"}
 
@@ -41,49 +40,50 @@ _THEN: Final = {"warn": "", "reject": "; its requests are refused"}
 class LimitEvents:
     """Logs the events of a process's limits. `wall` returns unix seconds."""
 
-    def __init__(self, book: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
-        self._book = book
+    def __init__(self, registry: LimitRegistry, wall: Callable[[], float], log: logging.Logger) -> None:
+        self._registry = registry
         self._wall = wall
         self._log = log
         self._set_back = False
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         while True:
             self.look()
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_EVERY)
 
     def look(self) -> None:
-        """Log what happened since the last look."""
-        reached = self._book.notes.reached
+        """Log the events since the last check."""
+        reached = self._registry.notes.reached
         while reached:
-            self._log.warning("%s", reached_words(*reached.popleft()))
-        before, self._set_back = self._set_back, self._book.set_back(self._wall())
+            self._log.warning("%s", step_message(*reached.popleft()))
+        before, self._set_back = self._set_back, self._registry.set_back(self._wall())
         if self._set_back and not before:
             self._log.warning(
                 "limits: the clock was set back: quotas and budgets stay in the later period until it ends"
             )
 
 
-def reached_words(scope: str, budget: ScopeBudget) -> str:
-    """Return the line that says what a team has come to."""
-    then = f"; its requests are answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    return f"{scope} has come to {budget.at:.0%} of its budget of {budget_words(budget)}{then}"
+def step_message(scope: str, budget: ScopeBudget) -> str:
+    """Return the log message about a team that has reached a step of its budget."""
+    then = f"; its requests go to {budget.route}" if budget.then == "route" else _THEN[budget.then]
+    return f"{scope} has reached {budget.at:.0%} of its budget of {budget_words(budget)}{then}"
 
 
-SHARES: Final = "shares.{}.json"
-"""The file beside the journals with a process's last shares of the limits that gateways share: that of each one, since
-the parts of all must not add up to more than a limit when they start again without Redis."""
+SHARES_FILE: Final = "shares.{}.json"
+"""The file beside the journals with a process's last shares of the limits that gateways share. Each process has its
+own, because the parts of all must not exceed a limit when they start again without Redis."""
 
-ANSWERS_WITHIN: Final = 0.2
-ASK_AGAIN: Final = 5.0
-"""Seconds in which Redis ordinarily answers, before the ledger is asked instead, and between two questions to it."""
+REDIS_REPLY_WITHIN: Final = 0.2
+RETRY_EVERY: Final = 5.0
+"""Seconds within which Redis usually replies. After them the number of processes is read from the ledger, and again
+after each failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitsAndLedger:
-    """The limits of teams and of deployments, the ledger (None: the table has none), what has to run beside, and what
-    answers who asks for usage."""
+    """The limits of teams and of deployments, the ledger (`None` if there is no ledger), the background tasks, and the
+    reports of usage."""
 
     team: TeamLimiter
     ledger: LedgerService | None
@@ -93,21 +93,21 @@ class LimitsAndLedger:
 
     @property
     def evicting(self) -> str:
-        """What to do about a Redis that may throw limits away, empty where it does not, or another process asks."""
+        """The advice about a Redis that may evict limits, empty if it does not, or if another process checks it."""
         return eviction_warning(self.eviction.policy) if self.eviction is not None and self.eviction.policy else ""
 
     @property
     def ledger_state(self) -> LedgerState | None:
-        """What became of the rows of this process; None without a ledger."""
+        """The counts of this process's rows, `None` if there is no ledger."""
         return None if self.ledger is None else self.ledger.state
 
     @property
-    def book(self) -> LimitRegistry:
-        """All that is counted."""
-        return self.team.book
+    def registry(self) -> LimitRegistry:
+        """The registry of all limits."""
+        return self.team.registry
 
     def use(self, snapshot: Snapshot) -> None:
-        """Put a table's limits in force for requests that begin from now on."""
+        """Apply the limits of a configuration to requests that begin from now on."""
         self.team.use(snapshot)
         if self.ledger is not None:
             self.ledger.use(snapshot)
@@ -117,21 +117,23 @@ class LimitsAndLedger:
 async def limits_and_ledger(
     loaded: Loaded, snapshot: Snapshot, shared: SharedState | None, siblings: Siblings
 ) -> AsyncIterator[LimitsAndLedger]:
-    """Count for the block. Of a gateway of one process, journals are loaded into the ledger too; otherwise that is the
-    supervisor's work."""
+    """Count for the block. A gateway of one process also loads journals into the ledger. Otherwise the supervisor does
+    that."""
     clock, settings = loop_clock(), settings_of(loaded)
-    leases = lease_book(shared, siblings, clock)
-    kept = None if settings is None or shared is None else settings.journals / SHARES.format(siblings.number)
-    shares = {} if kept is None else await asyncio.to_thread(read_or_say, kept)
-    book = LimitRegistry(clock, time.time, leases, shares)
-    team = TeamLimiter(book, clock, time.time, random.random)
-    events = LimitEvents(book, time.time, logging.getLogger("dragoman"))
+    leases = make_leases(shared, siblings, clock)
+    shares_file = (
+        None if settings is None or shared is None else settings.journals / SHARES_FILE.format(siblings.number)
+    )
+    shares = {} if shares_file is None else await asyncio.to_thread(read_shares_or_warn, shares_file)
+    registry = LimitRegistry(clock, time.time, leases, shares)
+    team = TeamLimiter(registry, clock, time.time, random.random)
+    events = LimitEvents(registry, time.time, logging.getLogger("dragoman"))
     services: list[Callable[[], Work]] = [events.run]
     reports = UsageReports(settings)
     if leases is not None:
         services.append(leases.run)
-        if kept is not None:
-            services.append(ShareFile(kept, book.shares).keep)
+        if shares_file is not None:
+            services.append(ShareFile(shares_file, registry.shares).save_changes)
     eviction = None
     if shared is not None and siblings.number == 1:
         eviction = EvictionWatch(shared.command)
@@ -145,7 +147,7 @@ async def limits_and_ledger(
             made.use(snapshot)
             yield made
             return
-        ledger = LedgerService(settings, state, book, clock=clock)
+        ledger = LedgerService(settings, state, registry, clock=clock)
         team.settling, team.unread = ledger.settling, ledger.unread
         users = team.users
         users.known, users.learn, users.gone = ledger.knows_user, ledger.users.learn, ledger.forget_user
@@ -165,10 +167,10 @@ async def limits_and_ledger(
 
 
 async def _count_writers(ledger: LedgerService, leases: LeaseRegistry) -> None:
-    """Expect as many processes as write to a ledger that gateways share, unless whoever counts answers first."""
-    await asyncio.sleep(ANSWERS_WITHIN)
+    """Expect as many processes as write to a ledger that gateways share, unless the coordinator replies first."""
+    await asyncio.sleep(REDIS_REPLY_WITHIN)
     while leases.guessed:
         if (writers := await ledger.writers()) is not None:
             leases.expect(writers)
             return
-        await asyncio.sleep(ASK_AGAIN)
+        await asyncio.sleep(RETRY_EVERY)

@@ -1,4 +1,4 @@
-"""Who counts a gateway's limits where several processes share them."""
+"""The choice of the coordinator that counts a gateway's limits over several processes."""
 
 import secrets
 from collections.abc import Awaitable, Callable
@@ -14,21 +14,22 @@ from proxy.shared_state.redis_sync import SharedState
 
 @dataclass(slots=True, eq=False)
 class EndedSiblings:
-    """Receives the names of ended processes from the supervisor. `release_ended` gives back a process's leases."""
+    """The supervisor's reports of processes that have ended. `release_ended` makes the coordinator free their units."""
 
     release_ended: Callable[[str], Awaitable[None]] | None = None
 
-    async def hear(self, process: str) -> None:
-        """Pass it on."""
+    async def notify(self, process: str) -> None:
+        """Free the units of a process that has ended."""
         if self.release_ended is not None:
-            with suppress(ConnectionError):  # then it comes back by itself within seconds
+            with suppress(ConnectionError):  # They lapse by themselves within seconds in that case.
                 await self.release_ended(process)
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """The processes of one gateway: how many serve, who counts for them where there is no Redis, which of them this
-    one is, from 1, the name that it has among all gateways (none: it makes one up), and who hears which have ended."""
+    """The processes of one gateway. `processes` is how many serve. `source` is their coordinator if there is no Redis.
+    `number` is the number of this one, from 1. `name` is its name among all gateways (empty: it makes one). `ended`
+    receives the processes that have ended."""
 
     processes: int = 1
     source: LeaseSource | None = None
@@ -37,13 +38,13 @@ class Siblings:
     ended: EndedSiblings | None = None
 
 
-ALONE: Final = Siblings()
-"""One process that serves, and counts by itself."""
+SINGLE_PROCESS: Final = Siblings()
+"""A single serving process, which counts by itself."""
 
 
-def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[], float]) -> LeaseRegistry | None:
-    """Return what fetches leases, from Redis where the table has it, otherwise from the supervisor; None where this
-    process counts by itself."""
+def make_leases(shared: SharedState | None, siblings: Siblings, clock: Callable[[], float]) -> LeaseRegistry | None:
+    """Return the registry that fetches leases from Redis if it is configured, otherwise from the supervisor. Return
+    `None` if this process counts by itself."""
     source = siblings.source
     if shared is not None:
         source = counted = RedisLeases(shared.run_script, shared.prefix, siblings.name or secrets.token_hex(8))

@@ -1,10 +1,10 @@
-"""The program of the process that loads the journals into the ledger's database, and what it is told and reports.
+"""The program of the process that loads the journals into the ledger's database, with its order and its reports.
 
-It is told one thing, where the ledger is, and then reports its state every second as a line of JSON. When its link
-ends, by whatever becomes of its parent, it loads what is left and ends. No signal but SIGKILL ends it before: systemd
-sends SIGTERM to every process of a service while those that serve still write their journals.
+It receives one order, the settings of the ledger, and then reports its state every second as a line of JSON. When its
+link ends, for any reason of its parent, it loads the remaining rows and ends. No signal except SIGKILL ends it earlier,
+because systemd sends SIGTERM to every process of a service while the serving ones still write their journals.
 
-What it imports is kept small: it has its own interpreter where it is started as a program.
+It imports little, because it is a program with its own interpreter.
 """
 
 import os
@@ -26,35 +26,36 @@ REPORT_EVERY: Final = 1.0
 """Seconds between two reports."""
 
 NICENESS: Final = 10
-"""The scheduler wakes who serves before this process, and leaves it a tenth of a core that is always busy: many more
-rows than such a core answers requests."""
+"""The niceness. The scheduler wakes serving processes before this one, and leaves it a tenth of a busy core. In that
+time it loads many more rows than such a core serves requests."""
 
 
 AUTOGROUP: Final = Path("/proc/self/autogroup")
-"""The niceness of a whole session (sched(7)). Where Linux divides the processor among sessions, which it does unless
-processes are in groups for it, that of a process counts within its session alone; and this program has its own."""
+"""The niceness of a whole session (sched(7)). If Linux divides the processor among sessions, as it does by default
+without process groups for it, the niceness of a process counts only within its session. This program has its own
+session."""
 
 
-def written_order(settings: LedgerSettings, form: str) -> bytes:
-    """Return what the process is told: the ledger, whose address may hold a password, and the form of its log."""
+def encode_order(settings: LedgerSettings, form: str) -> bytes:
+    """Return the order of the process: the ledger, whose address may contain a password, and the form of its log."""
     file = None if settings.file is None else str(settings.file)
     place = (settings.kind, settings.keep, settings.zone, str(settings.journals), file, settings.url)
     return orjson.dumps([form, *place], option=orjson.OPT_APPEND_NEWLINE)
 
 
-def read_order(line: bytes) -> tuple[LedgerSettings, str]:
-    """Return what `written_order` was given, as far as loading needs it."""
+def decode_order(line: bytes) -> tuple[LedgerSettings, str]:
+    """Return the parameters of `encode_order` that loading needs."""
     form, kind, keep, zone, journals, file, url = orjson.loads(line)
     return LedgerSettings(kind, keep, zone, Path(journals), None if file is None else Path(file), url), form
 
 
-def read_report(line: bytes) -> LedgerState:
-    """Return the state that a report holds."""
+def decode_report(line: bytes) -> LedgerState:
+    """Return the state in a report."""
     return LedgerState(**orjson.loads(line))
 
 
 def main(descriptor: int) -> None:
-    """Load until the other end of a socket pair is closed, and what is left then."""
+    """Load until the other end of a socket pair is closed, and then all remaining rows."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     name_process("dragoman-ledger")
@@ -64,7 +65,7 @@ def main(descriptor: int) -> None:
             line = told.readline()
         if not line.endswith(b"\n"):
             return
-        settings, form = read_order(line)
+        settings, form = decode_order(line)
         set_up(form)
         let_others_go_first()
         loads = LedgerLoading(settings)
@@ -78,16 +79,16 @@ def main(descriptor: int) -> None:
 
 
 def let_others_go_first(autogroup: Path = AUTOGROUP) -> None:
-    """Be nice: to the other processes, and with its session to the other sessions."""
+    """Lower the priority of the process, and of its session among the sessions."""
     os.nice(NICENESS)
     if os.getsid(0) == os.getpid():
-        with suppress(OSError):  # sessions are not told apart here
+        with suppress(OSError):  # Linux does not divide the processor among sessions here.
             autogroup.write_text(str(NICENESS), encoding="ascii")
 
 
 def _report(link: socket.socket, state: LedgerState) -> None:
-    """Send the state, if anybody is left to read it."""
+    """Send the state if the other end is open."""
     try:
         link.sendall(orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE))
     except ConnectionError:
-        return  # the next look at the link sees its end
+        return  # The next check of the link notices its end.

@@ -1,7 +1,7 @@
-"""Reports of usage and the state of the ledger, for operators and teams that ask over HTTP.
+"""Reports of usage and the state of the ledger, for operators and teams, over HTTP.
 
-A process has one reader, which one thread at a time uses, and each asker one report at a time: reports of one team do
-not take the place of another's for longer than one of them may run.
+A process has one reader, which one thread at a time uses. Each client has one report at a time, so the reports of one
+team delay another team's by at most the time of one report.
 """
 
 import asyncio
@@ -16,33 +16,43 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerStat
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.usage_query import UsageQuery
-from proxy.ledger.usage_report import UsageAnswer, asked_over_http, refused, rows_unloaded, usage_json, usage_report
-
-LONGEST: Final = 10.0
-"""Seconds that a report may take; after them it is interrupted."""
-
-LOOK: Final = 1.0
-"""Seconds that the state of the ledger is waited for; without it the rest of the status is shown."""
-
-PATIENCE: Final = 30.0
-"""Seconds that an asker waits, for others and for the report."""
-
-MOST_ASKING: Final = 16
-"""Askers at a time."""
-
-NO_LEDGER: Final = refused(
-    404, "This gateway has no ledger: a table without teams has one if it says where (server.ledger)."
+from proxy.ledger.usage_report import (
+    UsageResponse,
+    count_unloaded_rows,
+    parse_usage_query,
+    usage_json,
+    usage_refusal,
+    usage_report,
 )
-BUSY: Final = refused(503, "Another report is being made: try again shortly.")
-AWAY: Final = refused(503, "The ledger cannot be read now.")
+
+REPORT_TIMEOUT: Final = 10.0
+"""Seconds that a report may take. After them it is interrupted."""
+
+STATE_TIMEOUT: Final = 1.0
+"""Seconds for which the state of the ledger is waited for. Without it the rest of the status is shown."""
+
+CLIENT_TIMEOUT: Final = 30.0
+"""Seconds that a client waits for other reports and for its own."""
+
+MAX_CLIENTS: Final = 16
+"""The most clients at a time."""
+
+NO_LEDGER: Final = usage_refusal(
+    404, "This gateway has no ledger: a configuration without teams needs `server.ledger` for one."
+)
+BUSY: Final = usage_refusal(503, "Another report is being made: try again shortly.")
+AWAY: Final = usage_refusal(503, "The ledger cannot be read now.")
 NO_ANSWER: Final = "the database does not answer"
-TOO_LONG: Final = refused(503, "The report took too long: ask for a shorter time (since), or for fewer sums (by).")
+TOO_LONG: Final = usage_refusal(
+    503, "The report took too long: ask for a shorter time (since), or for fewer sums (by)."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerNow:
-    """The ledger as operators see it: the database in words that hold no secret, the age in seconds of the oldest row
-    that waits to be loaded, how many wait (None: not known), how many were lost, and what does not work now."""
+    """The ledger as operators see it. `place` names the database without a secret. `behind` is the age in seconds of
+    the oldest row that waits to be loaded, `waiting` how many wait (`None` if unknown), and `dropped` how many were
+    lost. `trouble` is the current failure."""
 
     place: str
     behind: float
@@ -59,14 +69,14 @@ class LedgerNow:
 
 
 class UsageReports:
-    """Answers by the ledger of `settings`; None where the table has none. `wall` returns unix seconds, `unwritten` how
-    many rows are only in memory, since the journal cannot be written."""
+    """Reports by the ledger of `settings`, which is `None` if there is no ledger. `wall` returns unix seconds.
+    `unwritten` returns how many rows are only in memory because the journal cannot be written."""
 
     def __init__(
         self,
         settings: LedgerSettings | None,
         wall: Callable[[], float] = time.time,
-        longest: float = LONGEST,
+        longest: float = REPORT_TIMEOUT,
         opener: Opener = open_reader,
     ) -> None:
         self._settings = settings
@@ -76,18 +86,18 @@ class UsageReports:
         self.unwritten: Callable[[], int] = lambda: 0
         self._askers: dict[str, SharedTask] = {}
 
-    async def answer(self, query_string: str, own: str | None = None) -> UsageAnswer:
-        """Return the answer of `GET /usage`. `own` is the team whose key asks, None for the operator."""
+    async def answer(self, query_string: str, own: str | None = None) -> UsageResponse:
+        """Return the response of `GET /usage`. `own` is the team of the request's key, `None` for the operator."""
         settings, reading = self._settings, self._reading
         if settings is None or reading is None:
             return NO_LEDGER
-        query = asked_over_http(query_string, settings.zone, round(self._wall() * 1000), own)
-        if isinstance(query, UsageAnswer):
+        query = parse_usage_query(query_string, settings.zone, round(self._wall() * 1000), own)
+        if isinstance(query, UsageResponse):
             return query
         asker = "" if own is None else f"team {own}"
-        if asker in self._askers or len(self._askers) >= MOST_ASKING:
+        if asker in self._askers or len(self._askers) >= MAX_CLIENTS:
             return BUSY
-        made: list[UsageAnswer] = []
+        made: list[UsageResponse] = []
 
         async def make() -> None:
             try:
@@ -95,39 +105,40 @@ class UsageReports:
             finally:
                 self._askers.pop(asker, None)
 
-        # A client that leaves does not end the thread: its report keeps the asker's place until then.
+        # A client that disconnects does not end the thread. Its report occupies the client's slot until the thread has
+        # ended.
         report = self._askers[asker] = SharedTask(make)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CLIENT_TIMEOUT):
                 await report.run()
         except TimeoutError:
             return BUSY
         return made[0]
 
     async def now(self, state: LedgerState) -> LedgerNow | None:
-        """Return the state of the ledger; None where there is none."""
+        """Return the state of the ledger, `None` if there is no ledger."""
         settings, reading = self._settings, self._reading
         if settings is None or reading is None:
             return None
-        waiting = None if reading.taken else await self._waiting(reading, settings)
+        waiting = None if reading.busy else await self._waiting(reading, settings)
         waiting = None if waiting is None else waiting + state.unwritten
         trouble = state.trouble or (NO_ANSWER if reading.silent else None)
         return LedgerNow(settings.place, state.lag(self._wall()), waiting, state.dropped, trouble)
 
     async def aclose(self) -> None:
-        """End the reports under way, and let go of the database."""
+        """End the reports in progress, and close the database."""
         self._longest = 0.0
         for report in tuple(self._askers.values()):
             await report.aclose()
         if self._reading is not None:
             await self._reading.aclose()
 
-    async def _report(self, reading: SharedLedgerReader, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
+    async def _report(self, reading: SharedLedgerReader, settings: LedgerSettings, query: UsageQuery) -> UsageResponse:
         def report(reader: LedgerReader) -> bytes:
-            return usage_json(usage_report(reader, query, rows_unloaded(reader, settings) + self.unwritten()))
+            return usage_json(usage_report(reader, query, count_unloaded_rows(reader, settings) + self.unwritten()))
 
         try:
-            return UsageAnswer(200, await reading.read(report, self._longest))
+            return UsageResponse(200, await reading.read(report, self._longest))
         except LedgerError:
             return AWAY
         except TimeoutError:
@@ -135,6 +146,8 @@ class UsageReports:
 
     async def _waiting(self, reading: SharedLedgerReader, settings: LedgerSettings) -> int | None:
         try:
-            return await reading.read(lambda reader: rows_unloaded(reader, settings), min(self._longest, LOOK))
+            return await reading.read(
+                lambda reader: count_unloaded_rows(reader, settings), min(self._longest, STATE_TIMEOUT)
+            )
         except (LedgerError, TimeoutError):
             return None

@@ -152,7 +152,7 @@ def status_page(
     known = status.recent.deployments
     asked.sort(key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label))
     cut = None if query.whole else MOST_ROWS
-    models = _grouped(asked, lambda target: target.table_key)
+    models = _grouped(asked, lambda target: target.model_key)
     routes = route_rows(view.snapshot, status)
     limits = with_unused(status.limits, view.snapshot, view.now)
     return StatusPage(
@@ -187,10 +187,10 @@ def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow
     return DeploymentRow(
         name=label,
         vendor=target.vendor,
-        model=target.table_key,
+        model=target.model_key,
         health=health,
         probe=status.unavailable.get(label, 0.0) if Health.HALF_OPEN <= health <= Health.OPEN else None,
-        reason="" if noted is None else noted.what,
+        reason="" if noted is None else noted.text,
         failed=None if noted is None else noted.when,
         limit="" if limited is None else str(limited),
         traffic=Traffic.of(status.recent.deployments.get(label, NO_USE), status.recent.seconds),

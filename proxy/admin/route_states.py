@@ -14,7 +14,7 @@ from proxy.admin.recent_requests import RecentUse
 from proxy.admin.reload_history import PastReload
 from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus
 from proxy.deployment_health.concurrency_limit import Limited
-from proxy.routing.policies import WEIGHED
+from proxy.routing.policies import WEIGHTED_POLICIES
 from proxy.routing.resolve_model import inner_route, reached, settings_of
 from proxy.routing.route_settings import FALLBACKS
 from proxy.routing.snapshot import ANYONE, Route, RouteMember, Snapshot, Team
@@ -162,7 +162,7 @@ def _stands_for(snapshot: Snapshot, team: Team, route: Route) -> Route:
 
 
 def _targets(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) -> list[TargetOfRoute]:
-    whole = sum(member.weight for member in route.members) if route.policy in WEIGHED else 0
+    whole = sum(member.weight for member in route.members) if route.policy in WEIGHTED_POLICIES else 0
     return [_target(status, route, member, reached(snapshot, team, member.name), whole) for member in route.members]
 
 
@@ -197,7 +197,7 @@ def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[st
         noted = status.last_failures.get(label)
         wait = status.unavailable.get(label, 0.0)
         does = "cooldown" if status.states.get(label) is DeploymentState.COOLING else "circuit open"
-        last = "" if noted is None else f" after {noted.what}"
+        last = "" if noted is None else f" after {noted.text}"
         yield f"{f'{label} ' if len(every) > 1 else ''}{does}{last}, next probe in {wait:.0f} s"
     if len(every) > _REASONS:
         yield f"and {len(every) - _REASONS} more"

@@ -24,7 +24,7 @@ from proxy.discovery.discovered_models import DiscoveredModels, ListState
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
 from proxy.ledger.ledger_settings import LedgerState
-from proxy.ledger.usage_report import UsageAnswer
+from proxy.ledger.usage_report import UsageResponse
 from proxy.limits.limit_views import LimitView
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot
 from proxy.telemetry.cached_exposition import CachedExposition
@@ -61,7 +61,7 @@ class StatusSource(Protocol):
     async def limits(self, team: str | None) -> dict[str, object]:
         """Return what is left of the limits that are used most, or of those of a team, as JSON values."""
 
-    async def usage(self, query_string: str) -> UsageAnswer:
+    async def usage(self, query_string: str) -> UsageResponse:
         """Return the answer of `GET /usage`, of all teams."""
 
     @property
@@ -195,7 +195,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "shared": status.shared,
         "unavailable": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
         "last_failures": [
-            f"{timestamp(noted.when)} {noted.name}: {noted.what}" for _, noted in sorted(status.last_failures.items())
+            f"{timestamp(noted.when)} {noted.name}: {noted.text}" for _, noted in sorted(status.last_failures.items())
         ],
         "limited": [f"{name}, {limited}" for name, limited in sorted(status.limited.items())],
         "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],
@@ -284,7 +284,7 @@ class OneProcess:
             dict(self._dispatcher.last_failures.noted),
             dict(deployments.limited(now)),
             dict(self._discovered.states()),
-            limits_alone=self._limits.book.alone,
+            limits_alone=self._limits.registry.alone,
             limits_evicted=self._limits.evicting,
             ledger=self._limits.ledger_state,
             states=dict(_states(deployments.breakers, now)),
@@ -293,9 +293,9 @@ class OneProcess:
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
         """Return the status with what is used of limits, of all or those of a team, and with counts of requests."""
-        book, users, times = self._limits.book, self._limits.team.users, self._limits.team.times()
+        registry, users, times = self._limits.registry, self._limits.team.users, self._limits.team.times()
         # In a thread: a table may have ten thousand teams, and a thousand deployments.
-        used = await asyncio.to_thread(lambda: most_used(chain(book.views(*times), users.views(*times)), team))
+        used = await asyncio.to_thread(lambda: most_used(chain(registry.views(*times), users.views(*times)), team))
         recent = await asyncio.to_thread(self._watch.recent.uses)
         hour = await asyncio.to_thread(self._watch.hour.taken().figures)
         return replace(self.status(), limits=used, recent=recent, hour=hour)
@@ -311,6 +311,6 @@ class OneProcess:
         """See StatusSource."""
         return limit_facts(self._live.snapshot, await self.full_status(team), team, time.time())
 
-    async def usage(self, query_string: str) -> UsageAnswer:
+    async def usage(self, query_string: str) -> UsageResponse:
         """See StatusSource."""
         return await self._limits.reports.answer(query_string)

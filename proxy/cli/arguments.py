@@ -1,7 +1,7 @@
 """The commands of `dragoman` and their arguments.
 
-Each command is a function of `proxy.commands`, imported when it runs, so that `dragoman version` does not wait for an
-HTTP server to load.
+Each command's module is imported when the command runs, so that `dragoman version` does not wait for an HTTP server to
+load.
 """
 
 import argparse
@@ -179,7 +179,8 @@ def argument_parser() -> CommandParser:
 
 
 class _Version(argparse.Action):
-    """Does what the command `version` does: argparse's own action needs the version when the parser is made."""
+    """Prints what the command `version` prints. argparse's own action is not used, because it needs the version when
+    the parser is created."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -190,7 +191,7 @@ class _Version(argparse.Action):
 
 
 def _command(commands: Commands, name: str, run: Runner | None, summary: str, examples: Sequence[str]) -> CommandParser:
-    """Add a command whose help ends in examples; one without `run` has subcommands."""
+    """Add a command whose help ends with examples. A command without `run` has subcommands."""
     parser = commands.add_parser(
         name,
         help=summary,
@@ -272,7 +273,7 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
-    # Without a `type`, whose errors would repeat the value: it may be a secret.
+    # Without a `type`, because its errors would repeat the value, which may be a secret.
     says = "a header of the client's, which may name the conversation; several may be given, no value is printed"
     parser.add_argument("-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help=says)
     parser.add_forms("text", "json")
@@ -394,4 +395,4 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_completion,
     _add_version,
 )
-"""In the order of the help."""
+"""In the order of the help output."""

@@ -1,4 +1,4 @@
-"""`dragoman check`: print everything that is wrong with a table, a line each."""
+"""`dragoman check`: print every problem of a configuration, one per line."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,28 +11,30 @@ from config.reading.table_files import DISK, Store
 from proxy.cli.terminal import FAILED, Ink, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.process.table_checks.check_redis import redis_warnings
-from proxy.routing.route_settings import ASKED_BY, cache_rules
+from proxy.routing.route_settings import CACHED_REQUESTS, cache_rules
 
 Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One problem and whether it makes the table unusable. A note is none: it says what a setting does."""
+    """One problem and its severity. An error makes the configuration unusable. A note is not a problem: it states the
+    effect of a setting."""
 
     problem: Problem
     severity: Severity
 
 
 Form = Callable[[Sequence[Finding], str | None], Iterator[str]]
-"""Makes lines of output of the findings and, for a table that can be served, a summary."""
+"""Formats the findings as lines of output. For a configuration that can be served, it also gets a summary."""
 
 
 def check(source: Source, warnings_are: Severity, form: Form) -> int:
-    """Load the table, build everything that serving it needs, print the findings and return 0 when it can be served.
+    """Load the configuration, build everything that serving it needs, print the findings, and return 0 if it can be
+    served.
 
-    No vendor is called: credentials are only checked for being there. A Redis that answers at once is asked whether it
-    keeps what is counted in it.
+    No vendor is called: the check only verifies that credentials exist. If Redis responds at once, its eviction policy
+    is checked too.
     """
     findings, summary = examine(source, warnings_are, asked=lambda table: redis_warnings(table.loaded))
     for line in form(findings, summary):
@@ -46,8 +48,8 @@ def examine(
     store: Store = DISK,
     asked: Callable[[LoadedTable], Iterable[Problem]] = lambda table: (),
 ) -> tuple[list[Finding], str | None]:
-    """Return what is wrong with a table, sorted, and what it has, None where it cannot be served. `asked` tells what
-    others say of a table that can be served."""
+    """Return the problems of a configuration, sorted, and its summary; the summary is `None` if it cannot be served.
+    `asked` returns the warnings of other systems about a configuration that can be served."""
     try:
         table = source.load_to_serve(store)
     except TableRefused as error:
@@ -60,16 +62,16 @@ def examine(
 
 
 def cache_notes(table: LoadedTable) -> Iterator[Finding]:
-    """Yield what each `cache` of a table does."""
+    """Yield a note on the effect of each `cache` section of a configuration."""
     loaded = table.loaded
     for path, section in cache_sections(loaded.config):
         rules = cache_rules(section)
-        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {ASKED_BY}"
+        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {CACHED_REQUESTS}"
         yield Finding(Problem.at(loaded.locate(path), path, does), "note")
 
 
 def summarise(table: LoadedTable) -> str:
-    """Return in one line how many vendors, models and so on a table has."""
+    """Return a one-line summary with the numbers of vendors, models and other entries of a configuration."""
     config = table.loaded.config
     counts = {
         "vendor": len(config.vendors),
@@ -87,7 +89,7 @@ _INKS: Final[Mapping[Severity, Ink]] = {"warning": Ink.YELLOW, "note": Ink.DIM}
 
 
 def text_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
-    """Yield `FILE:LINE:COL path: message`, the form that editors and terminals turn into links."""
+    """Yield `FILE:LINE:COL path: message`, the format that editors and terminals turn into links."""
     for finding in findings:
         problem = finding.problem
         if finding.severity in _INKS:
@@ -99,7 +101,7 @@ def text_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str
 
 
 def json_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
-    """Yield one JSON list of objects; empty without findings."""
+    """Yield one JSON list of objects. It is empty if there are no findings."""
     yield json.dumps(
         [
             {
@@ -117,9 +119,9 @@ def json_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str
 
 
 def github_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
-    """Yield workflow commands, which GitHub Actions shows beside the lines of a change.
+    """Yield workflow commands, which GitHub Actions shows beside the changed lines.
 
-    The runner decodes `%`, CR and LF in the message, and `:` and `,` too in a property (GitHub's page on workflow
+    The runner decodes `%`, CR and LF in the message, and also `:` and `,` in a property (GitHub's page on workflow
     commands, November 2026).
     """
     for finding in findings:
@@ -143,4 +145,4 @@ def _property(text: str) -> str:
 
 
 FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines, "github": github_lines}
-"""By the name that `--output` takes."""
+"""Output formats by the value of `--output`."""

@@ -1,9 +1,7 @@
-"""Choose the table that a command works on, and report which it is.
+"""Choose the config file of a command and the team for which it resolves names.
 
-The first of: the file named on the command line, the one named by DRAGOMAN_CONFIG, `table.yaml` in the working folder,
-the embedded table.
-
-The team for which a command resolves names; the operator names it, without a key.
+The config file is the first of: the file named on the command line, the file named by DRAGOMAN_CONFIG, `table.yaml` in
+the working folder, the embedded configuration. The operator names the team without a key.
 """
 
 import os
@@ -20,7 +18,8 @@ from proxy.routing.snapshot import ANYONE, Snapshot, Team
 
 
 def find_team(snapshot: Snapshot, name: str | None) -> Team:
-    """Return the team of that name; without a name one that may use everything. Raises CommandError."""
+    """Return the team with this name. Without a name, return a team that may use everything. Raises CommandError if
+    there is no such team."""
     if name is None:
         return ANYONE
     team = snapshot.teams.get(name)
@@ -31,43 +30,44 @@ def find_team(snapshot: Snapshot, name: str | None) -> Team:
 
 
 VARIABLE: Final = "DRAGOMAN_CONFIG"
-"""The environment variable that names the table where the command line does not."""
+"""The environment variable with the path of the config file, used if the command line names none."""
 
 FILE: Final = "table.yaml"
-"""The file that is taken without being named."""
+"""The default name of the config file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenTable:
-    """A table's file, None for the embedded one, and how it was found where the command line does not name it."""
+    """A config file, or `None` for the embedded configuration. `found` states how it was found if the command line
+    does not name it."""
 
     path: Path | None
     found: str = ""
 
 
 def chosen_table(option: Path | None, argument: Path | None, env: Mapping[str, str], folder: Path) -> ChosenTable:
-    """Choose the table: `option` is the file after -c, `argument` the one without it, `folder` the working folder.
-    Raises CommandError where both are given."""
+    """Choose the config file. `option` is the file after -c, `argument` the positional one, `folder` the working
+    folder. Raises CommandError if both are given."""
     if option is not None and argument is not None:
         raise CommandError(f"one table at a time: {argument} and -c {option}", USAGE)
     if (named := option or argument) is not None:
         return ChosenTable(named)
     if env.get(VARIABLE):
         return ChosenTable(Path(env[VARIABLE]), f"named by {VARIABLE}")
-    # A broken link or a folder of that name is a mistake to report, not a reason for another table.
+    # A broken link or a folder with this name is an error to report, not a reason to use another configuration.
     if os.path.lexists(folder / FILE):
         return ChosenTable(Path(FILE), "found in this folder")
     return ChosenTable(None)
 
 
 def report_checked_table(source: Source, stream: TextIO) -> None:
-    """Print the first line of a check."""
+    """Print the first line of a check: the configuration that is checked."""
     print(f"checking {source.title}", file=stream)
     _warn_of_embedded(source)
 
 
 def report_unnamed_table(source: Source) -> None:
-    """Print to standard error which table is used where the command line does not name it."""
+    """Print the config file to standard error if the command line does not name it."""
     if source.found:
         print(f"dragoman: the table is {source.title}", file=sys.stderr)
     _warn_of_embedded(source)

@@ -1,4 +1,4 @@
-"""The parser of arguments: argparse's, which answers a mistyped word with the nearest known one, and describes itself.
+"""An argparse parser that suggests the nearest known word for a mistyped one, and that can describe its commands.
 
 Sources: `argparse` of Python 3.11 to 3.14, whose message for a wrong choice begins with the choice in quotation marks.
 """
@@ -18,20 +18,21 @@ _WRONG_CHOICE: Final = re.compile(
     r"argument (?P<what>.*?): invalid choice: (?P<quote>['\"])(?P<word>.*?)(?P=quote)[, ]"
 )
 _LONGEST: Final = 60
-"""Characters of a mistyped word that are shown."""
+"""The maximum characters of a mistyped word in a message."""
 
 _FILES: Final = frozenset({"FILE", "FILE|-", "REQUEST.json|-"})
-"""What the help calls arguments that are files."""
+"""The placeholders of arguments that are files."""
 
 
 MOST_WORKERS: Final = 256
-"""The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
+"""The same limit as for `server.workers`. It is not imported from there, because that import takes longer than
+`dragoman version` may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An option by its names, or without names a positional argument. `choices` are the values it may have; `is_file`
-    says that its value is a file, `takes_value` that it has one."""
+    """An option with its names, or a positional argument, which has none. `choices` are its allowed values.
+    `takes_value` is set if it has a value, and `is_file` if the value is a file."""
 
     names: tuple[str, ...]
     summary: str
@@ -60,14 +61,16 @@ class CommandTree:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parses the arguments of a command. A mistyped command, option or value ends it with one line and status 2."""
+    """The parser of a command's arguments. A mistyped command, option or value ends the program with a one-line
+    message and status 2."""
 
     _written: tuple[str, ...] = ()
 
     def parse_known_args(  # type: ignore[override] # argparse's stub has overloads for namespaces of other types
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """See argparse. What is left over is refused by the command that it was written for."""
+        """Parse the known arguments. Arguments that are left over are refused by the command for which they were
+        written."""
         self._written = tuple(sys.argv[1:] if args is None else args)
         parsed, left = super().parse_known_args(args, namespace)
         if left and not self._commands():
@@ -75,12 +78,13 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, left
 
     def error(self, message: str) -> NoReturn:
-        """See argparse."""
+        """End the program with a one-line message, with a suggestion if a word is mistyped."""
         wrong = _WRONG_CHOICE.match(message)
         if wrong is None:
             if message.startswith("unrecognized arguments: "):
                 self._refuse(message.removeprefix("unrecognized arguments: ").split(" "))
-            # A mistyped option before the command is not left over: the command is missing first.
+            # A mistyped option before the command is not left over, because argparse first reports that the command is
+            # missing.
             if unknown := [word for word in self._written if word.startswith("--") and not self._begins_option(word)]:
                 self._refuse(unknown)
             super().error(message)
@@ -88,11 +92,11 @@ class CommandParser(argparse.ArgumentParser):
         self._end("no such value", f"of {wrong['what']}", wrong["word"], known)
 
     def add_forms(self, *forms: str) -> None:
-        """Add the option that chooses the form of the output; the first is taken without it."""
+        """Add the option for the output format. The first format is the default."""
         self.add_argument("--output", choices=forms, default=forms[0], help="form of the output")
 
     def tree(self) -> CommandTree:
-        """Return what the parser knows, subcommands included."""
+        """Return the parser's commands and arguments, subcommands included."""
         arguments = tuple(
             _argument(action) for action in self._actions if action.nargs != argparse.PARSER and action.help is not None
         )
@@ -130,7 +134,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _name(action: argparse.Action) -> str:
-    """Return what argparse's messages call an argument."""
+    """Return the name of an argument in argparse's messages."""
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     return "/".join(action.option_strings) or metavar
 
@@ -146,14 +150,14 @@ def _argument(action: argparse.Action) -> Argument:
 
 
 def port_number(text: str) -> int:
-    """Return the port that an argument is. Raises ArgumentTypeError."""
+    """Return an argument as a port. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
     return int(text)
 
 
 def worker_count(text: str) -> "int | Literal['auto']":
-    """Return the number of workers that an argument is. Raises ArgumentTypeError."""
+    """Return an argument as a number of workers, or `auto`. Raises ArgumentTypeError."""
     if text == "auto":
         return "auto"
     if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:

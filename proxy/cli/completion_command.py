@@ -1,7 +1,7 @@
-"""`dragoman completion`: print a script that lets a shell complete dragoman's commands, options and values.
+"""`dragoman completion`: print a script for a shell that completes dragoman's commands, options and values.
 
-The scripts are made from the parser of the arguments itself, so that they know what it knows. Each finds out which
-command the words before the cursor name, and offers what belongs to it.
+The scripts are generated from the parser of the arguments, so that they are always complete. Each script finds the
+command before the cursor and offers its subcommands, options and values.
 
 Sources: the manuals of bash 5.2 ("Programmable Completion"), zsh 5.9 ("Completion System") and fish 3.6 ("complete").
 """
@@ -13,7 +13,7 @@ from typing import Final
 from proxy.cli.command_parser import Argument, CommandTree
 
 Place = tuple[str, CommandTree]
-"""A command's path, such as `/key/new`, empty for dragoman itself; and the command."""
+"""A command's path and the command. A path is for example `/key/new`; it is empty for dragoman itself."""
 
 
 def completion(tree: CommandTree, shell: str) -> int:
@@ -23,7 +23,7 @@ def completion(tree: CommandTree, shell: str) -> int:
 
 
 def places(tree: CommandTree, path: str = "") -> Iterator[Place]:
-    """Yield a command and all below it, each with its path."""
+    """Yield a command and all its subcommands, each with its path."""
     yield path, tree
     for name, inner in tree.commands.items():
         yield from places(inner, f"{path}/{name}")
@@ -155,13 +155,13 @@ def _paths(tree: CommandTree) -> list[str]:
 
 
 def _valued(tree: CommandTree) -> Iterator[tuple[str, Argument]]:
-    """Yield every option that has a value, with its command's path."""
+    """Yield every option that has a value, with the path of its command."""
     for path, command in places(tree):
         yield from ((path, option) for option in command.options if option.takes_value)
 
 
 def _words(command: CommandTree) -> list[str]:
-    """Return the values that a command's positional arguments may have."""
+    """Return the allowed values of a command's positional arguments."""
     return [choice for argument in command.arguments if not argument.names for choice in argument.choices]
 
 
@@ -170,7 +170,7 @@ def _newlines(words: "Iterator[str] | tuple[str, ...]") -> str:
 
 
 def _described(entries: Mapping[str, str]) -> str:
-    """Return entries of zsh's `_describe`, `name:description`, each in quotation marks."""
+    """Return entries for zsh's `_describe`, each as `name:description` in quotation marks."""
     return " ".join(f"'{name}:{_zsh_text(summary)}'" for name, summary in entries.items())
 
 
@@ -183,4 +183,4 @@ SCRIPTS: Final[Mapping[str, Callable[[CommandTree], Iterator[str]]]] = {
     "zsh": zsh_lines,
     "fish": fish_lines,
 }
-"""By the name of the shell."""
+"""Script generators by the name of the shell."""

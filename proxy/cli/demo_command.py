@@ -1,5 +1,5 @@
-"""`dragoman demo`: run the gateway on its embedded table, show one streamed completion that it serves over HTTP, and a
-team that comes to its limit."""
+"""`dragoman demo`: run the gateway on its embedded configuration. Show one streamed completion over HTTP, and a team
+that reaches its limit."""
 
 import asyncio
 import http.client
@@ -31,23 +31,23 @@ REQUEST = {
 EXAMPLE = {"model": "mock/echo", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
 
 SILENCE = 30.0
-"""Seconds without a byte after which the demo's own request has failed."""
+"""Seconds without a byte after which the demo's own request fails."""
 
 PATIENCE = 5.0
-"""Seconds that requests in flight have left after Ctrl-C."""
+"""The seconds that requests in flight may still take after Ctrl-C."""
 
 
 class SmokeFailed(Exception):
-    """The demo's own request failed; the text says what came instead of the end of its stream."""
+    """The demo's own request failed. The message describes the response."""
 
 
 def demo(port: int | None) -> int:
-    """Send one request to the gateway and those of a team with a limit, then serve until Ctrl-C."""
+    """Send one request to the gateway and show a team that reaches its limit. Then serve until Ctrl-C."""
     return asyncio.run(_serving(port))
 
 
 def demo_once(port: int | None) -> int:
-    """Send one request to the gateway and return 0 when its answer was complete and the team came to its limit."""
+    """Send one request to the gateway. Return 0 if its response was complete and the team reached its limit."""
     return asyncio.run(_single(port))
 
 
@@ -70,7 +70,7 @@ async def _single(port: int | None) -> int:
 
 @asynccontextmanager
 async def _gateway(port: int | None) -> AsyncIterator[WholeGateway]:
-    """Run the gateway on the embedded table. Raises CommandError where it cannot or must not listen."""
+    """Run the gateway on the embedded configuration. Raises CommandError if it cannot or must not listen."""
     require_sound_http()
     source = Source(None, os.environ, log="text")
     table = source.load()
@@ -121,7 +121,7 @@ def _show(url: str) -> None:
 
 
 def stream(url: str) -> Iterator[str]:
-    """Yield the texts of the demo's answer. Raises SmokeFailed unless its stream is complete."""
+    """Yield the texts of the demo's response. Raises SmokeFailed unless the stream is complete."""
     try:
         yield from _received(url)
     except (OSError, http.client.HTTPException) as error:
@@ -169,6 +169,6 @@ Ctrl-C stops it. Its log:""",
 
 
 def curl(url: str) -> str:
-    """Return a command for any shell that streams a chat completion from the gateway at `url`."""
+    """Return a shell command that streams a chat completion from the gateway at `url`."""
     body = json.dumps(EXAMPLE)
     return f"curl -sN {url}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"

@@ -1,4 +1,4 @@
-"""`dragoman explain`: print what would be sent for a request, as text or JSON. `proxy.gateway.dry_run` finds it out."""
+"""`dragoman explain`: print the upstream calls of a request, as text or JSON. `proxy.gateway.dry_run` computes them."""
 
 import json
 import re
@@ -42,9 +42,9 @@ Form = Callable[[Explanation], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
-    """Options of the command line: the file of the body (`-` for standard input), the team, and the surface. `path`
-    also determines the surface; without it the body determines the path. `headers` are the client's, each as
-    `name: value`."""
+    """The options of the command line. `body` is the file with the body (`-` for standard input). `path` also
+    determines the surface; without it, the body determines the path. `headers` are the client's, each as `name:
+    value`."""
 
     body: str
     team: str | None
@@ -54,7 +54,7 @@ class ExplainOptions:
 
 
 def explain(source: Source, options: ExplainOptions, form: Form) -> int:
-    """Print the explanation of one request; return 1 when the client would get an error."""
+    """Print the explanation of one request. Return 1 if the client would get an error."""
     table = source.load()
     snapshot = table.snapshot
     team = find_team(snapshot, options.team)
@@ -81,11 +81,11 @@ def _read(name: str) -> bytes:
 
 
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*")
-"""A field line of RFC 9112, 5."""
+"""A field line of RFC 9112, section 5."""
 
 
 def read_headers(lines: Sequence[str]) -> CIMultiDict[str]:
-    """Return headers that are written as `name: value`. The error does not repeat a value, which may be a secret."""
+    """Return headers from `name: value` lines. The error does not repeat a value, because it may be a secret."""
     headers = CIMultiDict[str]()
     for number, line in enumerate(lines, 1):
         found = _HEADER.fullmatch(line)
@@ -156,8 +156,8 @@ def _limit_lines(limits: RequestLimits) -> Iterator[str]:
     yield from (f"  {held.scope}: {words}" for held in limits.held for words in held.words)
     for label, scopes in limits.targets.items():
         yield from (f"  for {label}: {held.scope}: {words}" for held in scopes for words in held.words)
-    if any("answered by" in words for held in limits.held for words in held.words):
-        yield "What is spent, and so whether another name answers, only the running gateway knows: `dragoman limits`."
+    if any("requests go to" in words for held in limits.held for words in held.words):
+        yield "The spending, and so whether another name serves it, only the running gateway knows: `dragoman limits`."
 
 
 _AFTER = {
@@ -208,7 +208,7 @@ def _pretty(body: bytes) -> str:
 
 
 def _passed_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what stands between the request and its targets: limits, the answer cache, plugins."""
+    """Yield the checks between the request and its targets: limits, the response cache, second attempts, plugins."""
     if explanation.limits is not None:
         yield from _limit_lines(explanation.limits)
     cached = cached_clause(explanation)
@@ -251,7 +251,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def cache_of(explanation: Explanation) -> CacheRules | None:
-    """Return the rules of the answer cache of the name that was asked for."""
+    """Return the rules of the response cache of the requested name."""
     return None if explanation.plan is None else explanation.plan.cache
 
 
@@ -325,4 +325,4 @@ def _call_facts(sent: UpstreamRequest) -> dict[str, object]:
 
 
 FORMS: Mapping[str, Form] = {"text": text_lines, "json": json_lines}
-"""By the name that `--output` takes."""
+"""Output formats by the value of `--output`."""

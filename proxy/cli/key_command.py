@@ -1,4 +1,4 @@
-"""`dragoman key new`: print a new key for a team and the entry that goes into the table. Stores neither."""
+"""`dragoman key new`: print a new key for a team and its entry for the config file. Stores neither."""
 
 import hashlib
 import json
@@ -17,17 +17,17 @@ from config.sections.value_types import DURATION_PATTERN, AllowedName, KeyName, 
 from proxy.cli.terminal import USAGE
 
 PREFIX: Final = "drg_"
-"""By which secret scanners and people recognise a key."""
+"""The prefix by which secret scanners and people recognise a key."""
 
 RANDOM_BYTES: Final = 32
 
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
-"""Text that every YAML reader takes for text without quotes, unless it is one of its words."""
+"""Text that every YAML reader reads as text without quotes, unless it is a YAML keyword."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOptions:
-    """What the entry of a new key says besides its digest, as on the command line."""
+    """The settings of a new key besides its digest, as on the command line."""
 
     team: str | None = None
     name: str | None = None
@@ -36,22 +36,22 @@ class KeyOptions:
 
 
 class _WrongOption(Exception):
-    """An option that a table would refuse."""
+    """An option that a config file could not have."""
 
 
 def new_key() -> str:
-    """Return a key with 256 random bits, in characters that need no escaping in headers and shells."""
+    """Return a key with 256 random bits. Its characters need no escaping in headers and shells."""
     return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
 
 
 def digest_line(key: str) -> str:
-    """Return what the table holds of a key."""
+    """Return the digest of a key in the form of the config file."""
     return f"sha256:{hashlib.sha256(key.encode('ascii')).hexdigest()}"
 
 
 def key_new(options: KeyOptions, now: datetime) -> int:
-    """Print a new key and its entry for the table, a line each, and their explanation to standard error. Without
-    options the entry is the bare digest, otherwise an element of a list in YAML."""
+    """Print a new key and its entry for the config file, one per line, and their explanation to standard error.
+    Without options the entry is the bare digest, otherwise an element of a YAML list."""
     try:
         settings = _settings(options, now)
         team = "<team>" if options.team is None else _checked(TeamName, options.team, "--team")
@@ -86,7 +86,7 @@ def _entry(digest: str, settings: Sequence[str]) -> str:
 
 
 def _expires(text: str, now: datetime) -> str:
-    """Return the moment as a table has it: a date or a time as it was given, a duration counted from now."""
+    """Return the expiry in the form of the config file. A date or time is unchanged; a duration is added to `now`."""
     try:
         if re.fullmatch(DURATION_PATTERN, text):
             moment = now + timedelta(seconds=float(str(to_seconds(text))))
@@ -100,7 +100,7 @@ def _expires(text: str, now: datetime) -> str:
     return text
 
 
-def _checked(kind: Any, text: str, option: str) -> str:  # noqa: ANN401 -- an annotated type is no type
+def _checked(kind: Any, text: str, option: str) -> str:  # noqa: ANN401 -- an annotated type is not a type
     try:
         return str(TypeAdapter(kind).validate_python(text))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The program `dragoman`: runs a command, maps its end to an exit status, prints a line for an operator's mistake."""
+"""The program `dragoman`: run a command, map its end to an exit status, and print a line for an operator's mistake."""
 
 import argparse
 import errno
@@ -12,24 +12,24 @@ from proxy.cli.arguments import Runner, argument_parser, serve
 from proxy.cli.terminal import FAILED, CommandError, require_output
 
 INTERRUPTED = 130
-"""The exit status that shells report of a program that Ctrl-C ended."""
+"""The exit status that shells report for a program that Ctrl-C ended."""
 
 CLOSED_PIPE = 141
-"""The exit status that shells report of a program whose output was closed, as in `dragoman routes | head`."""
+"""The exit status that shells report if a program's output was closed, as in `dragoman routes | head`."""
 
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
-"""Errors of an output that cannot be written. Errors of files that a command opens have a file name as well."""
+"""The errors of an output that cannot be written. Errors of files that a command opens also have a file name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 done, 1 no, 2 wrong usage. Raises SystemExit as argparse does."""
+    """Run a command and return its exit status: 0 done, 1 failed, 2 wrong usage. Raises SystemExit as argparse does."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     status = FAILED
     try:
         status = _run(arguments)
         _flush()
-    # Each may be wrapped by a task group.
+    # A task group may wrap each of them.
     except* BrokenPipeError:
         _forget_output()
         status = CLOSED_PIPE
@@ -44,7 +44,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         args = _parsed(arguments)
         run: Runner = args.run
-        # The gateway runs without an output for its log; every other command is run for its output.
+        # The gateway also runs without an output for its log. Every other command needs its output.
         if run is not serve:
             require_output()
         return run(args)
@@ -60,7 +60,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     try:
         return argument_parser().parse_args(arguments)
     except SystemExit:
-        _flush()  # the version, or a help
+        _flush()  # the version or a help text
         raise
 
 
@@ -70,7 +70,7 @@ def _flush() -> None:
 
 
 def _unwritten(failed: "ExceptionGroup[OSError]") -> int:
-    """Return the exit status where the output could not be written. Raises any other error again."""
+    """Return the exit status if the output could not be written. Raises any other error again."""
     error: BaseException = failed
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -82,7 +82,7 @@ def _unwritten(failed: "ExceptionGroup[OSError]") -> int:
 
 
 def _forget_output() -> None:
-    """Send the interpreter's last flush to the null device, where it cannot fail again."""
+    """Redirect the interpreter's last flush to the null device, where it cannot fail again."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

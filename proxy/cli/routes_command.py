@@ -1,4 +1,5 @@
-"""`dragoman routes`: print what every name of a table resolves to and which settings differ from the built-in ones."""
+"""`dragoman routes`: print the deployments of every name of a configuration, and the settings that differ from the
+defaults."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -6,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from config.sections.section import unwritten
+from config.sections.section import built_in_section
 from config.table.table_schema import DeploymentSettings
 from config.units import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
@@ -18,19 +19,19 @@ from proxy.hedging.hedged_requests import why_never
 from proxy.process.load_table import Source
 from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import IDLE, Idle, MemberLoad
-from proxy.routing.policies import WEIGHED
+from proxy.routing.policies import WEIGHTED_POLICIES
 from proxy.routing.resolve_model import allowed, covered, settings_of, whole_plan
-from proxy.routing.route_settings import ASKED_BY, FALLBACKS, CacheRules
+from proxy.routing.route_settings import CACHED_REQUESTS, FALLBACKS, CacheRules
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 
 Row = tuple[str, ...]
 
 CacheRow = tuple[str, str, CacheRules]
-"""A name, the team whose own it is, and the rules of its cache."""
+"""A name, the team that owns it, and the rules of its cache."""
 
 Setting = tuple[str, str | bool | int | None, str | bool | int | None]
-"""A setting's key, its value and the built-in value."""
+"""A setting's key, its value and its default."""
 
 MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
@@ -44,12 +45,12 @@ SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
 
-_BUILT_IN: Final = unwritten(DeploymentSettings)
+_BUILT_IN: Final = built_in_section(DeploymentSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTable:
-    """The rows of what a table resolves to, or of what one team may use of it."""
+    """The resolved names of a configuration as rows, for all teams or for one."""
 
     models: Sequence[Row]
     routes: Sequence[Row]
@@ -60,18 +61,18 @@ class ResolvedTable:
 
 
 Form = Callable[[ResolvedTable], Iterator[str]]
-"""Makes lines of output."""
+"""Formats the resolved configuration as lines."""
 
 
 def routes(source: Source, team: str | None, form: Form) -> int:
-    """Print the table's models and routes, or only what one team may use."""
+    """Print the models and routes of the configuration, or only those that one team may use."""
     for line in form(resolved_table(source.load().snapshot, team)):
         print(line)
     return 0
 
 
 def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
-    """Return what the names of a table resolve to, for a team or for all."""
+    """Return the resolved names of a configuration, for one team or for all."""
     user = find_team(snapshot, team)
     teams = tuple(snapshot.teams.values()) if team is None else (user,)
     shared = {name: each for name, each in snapshot.routes.items() if covered(user, name) and name not in user.routes}
@@ -103,7 +104,7 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
 
 
 class _GroupsMet(Idle):
-    """No load; notes the groups that a conversation is placed in, with the rules that hold there."""
+    """A load of zero. It records the groups in which a conversation is placed, with their rules."""
 
     __slots__ = ("met",)
 
@@ -111,13 +112,13 @@ class _GroupsMet(Idle):
         self.met: list[tuple[str, str]] = []
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> None:
-        """Return None: the policy orders the members."""
+        """Record the group and return `None`, so that the policy orders the members."""
         self.met.append((rules.words, group.label))
 
 
 def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
-    """Yield a row for the rules by which a name places conversations, each with the models and routes among whose
-    members it does; none for a name that places none."""
+    """Yield a row for each set of rules by which a name places conversations. The row lists the models and routes
+    among whose members it places them. There are no rows for a name that places none."""
     load = _GroupsMet()
     if not name.endswith("/" + WILDCARD):
         whole_plan(snapshot, team, name, "", load)
@@ -130,8 +131,8 @@ def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iter
 
 
 def hedge_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
-    """Yield a row for the rules by which a name makes second attempts, and the reason if it makes none; nothing without
-    rules."""
+    """Yield a row with the rules by which a name makes second attempts, and the reason if it makes none. There is no
+    row if there are no rules."""
     if name.endswith("/" + WILDCARD):
         model = snapshot.wildcards[name.partition("/")[0]]
         rules, targets = model.hedge, model.targets
@@ -143,7 +144,7 @@ def hedge_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterato
 
 
 def text_lines(table: ResolvedTable) -> Iterator[str]:
-    """Yield tables with heads; those without rows are left out."""
+    """Yield aligned tables with headings. Tables without rows are omitted."""
     yield from columns(*model_columns(table.models))
     caches = [(name, owner, *_cache_cells(rules)) for name, owner, rules in table.caches]
     tables = ((ROUTE_COLUMNS, table.routes), (TEAM_COLUMNS, table.teams), (AFFINITY_COLUMNS, table.affinities))
@@ -152,7 +153,7 @@ def text_lines(table: ResolvedTable) -> Iterator[str]:
             yield ""
             yield from columns(heads, rows)
     if caches:
-        yield f"Caches are for {ASKED_BY}."
+        yield f"Caches are for {CACHED_REQUESTS}."
 
 
 def _cache_cells(rules: CacheRules) -> Row:
@@ -161,7 +162,7 @@ def _cache_cells(rules: CacheRules) -> Row:
 
 
 def json_lines(table: ResolvedTable) -> Iterator[str]:
-    """Yield one JSON object: the rows by the names of their columns, null where a cell says nothing."""
+    """Yield one JSON object: the rows by the names of their columns, with null for empty cells."""
     caches = [{"name": name, "team": _cell(owner), **rules.facts} for name, owner, rules in table.caches]
     facts: dict[str, object] = {
         "models": _named((*MODEL_COLUMNS, SETTINGS), table.models),
@@ -170,7 +171,7 @@ def json_lines(table: ResolvedTable) -> Iterator[str]:
         "affinities": _named(_AFFINITY_KEYS, table.affinities),
         "hedges": _named(_HEDGE_KEYS, table.hedges),
         "caches": caches,
-        "caches_are_for": ASKED_BY if caches else None,
+        "caches_are_for": CACHED_REQUESTS if caches else None,
     }
     yield json.dumps(facts, indent=2, ensure_ascii=False)
 
@@ -185,11 +186,12 @@ def _cell(text: str) -> str | None:
 
 
 FORMS: Final[Mapping[str, Form]] = {"text": text_lines, "json": json_lines}
-"""By the name that `--output` takes."""
+"""Output formats by the value of `--output`."""
 
 
 def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
-    """Yield a row for each deployment that the team may use, by its model's name or only its own, with its settings."""
+    """Yield a row for each deployment that the team may use, with its settings. Its name is the model's, or the
+    deployment's own if the team may use only the deployment."""
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
         whole = allowed(snapshot, team, model.name)
         policy = model.policy if len(model.targets) > 1 else NONE
@@ -201,24 +203,24 @@ def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
 
 
 def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
-    """Yield rows for the names of the team's allow list that only a `vendor/*` matches."""
+    """Yield rows for the names of the team's allow list that match only a `vendor/*`."""
     for name in team.allow:
         if WILDCARD in name or name in team.routes or name in snapshot.routes:
             continue
         targets = whole_plan(snapshot, team, name, "", IDLE).targets
-        if targets[0].table_key.endswith("/" + WILDCARD):
+        if targets[0].model_key.endswith("/" + WILDCARD):
             yield from (_row(team, name, NONE, target) for target in targets)
 
 
 def _row(team: Team, name: str, policy: str, target: Target) -> Row:
-    weight = str(target.weight) if policy in WEIGHED else NONE
+    weight = str(target.weight) if policy in WEIGHTED_POLICIES else NONE
     host = urlsplit(target.base_url).netloc
     settings = target_settings(team, target)
     return (name, target.deployment, policy, weight, target.profile.name, target.upstream_model, host, settings)
 
 
 def target_settings(team: Team, target: Target) -> str:
-    """Return the settings of a deployment for a team's requests that are not the built-in ones."""
+    """Return the settings of a deployment for a team's requests that differ from the defaults."""
     return _differing(
         ("out_of_service", target.out_of_service, False),
         ("on_unsupported", team.on_unsupported or target.on_unsupported, _BUILT_IN.on_unsupported),
@@ -240,7 +242,7 @@ def target_settings(team: Team, target: Target) -> str:
 
 
 def team_settings(team: Team) -> str:
-    """Return the settings of a team that are not the built-in ones."""
+    """Return the settings of a team that differ from the defaults."""
     return _differing(
         ("on_unsupported", team.on_unsupported, None),
         ("context_length_exceeded_behavior", team.context_length_exceeded_behavior, None),
@@ -280,15 +282,15 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _differing(*settings: Setting) -> str:
-    """Format the settings whose value is not the built-in one, as in the table."""
+    """Format the settings whose value differs from the default, as in the config file."""
     return ", ".join(f"{key}: {str(value).lower()}" for key, value, built_in in settings if value != built_in) or NONE
 
 
 def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner: str) -> Iterator[Row]:
-    """Yield a row for each target of the routes and their fallbacks, with the deployments it leads to."""
+    """Yield a row for each target of the routes and of their fallbacks, with its deployments."""
     for route in shown.values():
         for member in route.members:
-            weight = str(member.weight) if route.policy in WEIGHED else NONE
+            weight = str(member.weight) if route.policy in WEIGHTED_POLICIES else NONE
             yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
         settings = settings_of(snapshot, team, route)
         source = f" of {settings.fallbacks_of}" if settings.fallbacks_of else ""
@@ -298,26 +300,26 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
 
 
 def _reached(snapshot: Snapshot, team: Team, name: str) -> str:
-    """Return the deployments that a name in a route leads to, to which the allow list does not apply."""
+    """Return the deployments of a name in a route. The allow list does not apply to them."""
     anything = replace(team, allow=(WILDCARD,))
     return ", ".join(target.name for target in whole_plan(snapshot, anything, name, "", IDLE).targets)
 
 
 def model_columns(rows: Sequence[Row]) -> tuple[Row, Sequence[Row]]:
-    """Return the heads and rows of models, with the column of settings when a model has some."""
+    """Return the headings and rows of models. The column of settings is included if any model has settings."""
     if any(row[-1] != NONE for row in rows):
         return (*MODEL_COLUMNS, SETTINGS), rows
     return MODEL_COLUMNS, [row[:-1] for row in rows]
 
 
 def print_columns(heads: Row, rows: Sequence[Row]) -> None:
-    """Print rows under their heads."""
+    """Print rows under their headings."""
     for line in columns(heads, rows):
         print(line)
 
 
 def columns(heads: Row, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield rows under their heads, each column as wide as its widest cell."""
+    """Yield rows under their headings, with aligned columns."""
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row in (heads, *rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,4 +1,4 @@
-"""`dragoman schema`: print the JSON Schema of a table, with the names of the profiles."""
+"""`dragoman schema`: print the JSON Schema of the config file, with the names of the profiles."""
 
 import sys
 
@@ -7,6 +7,6 @@ from providers.profiles.load_profiles import load_profiles
 
 
 def schema() -> int:
-    """Print the schema, byte for byte the content of `config/schema.json`."""
+    """Print the schema. The output is byte for byte the content of `config/schema.json`."""
     sys.stdout.write(schema_text(load_profiles()))
     return 0

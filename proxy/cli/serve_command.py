@@ -1,4 +1,4 @@
-"""`dragoman serve`: run the gateway on a table until a signal ends it."""
+"""`dragoman serve`: run the gateway on a configuration until a signal ends it."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -15,14 +15,15 @@ from proxy.workers.usable_cores import usable_cores
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Options of the command line that override the table's: the operators' port, and how many processes serve."""
+    """The options of the command line that override the configuration: the admin port and the number of worker
+    processes."""
 
     admin_port: int | None = None
     workers: int | Literal["auto"] | None = None
 
 
 def serve(source: Source, options: ServeOptions) -> int:
-    """Serve the table until a signal ends it."""
+    """Serve the configuration until a signal ends it."""
     require_sound_http()
     table = source.load_to_serve()
     listen = addresses(source, table, options)
@@ -45,7 +46,7 @@ def _serve_by_several(source: Source, table: LoadedTable, listen: Addresses, cou
     from proxy.workers.assemble_supervisor import supervise
     from proxy.workers.worker_template import fork_template
 
-    # Every worker comes out of this call and raises SystemExit: nothing here may be open around it.
+    # Every worker returns from this call and raises SystemExit, so no resource may be open around it.
     template = fork_template(table)
     try:
         failure = asyncio.run(supervise(source, table, listen, count, template))
@@ -59,14 +60,14 @@ def _serve_by_several(source: Source, table: LoadedTable, listen: Addresses, cou
 
 
 def require_sound_http() -> None:
-    """Raise CommandError where the installed aiohttp may not serve."""
+    """Raise CommandError if the installed aiohttp must not be used."""
     fault = installed_fault()
     if fault is not None:
         raise CommandError(fault)
 
 
 def addresses(source: Source, table: LoadedTable, options: ServeOptions) -> Addresses:
-    """Return where to listen: at the command line's host and ports, else at the table's."""
+    """Return the listen addresses. The command line overrides the configuration."""
     server = table.loaded.config.server
     return Addresses(
         host=source.host or server.host,
@@ -77,6 +78,7 @@ def addresses(source: Source, table: LoadedTable, options: ServeOptions) -> Addr
 
 
 def cannot_listen(listen: Addresses, error: OSError) -> CommandError:
-    """Return the error for a listener that could not be opened. asyncio's text names it, a resolver's does not."""
+    """Return the error for a listener that could not be opened. The message names both addresses, because a resolver's
+    error does not."""
     places = f"{listen.host}:{listen.port} and {listen.admin_host}:{listen.admin_port}"
     return CommandError(f"cannot listen on {places}: {error.strerror or error}")

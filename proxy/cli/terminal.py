@@ -1,4 +1,4 @@
-"""Output of commands: colours on a terminal, exit statuses, and the error that is one line for the operator."""
+"""The output of commands: colours on a terminal, exit statuses, and the one-line error for the operator."""
 
 import os
 import sys
@@ -7,23 +7,23 @@ from enum import StrEnum
 from typing import TextIO
 
 FAILED = 1
-"""Exit status: the command ran, and the answer is no."""
+"""Exit status: the command ran, and its result is negative."""
 
 USAGE = 2
 """Exit status: wrong usage, such as a name that does not exist."""
 
 
 INCOMPLETE = 3
-"""Exit status: the command ran, and something was left out of what it made."""
+"""Exit status: the command ran, and its result lacks something."""
 
 
 UNEQUIPPED = 4
-"""Exit status: the command ran, and its result is valid, but this machine lacks a dependency of it, such as an
-extra."""
+"""Exit status: the command ran and its result is valid, but this machine lacks a dependency of it, such as an extra."""
 
 
 class CommandError(Exception):
-    """A command cannot go on. The text is one line for the operator, without a secret; `status` is the exit status."""
+    """A command cannot continue. The message is one line for the operator, without a secret; `status` is the exit
+    status."""
 
     def __init__(self, message: str, status: int = FAILED) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class CommandError(Exception):
 
 
 class Ink(StrEnum):
-    """Styles, as the parameter of the terminal's SGR sequence."""
+    """Text styles, as parameters of the terminal's SGR sequence."""
 
     BOLD = "1"
     DIM = "2"
@@ -41,21 +41,21 @@ class Ink(StrEnum):
 
 
 def at_terminal(*streams: TextIO | None) -> bool:
-    """Return whether all of them are terminals; None is a stream that was closed before the program began."""
+    """Return whether all streams are terminals. `None` is a stream that was closed before the program began."""
     return all(stream is not None and stream.isatty() for stream in streams)
 
 
 def paint(text: str, ink: Ink, stream: TextIO | None = None, env: Mapping[str, str] = os.environ) -> str:
-    """Return the text, in a style where `stream` (by default standard output) shows colours."""
+    """Return the text, styled if `stream` (by default standard output) shows colours."""
     return f"\x1b[{ink}m{text}\x1b[0m" if shows_colour(stream or sys.stdout, env) else text
 
 
 def shows_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """Return whether it is a terminal with colours on; an empty NO_COLOR does not count (no-color.org)."""
+    """Return whether a stream is a terminal with colours enabled. An empty NO_COLOR has no effect (no-color.org)."""
     return stream.isatty() and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
 def require_output() -> None:
-    """Raise CommandError where standard output was closed before the program began."""
+    """Raise CommandError if standard output was closed before the program began."""
     if sys.stdout is None:
         raise CommandError("cannot write the output: standard output is closed")

@@ -1,4 +1,4 @@
-"""`dragoman vendors`: print the profiles and what each of them does with each field."""
+"""`dragoman vendors`: print the profiles, and how each of them treats each field."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def _print_profile(profile: Profile) -> None:
 
 
 def _print_text(first: list[MatrixEntry], *others: list[MatrixEntry]) -> None:
-    """Print what happens to the fields of text, with one model and where others differ from it."""
+    """Print the treatment of the fields of text requests for one model, and how other models differ."""
     if others:
         print(paint(f"{first[0].model}:", Ink.BOLD))
     known = list(_feature_rows(first))
@@ -92,7 +92,7 @@ def _print_text(first: list[MatrixEntry], *others: list[MatrixEntry]) -> None:
 
 
 def _print_tasks(profile: Profile) -> None:
-    """Print what happens to the fields of embeddings and rankings, where the vendor has them."""
+    """Print the treatment of the fields of other tasks, such as embeddings and rerankings, if the vendor has them."""
     known: dict[Task, list[Row]] = {}
     for entry in task_entries([profile]):
         rows: list[Row] = [

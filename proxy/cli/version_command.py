@@ -1,4 +1,4 @@
-"""`dragoman version`: print the version and what it runs on, without importing the gateway."""
+"""`dragoman version`: print the version, the Python and the system, without importing the gateway."""
 
 import json
 import platform
@@ -13,7 +13,7 @@ def version_text() -> int:
 
 
 def version_json() -> int:
-    """Print a JSON object with the version, the Python and the system it runs on."""
+    """Print a JSON object with the version, the Python and the system."""
     facts = {"version": VERSION, "python": platform.python_version(), "platform": platform.platform()}
     print(json.dumps(facts))
     return 0

@@ -24,7 +24,7 @@ model."""
 
 
 class Counted(Protocol):
-    """The state of a deployment."""
+    """The state of a deployment, with the number of attempts in flight."""
 
     @property
     def in_flight(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
+from providers.failure import CIRCUIT_OPENING_KINDS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.first_byte_latency import Awaited
 from proxy.deployment_health.recent_failures import Outcomes, Ruling, Witnesses
@@ -184,12 +184,18 @@ class Breaker:
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
-        most = rules.auth if kind in DENIALS else rules.quota if kind is FailureKind.QUOTA else rules.requested_most
+        most = (
+            rules.auth
+            if kind in CIRCUIT_OPENING_KINDS
+            else rules.quota
+            if kind is FailureKind.QUOTA
+            else rules.requested_most
+        )
         left = min(now + seconds, self._shared_since + most) - now
         if left <= 0:
             return
         self.why = kind
-        if kind not in DENIALS:
+        if kind not in CIRCUIT_OPENING_KINDS:
             self._cool_down(now, left)
             return
         self._open_until = max(self._open_until, now + left)
@@ -258,7 +264,7 @@ class Breaker:
             self._openings += 1
         return seconds * (1 + rules.jitter * (2 * self._draw() - 1))
 
-    def _is_one_too_many(self, now: float, probe: bool) -> bool:
+    def _count_failure(self, now: float, probe: bool) -> bool:
         """Count a failure, and return whether it opens the breaker. A probe's does, unless it was closed for long."""
         rules = self._rules
         if probe and (self._tripped or now - self._returned < rules.forgive):
@@ -367,8 +373,8 @@ class TrackedAttempt:
     def _count(self, now: float, failure: Failure, waited: bool) -> bool:
         """Count a failure against the deployment, and return whether it opened the breaker."""
         breaker, kind = self._breaker, failure.kind
-        denied = kind in DENIALS
-        enough = denied or breaker._is_one_too_many(now, self._probe)
+        denied = kind in CIRCUIT_OPENING_KINDS
+        enough = denied or breaker._count_failure(now, self._probe)
         ruling = breaker._witnesses.failed(self._team, failure, now)
         self.disputed = ruling is Ruling.NOBODY
         if self.disputed or not enough:

@@ -15,13 +15,13 @@ class HealthRules:
     """Every count, share and time (seconds) of a circuit breaker.
 
     The breaker opens after `failures` failures in a row, or if `window_share` of at least `window_least` attempts
-    within `window` failed. It stays open for `cooldown`; each further time is twice as long, up to `longest_cooldown`,
-    and each varies by ± `jitter` of it. The time starts at `cooldown` again once the breaker was closed for `forgive`.
-    `auth` is the cooldown after a refused credential or model. If a vendor requests a wait, the cooldown is that wait,
-    limited to between `requested_least` and `requested_most`; if it refuses without a wait, it is the first cooldown.
-    `quota` is the cooldown after a spent quota. After the cooldown the breaker is half-open: each team may have one
-    request there, and all teams together `probes_most`. After one was answered, the deployment's share of requests
-    rises from `slow_start_from` to 1 over `slow_start`.
+    within `window` failed. The first cooldown is `cooldown`, each further one is twice as long, up to
+    `longest_cooldown`, and each varies by ± `jitter` of it. Once the breaker was closed for `forgive`, the next
+    cooldown is a first one again. `auth` is the cooldown after a refused credential or model. If a vendor requests a
+    wait, the cooldown is that wait, but at least `requested_least` and at most `requested_most`. If it refuses without
+    a wait, it is the first cooldown. `quota` is the cooldown after a spent quota. After the cooldown the breaker is
+    half-open: each team may have one request there, and all teams together `probes_most`. After one was answered, the
+    deployment's share of requests rises from `slow_start_from` to 1 over `slow_start`.
 
     A deployment hangs while more than `hanging_least` attempts, and more than `hanging_times` the usual number, wait
     for a first byte, and the oldest has waited longer than `hanging_age` and longer than `hanging_slowness` times the

@@ -13,7 +13,7 @@ from config.sections.limits_section import CONCURRENT_WAIT
 from providers.failure import Failure, FailureKind
 
 UNLIMITED: Final = sys.maxsize
-"""More requests than there can be."""
+"""The value of a limit that does not limit."""
 
 NEVER: Final = float("-inf")
 

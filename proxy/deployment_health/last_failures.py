@@ -16,7 +16,7 @@ class Noted:
 
     name: str
     when: float
-    what: str
+    text: str
 
 
 def summary(failure: Failure) -> str:

@@ -39,7 +39,7 @@ class Witnesses:
     def failed(self, team: str, failure: Failure, now: float) -> Ruling:
         """Note a failure of a team, and return the teams for which it counts."""
         since = now - self._window
-        others = {well for other, (at, well) in self._latest.items() if other != team and at >= since}
+        others = {succeeded for other, (at, succeeded) in self._latest.items() if other != team and at >= since}
         self._latest[team] = (now, False)
         if not team or failure.kind in _CERTAIN or False in others:
             return Ruling.ALL
@@ -51,7 +51,8 @@ SLOTS = 6
 
 
 class Outcomes:
-    """Counts over the last `window` seconds, or one slot less. A success costs one comparison and one addition."""
+    """The numbers of successes and failures in the last `window` seconds, or in up to one slot less. A success costs
+    one comparison and one addition."""
 
     __slots__ = ("_ends", "_now", "_slots", "_width")
 
@@ -72,7 +73,7 @@ class Outcomes:
         self._now[0] += 1
 
     def failed(self, now: float) -> tuple[int, int]:
-        """Count a failure, and return the attempts within the window and how many of them failed."""
+        """Count a failure. Return the number of attempts within the window, and how many of them failed."""
         if now >= self._ends:
             self._start_slot(now)
         self._now[1] += 1

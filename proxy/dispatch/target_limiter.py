@@ -23,7 +23,7 @@ class TargetLimiter:
     """The limits of the deployments of a configuration. `now` returns seconds of the event loop, `wall` unix seconds,
     `draw` a number from 0 to 1. Periods are reported in the configuration's time `zone`."""
 
-    book: LimitRegistry
+    registry: LimitRegistry
     now: Callable[[], float]
     wall: Callable[[], float]
     guard: ObserverGuard
@@ -55,9 +55,9 @@ class TargetLimiter:
         if scopes is None:
             return
         cost = held.cost_at(target.price) if target.label in self.priced else 0
-        outcome = self.book.try_target(scopes, held.tokens, cost, self.now(), self.wall())
+        outcome = self.registry.try_target(scopes, held.tokens, cost, self.now(), self.wall())
         if outcome is None:
-            outcome = await self.book.target_waiting(scopes, held.tokens, cost)
+            outcome = await self.registry.target_waiting(scopes, held.tokens, cost)
         if isinstance(outcome, Reservation):
             held.hold_target(outcome)
             return
@@ -74,7 +74,7 @@ class TargetLimiter:
         if held is None or scopes is None:
             return True, None
         cost = held.cost_at(target.price) if target.label in self.priced else 0
-        outcome = self.book.try_target(scopes, held.tokens, cost, self.now(), self.wall())
+        outcome = self.registry.try_target(scopes, held.tokens, cost, self.now(), self.wall())
         return (True, outcome) if isinstance(outcome, Reservation) else (False, None)
 
 

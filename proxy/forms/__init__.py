@@ -1,1 +1,1 @@
-"""Clients' forms: read by one strict grammar, stored, and written anew. Never what a field means."""
+"""Clients' forms: read by one strict grammar, stored, and written anew. The meaning of fields is handled elsewhere."""

@@ -1,8 +1,8 @@
-"""Reads a form's Content-Type and the heads of its parts by one strict grammar, and writes those heads anew.
+"""Read a form's Content-Type and the heads of its parts by one strict grammar, and write the heads anew.
 
-Readers of forms disagree about everything that is looser: blanks before "=", parameters that come twice, what stands
-within quotes. So what this grammar has no place for is refused, and what it has read is written in the one spelling
-that all of them read alike. Sources: RFC 2046, 5.1.1; RFC 7578, 4 and 5; RFC 8187, 3.2; WHATWG HTML, 4.10.21.8.
+Readers of forms disagree about every looser syntax: blanks before "=", repeated parameters, the contents of quotes. So
+syntax outside this grammar is refused. The heads are written in the one spelling that all readers understand alike.
+Sources: RFC 2046, 5.1.1; RFC 7578, 4 and 5; RFC 8187, 3.2; WHATWG HTML, 4.10.21.8.
 """
 
 import re
@@ -12,10 +12,11 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 MAX_NAME: Final = 200
-"""Characters of the name of a field."""
+"""The maximum characters of a field's name."""
 
 _WORD: Final = r"[0-9A-Za-z!#$%&'*+.^_`|~-]+"
-# Clients leave boundaries without the quotes that some of their characters need. No reader sees what they have sent.
+# Clients omit the quotes that some characters of their boundaries need. This is safe: no vendor sees the client's
+# boundary.
 _BARE: Final = r"[0-9A-Za-z!#$%&'()*+,./:=?^_`|~-]+"
 _PARAMETER = re.compile(rf'[ \t]*;(?:[ \t]*({_WORD})=(?:"((?:[^"\\]|\\.)*)"|({_BARE})))?[ \t]*(?=;|$)')
 _LINE = re.compile(rf"({_WORD}):(.*)")
@@ -29,23 +30,22 @@ _VALUE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,100}")
 
 _UTF8: Final = frozenset({"utf-8", "utf8"})
 _ASCII_WITHIN: Final = frozenset({"us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"})
-"""Charsets whose ASCII is that of UTF-8, which older clients in Java name for whatever they send."""
+"""Charsets that encode ASCII as UTF-8 does. Older Java clients name them for any content."""
 
-_AS_IT_IS: Final = frozenset({"7bit", "8bit", "binary"})
+_UNENCODED: Final = frozenset({"7bit", "8bit", "binary"})
 _HARMLESS_IN_FILES: Final = str.maketrans({'"': "%22", ";": "%3B"})
-"""As browsers escape the first. aiohttp cuts heads at the second even within quotes."""
+"""The double quote is escaped as browsers escape it. The semicolon is escaped because aiohttp cuts heads at it even
+within quotes."""
 
 
 class BadHead(ValueError):
-    """A head that is not taken. The message is a predicate, such as "has no name"."""
+    """A head that is refused. The message is a predicate, such as "has no name"."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """A part's head. `filename` is None for a field that is no file, whose text is in `charset` and leaves as UTF-8.
-
-    `content_type` is a file's, in its new spelling; None: it has none.
-    """
+    """A part's head. `filename` is `None` for a field that is not a file. The text of such a field is in `charset`,
+    and is sent on as UTF-8. `content_type` is a file's type in its new spelling; `None` if it has none."""
 
     name: str
     filename: str | None = None
@@ -53,7 +53,7 @@ class PartHead:
     charset: str = "utf-8"
 
     def written(self) -> bytes:
-        """Return the head with the empty line after it."""
+        """Return the head as bytes, followed by the empty line."""
         lines = f'Content-Disposition: form-data; name="{self.name}"'
         if self.filename is not None:
             lines += f'; filename="{self.filename}"'
@@ -63,8 +63,8 @@ class PartHead:
 
 
 def boundary_of(content_type: str) -> str | None:
-    """Return the boundary that a Content-Type names; None for anything but a form. Raises BadHead for a form's that
-    can be read in two ways."""
+    """Return the boundary in a Content-Type; `None` if it is not a form. Raises BadHead if a form's Content-Type is
+    ambiguous."""
     if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
         return None
     _, parameters = _split(content_type, "its Content-Type")
@@ -81,9 +81,9 @@ def boundary_of(content_type: str) -> str | None:
 def read_head(lines: bytes) -> PartHead:
     """Return the head of a part from its header lines. Raises BadHead."""
     headers = _headers(lines)
-    for name, allowed in (("content-transfer-encoding", _AS_IT_IS), ("content-encoding", ("identity",))):
-        if headers.get(name, "binary" if allowed is _AS_IT_IS else "identity").lower() not in allowed:
-            raise BadHead(f"has a {name.title()} that would have to be undone; send its content as it is")
+    for name, allowed in (("content-transfer-encoding", _UNENCODED), ("content-encoding", ("identity",))):
+        if headers.get(name, "binary" if allowed is _UNENCODED else "identity").lower() not in allowed:
+            raise BadHead(f"has a {name.title()} that changes the content; send the content unencoded")
     disposition = headers.get("content-disposition")
     if disposition is None:
         raise BadHead("has no Content-Disposition")
@@ -122,7 +122,7 @@ def _split(value: str, where: str) -> tuple[str, Mapping[str, str]]:
     """Return a header's kind, in lower case, and its parameters by their names in lower case. Raises BadHead."""
     kind = _KIND.match(value)
     if kind is None:
-        raise BadHead(f"has no valid kind in {where}")
+        raise BadHead(f"has no valid type in {where}")
     at, parameters = kind.end(), dict[str, str]()
     while at < len(value):
         found = _PARAMETER.match(value, at)
@@ -159,7 +159,7 @@ def _filename(parameters: Mapping[str, str]) -> str | None:
         return None
     base = re.split(r"[/\\]", given)[-1].strip(" \t")
     if base in ("", ".", "..") or _CONTROL.search(base):
-        raise BadHead("has a filename that names no file")
+        raise BadHead("has a filename that is not a file's name")
     # Some readers decode what begins with "=?", as in the headers of mail.
     return base.translate(_HARMLESS_IN_FILES).replace("=?", "=_")
 
@@ -177,18 +177,18 @@ def _content_type(value: str | None) -> tuple[str | None, str]:
         return None, "utf-8"
     kind, parameters = _split(value, "its Content-Type")
     if "/" not in kind or kind.startswith(("multipart/", "message/")):
-        raise BadHead("has a Content-Type that holds further parts, or none at all")
+        raise BadHead("has a Content-Type that is multipart, or not of the form type/subtype")
     charset = parameters.get("charset", "utf-8").lower()
     if charset not in _UTF8 | _ASCII_WITHIN:
         raise BadHead("has a charset other than UTF-8 in its Content-Type")
     if not all("*" not in name and _VALUE.fullmatch(each) for name, each in parameters.items()):
-        raise BadHead("has parameters in its Content-Type that cannot be sent on")
-    rest = "".join([f"; {name}={_spelt(each)}" for name, each in parameters.items() if name != "boundary"])
+        raise BadHead("has parameters in its Content-Type that cannot be forwarded")
+    rest = "".join([f"; {name}={_quoted_if_needed(each)}" for name, each in parameters.items() if name != "boundary"])
     return kind + rest, "utf-8" if charset in _UTF8 else "ascii"
 
 
 _is_word: Final[Callable[[str], object]] = re.compile(_WORD).fullmatch
 
 
-def _spelt(value: str) -> str:
+def _quoted_if_needed(value: str) -> str:
     return value if _is_word(value) else f'"{value}"'

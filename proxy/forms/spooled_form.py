@@ -1,4 +1,5 @@
-"""A client's form in store: small ones in memory, larger ones in a file without a name, to be sent once or again."""
+"""A client's form in storage, which can be sent several times. Small forms are in memory, larger ones in an unnamed
+file."""
 
 import asyncio
 import codecs
@@ -17,28 +18,29 @@ from proxy.forms.part_heads import PartHead
 from proxy.listener.request_body import BODY_PACE, BODY_WAIT, send_continue
 
 IN_MEMORY: Final = 256 * 1024
-"""Bytes of a form that are kept in memory, and of a file that are read or written at once."""
+"""The maximum bytes of a form in memory, and of one read or write of its file."""
 
-FED_AT_ONCE: Final = 32 * 1024
-"""Bytes that the parser of a form gets at once."""
+PARSER_CHUNK: Final = 32 * 1024
+"""The maximum bytes that the parser of a form gets at a time."""
 
 MAX_FIELD: Final = 64 * 1024
-"""Bytes of a field's text that are read."""
+"""The maximum bytes that are read of a field's text."""
 
 MAX_FILE: Final = 1024
-"""Bytes of a file that are read."""
+"""The maximum bytes that are read of a file."""
 
 MAX_READ: Final = 256 * 1024
-"""Bytes of all fields and files of a form that are read; each has some of its own beside."""
+"""The maximum bytes that are read of all fields and files of a form. Each field or file may have MAX_FILE bytes beyond
+it."""
 
 
 @dataclass(slots=True, eq=False)
 class SpooledForm:
     """A form without the parts of one field, written anew.
 
-    `fields` are the texts of all of them, a list of those of one name, of files and of those in `cut` the beginning;
-    `files` are the names of files, `read` the bytes of all texts. `close` frees what it holds; a file has no name, so
-    that it vanishes with the process too.
+    `fields` has the texts of all fields; a repeated name has a list. Of files and of the fields in `cut`, it has the
+    beginning only. `files` has the names of the fields that are files. `read` is the number of bytes of all texts.
+    `close` frees the memory and the file. The file has no name, so it also vanishes with the process.
     """
 
     boundary: str
@@ -53,16 +55,16 @@ class SpooledForm:
 
     @property
     def content_type(self) -> str:
-        """The Content-Type that the form goes on with."""
+        """The Content-Type with which the form is sent on."""
         return f"multipart/form-data; boundary={self.boundary}"
 
     @property
     def in_memory(self) -> int:
-        """The bytes of it that are in memory."""
+        """The bytes of the form that are in memory."""
         return len(self._memory) + self.read
 
     async def append(self, data: bytes) -> None:
-        """Add bytes. A file is written in a thread: a disk may be slow."""
+        """Add bytes. The file is written in a thread, because a disk may be slow."""
         self._memory += data
         self.length += len(data)
         if len(self._memory) > IN_MEMORY:
@@ -77,7 +79,7 @@ class SpooledForm:
         self._memory.clear()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the bytes from their beginning, at most IN_MEMORY at a time."""
+        """Yield the form's bytes from the beginning, at most IN_MEMORY at a time."""
         at = 0
         while at < self._written:
             data = await asyncio.to_thread(self._read, at)
@@ -102,42 +104,40 @@ class SpooledForm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormUpload:
-    """A stored form with one more field at its beginning. See providers.dialect.Upload."""
+    """A stored form with one more field at its beginning. It implements `providers.dialect.Upload`."""
 
     form: SpooledForm
     first: bytes
 
     @property
     def length(self) -> int:
-        """See Upload."""
         return len(self.first) + self.form.length
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """See Upload."""
         yield self.first
         async for piece in self.form.pieces():
             yield piece
 
 
 def with_field(form: SpooledForm, name: str, value: str) -> FormUpload:
-    """Return the form with a field, of a name that is one of `part_heads`."""
+    """Return the form with one more field at its beginning. `part_heads` must accept the field's name."""
     return FormUpload(form, b"--%b\r\n%b%b\r\n" % (form.boundary.encode(), PartHead(name).written(), value.encode()))
 
 
 async def read_form(
-    http: web.BaseRequest, boundary: str, left_out: str, on_received: Callable[[int, int], None]
+    http: web.BaseRequest, boundary: str, omitted_field: str, on_received: Callable[[int, int], None]
 ) -> SpooledForm:
-    """Return a client's form, without the parts of the field `left_out`, whose value is among `fields`.
+    """Return a client's form without the parts of the field `omitted_field`. The value of that field is in `fields`.
 
-    `on_received` gets the bytes received so far and those of them that are in memory, and may refuse them by raising.
-    Raises GatewayError 413, 408 and 400 as `read_body` does, and 400 for what is no form.
+    `on_received` gets the bytes received so far and the number of them in memory; it may raise to refuse the form.
+    Raises GatewayError 413, 408 and 400 as `read_body` does, and 400 if the body is not a form.
     """
     limit = http.client_max_size
     if (http.content_length or 0) > limit:
         raise too_large(limit)
-    # No content of a client's can hold a boundary that the client cannot know: each reader finds the same parts.
+    # The client cannot know this boundary, so no content can contain it. All readers find the same parts.
     form = SpooledForm(f"dragoman-{secrets.token_hex(16)}")
-    reading = _Reading(form, MultipartParser(boundary), left_out)
+    reading = _Reading(form, MultipartParser(boundary), omitted_field)
     started = asyncio.get_running_loop().time()
     deadline = asyncio.timeout(BODY_WAIT)
     received = 0
@@ -166,20 +166,20 @@ async def read_form(
 
 @dataclass(slots=True, eq=False)
 class _Reading:
-    """Writes the parts of a form into its store as they come."""
+    """Writes the parts of a form into storage as they arrive."""
 
     form: SpooledForm
     parser: MultipartParser
-    left_out: str
+    omitted_field: str
     _head: PartHead | None = None
     _text: codecs.IncrementalDecoder | None = None
     _value: bytearray = field(default_factory=bytearray)
-    _most: int = 0
+    _limit: int = 0
 
     async def add(self, data: bytes) -> None:
-        # After each part, the parser copies the rest of its input.
-        for at in range(0, len(data), FED_AT_ONCE):
-            await self._feed(data[at : at + FED_AT_ONCE])
+        # The parser copies the rest of its input after each part.
+        for at in range(0, len(data), PARSER_CHUNK):
+            await self._feed(data[at : at + PARSER_CHUNK])
 
     async def _feed(self, data: bytes) -> None:
         for event in self.parser.feed(data):
@@ -188,27 +188,27 @@ class _Reading:
                 await self._begin_part(event)
             elif self._head is not None:
                 self._check(self._head, event)
-                self._value += event[: max(0, self._most + 1 - len(self._value))]
-                if self._head.name != self.left_out:
+                self._value += event[: max(0, self._limit + 1 - len(self._value))]
+                if self._head.name != self.omitted_field:
                     await self.form.append(event)
 
     async def _begin_part(self, head: PartHead) -> None:
-        if head.name == self.left_out and head.name in self.form.fields:
+        if head.name == self.omitted_field and head.name in self.form.fields:
             raise NotMultipart(f"has more than one '{head.name}'")
         self._head, self._text = head, None
         if head.filename is None:
             self._text = codecs.getincrementaldecoder(head.charset)()
-        self._most = min(MAX_FILE if self._text is None else MAX_FIELD, max(MAX_FILE, MAX_READ - self.form.read))
-        if head.name != self.left_out:
+        self._limit = min(MAX_FILE if self._text is None else MAX_FIELD, max(MAX_FILE, MAX_READ - self.form.read))
+        if head.name != self.omitted_field:
             await self.form.append(b"--%b\r\n%b" % (self.form.boundary.encode(), head.written()))
 
     def _check(self, head: PartHead, data: bytes, *, final: bool = False) -> None:
-        """Raise NotMultipart for a field that is no text: readers would make different ones of it."""
+        """Raise NotMultipart if a field is not valid text, because readers would decode it differently."""
         try:
             if self._text is not None:
                 self._text.decode(data, final)
         except UnicodeDecodeError:
-            message = f"has a field '{head.name}' that is no UTF-8 text (a file needs a filename)"
+            message = f"has a field '{head.name}' that is not UTF-8 text (a file needs a filename)"
             raise NotMultipart(message) from None
 
     async def _end_part(self) -> None:
@@ -216,11 +216,11 @@ class _Reading:
         if head is None:
             return
         self._check(head, b"", final=True)
-        value = self._value[: self._most].decode("utf-8", "replace")
+        value = self._value[: self._limit].decode("utf-8", "replace")
         if head.name == "_charset_" and value.lower() != "utf-8":
             raise NotMultipart("has a '_charset_' other than UTF-8")
         self._keep(head, value)
-        if head.name != self.left_out:
+        if head.name != self.omitted_field:
             await self.form.append(b"\r\n")
         self.form.read += len(self._value)
         self._value.clear()
@@ -230,7 +230,7 @@ class _Reading:
         form, before = self.form, self.form.fields.get(head.name)
         if head.filename is not None:
             form.files.add(head.name)
-        elif len(self._value) > self._most:
+        elif len(self._value) > self._limit:
             form.cut.add(head.name)
         if before is None:
             form.fields[head.name] = value

@@ -197,7 +197,7 @@ class ClientExchange(Exchange[R]):
         """Do as `plan_task`, by the conversation of the request, or plan for another name if the budget of its
         team says so. This is only for text: no other task has turns, or can be done by the model of a chat."""
         record, name, snapshot = self.record, self.request.model, self.snapshot
-        if snapshot.places:
+        if snapshot.has_affinity:
             plan = self._placed(self.team, name, load)
         else:
             plan = plan_for(snapshot, self.team, name, self.surface.name, load)
@@ -211,7 +211,7 @@ class ClientExchange(Exchange[R]):
     def _placed(self: "ClientExchange[UnifiedRequest]", team: Team, name: str, load: Load) -> Plan:
         """Return the plan of a name, in the order for the request's conversation if names have affinity."""
         snapshot, surface, record = self.snapshot, self.surface.name, self.record
-        if not snapshot.places:
+        if not snapshot.has_affinity:
             return plan_for(snapshot, team, name, surface, load)
         own = SessionLoad(load, self.team.tenant, self.size, self.http.headers, self.request, self.continued)
         plan = plan_for(snapshot, team, name, surface, own)

@@ -31,7 +31,7 @@ from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.hooks.team_hooks import TeamHooks
-from proxy.ledger.usage_report import UsageAnswer
+from proxy.ledger.usage_report import UsageResponse
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -116,7 +116,7 @@ class Gateway:
         self._receipts: dict[Team, Receipt] = {}
         self._receipts_of = current.snapshot
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
-        self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
+        self.usage: Callable[[str, str], Awaitable[UsageResponse]] | None = None
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0

@@ -136,7 +136,7 @@ def _told(target: Target, known: Known) -> ListedModel:
 
 
 def _of_any_model(target: Target) -> bool:
-    return target.table_key == f"{target.vendor}/{WILDCARD}"
+    return target.model_key == f"{target.vendor}/{WILDCARD}"
 
 
 def _discovered(snapshot: Snapshot, team: Team, known: Known) -> Iterator[tuple[str, ListedModel]]:

@@ -1,1 +1,1 @@
-"""Second attempts of requests that are late: their rules, the requests that may have one, and their bounds. Pure."""
+"""Second attempts for late requests: their rules, the requests that may have one, and their limits. Pure."""

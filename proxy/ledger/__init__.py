@@ -1,1 +1,2 @@
-"""The ledger: one row for each request, from a journal on disk into a database, and what teams have used by it."""
+"""The ledger: one row for each request, loaded from a journal on disk into a database, and the usage of teams
+from it."""

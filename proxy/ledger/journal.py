@@ -1,13 +1,13 @@
-"""The journal of one process: every request's row is on disk within a tick, whatever becomes of the database.
+"""The journal of one process. Each request's row is on disk within a tick, also while the database is away.
 
-`append` only keeps the line; a thread writes all lines of a tick in one call, so that a slow disk delays no request. It
-sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick: what was written
-belongs to the kernel.
+`append` only stores the line in memory. A thread writes all lines of a tick in one call, so a slow disk delays no
+request. It sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick, because
+the kernel owns the written ones.
 
-On a full disk the file is left to the loader, which deletes it once its rows are in the database, and another one is
-begun. If that one takes nothing either, others hold the disk: rows go to a spare folder in memory then, from which the
-same loader loads them. If nothing can be written there, the newest rows are kept in this process and each one that had
-to go is counted.
+If the disk is full, a new file is begun. The loader deletes the old one once its rows are in the database. If the new
+file cannot be written either, other programs have filled the disk. Rows then go to a spare folder in memory, from which
+the same loader loads them. If nothing can be written there, the newest rows stay in this process, and each lost row is
+counted.
 """
 
 import logging
@@ -27,53 +27,53 @@ from proxy.ledger.ledger_row import TagsJson, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.request_record import RequestRecord
 
-TICK: Final = 0.1
+WRITE_EVERY: Final = 0.1
 """Seconds between two writes."""
 
 MOST_ROWS: Final = 65_536
-"""Rows that are kept in memory while they cannot be written."""
+"""The most rows that stay in memory while they cannot be written."""
 
 FILE_BYTES: Final = 8 << 20
-"""Size from which on the next file is begun: loaded files are deleted whole."""
+"""The size of a file after which the next one is begun. Loaded files are deleted as a whole."""
 
 FILE_SECONDS: Final = 3600.0
 
 FOLDER_BYTES: Final = 1 << 30
-"""Of all journals of a folder, about 4.6 M rows; each process may pass it by one file."""
+"""The most bytes of all journals of a folder, about 4.6 M rows. Each process may exceed it by one file."""
 
 SPARE_BYTES: Final = 64 << 20
-"""Of the journals in the spare folder, about 280,000 rows: they are in memory."""
+"""The most bytes of the journals in the spare folder, about 280,000 rows. They occupy memory."""
 
 SPARE_SECONDS: Final = 10.0
-"""Seconds for which the spare folder is written to, before the disk is tried again."""
+"""Seconds for which rows go to the spare folder before the disk is tried again."""
 
 FULL: Final = (ENOSPC, EDQUOT)
 
-WORTH_LEAVING: Final = 4096
+LEAST_LEFT_BYTES: Final = 4096
 LEAVE_EVERY: Final = 1.0
-"""Bytes, or seconds since its begin, from which on a file is left on a full disk: where space comes back byte by byte,
-there would be a file for each tick."""
+"""The least bytes of rows, or seconds since its begin, for a file to be left on a full disk. Otherwise there would be a
+file for each tick while space returns byte by byte."""
 
-LOADED_WITHIN: Final = 3.0
-"""Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk, before they go to
-the spare folder: it comes each second."""
+LOADER_WAIT: Final = 3.0
+"""Seconds for which rows wait in memory for the loader to delete a file that was left on a full disk. After that they
+go to the spare folder. The loader runs each second."""
 
 IDLE_SECONDS: Final = 60.0
-"""Seconds without a row after which the file is left: its rows are in the database, and others may need the disk."""
+"""Seconds without a row after which the file is left. Its rows are in the database, and others may need the disk."""
 
-PLACES: Final = 3
-"""Places to which rows that are left at the end may have to go: the file, another one, and one in the spare folder."""
+WRITE_TARGETS: Final = 3
+"""The writes that the last rows may need: to the current file, to a new one, and to one in the spare folder."""
 
 WRITE_BYTES: Final = 1 << 20
 
-SILENCE: Final = 60.0
-"""Seconds between two lines in the log about the same trouble."""
+LOG_PAUSE: Final = 60.0
+"""Seconds between two log lines about the same failure."""
 
 
 class Journal:
-    """The rows of this process, from `start` to `close`. To be made after a fork: children would hold its lock.
+    """The rows of this process, from `start` to `close`. Make it after a fork, because children would hold its lock.
 
-    `spare` makes the spare folder of a folder, and may raise OSError; without it there is none.
+    `spare` makes the spare folder of a folder, and may raise OSError. Without it there is no spare folder.
     """
 
     def __init__(
@@ -97,20 +97,20 @@ class Journal:
         self._descriptor: int | None = None
         self._number = 1
         self._began = 0.0
-        self._size = self._whole = 0
-        self._torn = False
+        self._size = self._line_bytes = 0
+        self._half_line = False
         self._path = folder
-        self._left: tuple[Path, float] | None = None
+        self._left_file: tuple[Path, float] | None = None
         self._make_spare = spare
         self._spare_until = -math.inf
         self._in_spare = self._spare_logged = False
         self._measured: tuple[float, int] | None = None
-        self._said = -SILENCE
+        self._logged_at = -LOG_PAUSE
         self._failing = False
         self._log = logging.getLogger("dragoman")
 
     def append(self, record: RequestRecord, user: str | None = None, tags: TagsJson = None) -> int:
-        """Keep the row of a request that has just ended, and return its number among the rows of this process."""
+        """Store the row of a request that has just ended, and return its number among the rows of this process."""
         self.sequence = sequence = self.sequence + 1
         lines = self._lines
         lines.append(row_line(record, sequence, time.time_ns() // 1_000_000, user, tags))
@@ -123,7 +123,7 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Rows that are only in memory."""
+        """The rows that are only in memory."""
         return len(self._lines)
 
     def start(self) -> None:
@@ -131,12 +131,12 @@ class Journal:
         self._thread.start()
 
     def close(self) -> None:
-        """Write every row and end the thread. Blocks for as long as the disk does."""
+        """Write every row and end the thread. Blocks as long as the disk does."""
         self._ending.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
-        for _ in range(PLACES):
+        for _ in range(WRITE_TARGETS):
             self.write()
         if lost := len(self._lines):
             self.state.dropped += lost
@@ -145,7 +145,7 @@ class Journal:
         self._leave_file()
 
     def write(self) -> None:
-        """Write what is kept, as far as the disk takes it. Called by one thread at a time."""
+        """Write the stored lines, as far as the disk takes them. Call it from one thread at a time."""
         if not self._lines:
             return
         try:
@@ -153,16 +153,16 @@ class Journal:
                 self._write_some(self._file())
         except OSError as error:
             self._fail(error)
-            self._leave_place(error)
+            self._choose_target(error)
         else:
             if self._failing:
                 self._recover()
 
     def _run(self) -> None:
-        while not self._ending.wait(TICK):
+        while not self._ending.wait(WRITE_EVERY):
             try:
                 self.write()
-            except Exception:  # a fault of ours: the rows that are left must not wait for the process's end
+            except Exception:  # A bug of the gateway: the remaining rows must not wait for the end of the process.
                 self._log.exception("ledger: the journal could not be written")
             if not self._lines:
                 self._sleep()
@@ -171,7 +171,7 @@ class Journal:
         """Wait until there is something to write."""
         self._wake.clear()
         self._idle = True
-        # What was appended before that woke nobody.
+        # A line appended before `_idle` was set has woken no thread.
         if not self._lines and not self._ending.is_set() and not self._wake.wait(IDLE_SECONDS):
             self._leave_file()
             self._wake.wait()
@@ -180,12 +180,12 @@ class Journal:
     def _drop_oldest(self) -> None:
         try:
             self._lines.popleft()
-        except IndexError:  # written meanwhile
+        except IndexError:  # It was written in the meantime.
             return
         self.state.dropped += 1
 
     def _file(self) -> int:
-        """Return the file to write to, which is the next one when the last is large, old, or gone."""
+        """Return the file to write to. It is a new file if the last one is large, old, or deleted."""
         descriptor, now = self._descriptor, self._clock()
         if descriptor is not None:
             longest = SPARE_SECONDS if self._in_spare else FILE_SECONDS
@@ -194,14 +194,14 @@ class Journal:
                 return descriptor
             self._leave_file()
         self._require_room(now)
-        folder = self._place(now)
+        folder = self._next_folder(now)
         descriptor, number = create_locked(folder, self.process, self._number)
         self._path = journal_file(folder, self.process, number).path
         self._descriptor, self._number, self._began = descriptor, number + 1, now
-        self._size = self._whole = 0
+        self._size = self._line_bytes = 0
         return descriptor
 
-    def _place(self, now: float) -> Path:
+    def _next_folder(self, now: float) -> Path:
         """Return the folder of the next file. Raises OSError if the spare folder cannot be used."""
         self._in_spare = self._make_spare is not None and now < self._spare_until
         if self._make_spare is None or not self._in_spare:
@@ -212,69 +212,71 @@ class Journal:
         return spare
 
     def _require_room(self, now: float) -> None:
-        """Raise OSError while the journals of the folder are as large as they may get; measured once a second."""
+        """Raise OSError while the journals of the folder have their largest size. It is measured once a second."""
         if self._measured is None or now - self._measured[0] >= 1:
             self._measured = now, journal_bytes(self._folder)
         if self._measured[1] >= FOLDER_BYTES:
             raise OSError(EDQUOT, f"the journals are at their limit of {FOLDER_BYTES >> 20} MiB")
 
     def _oldest(self) -> float | None:
-        """Return the unix time of the first row that waits."""
+        """Return the unix time of the first waiting row."""
         try:
             return read_line(self._lines[0], self.process).row.time / 1000
-        except (IndexError, ValueError):  # dropped meanwhile, or mended beyond reading
+        except (IndexError, ValueError):  # It was dropped in the meantime, or its repaired line is unreadable.
             return self.state.oldest
 
     def _leave_file(self) -> None:
-        """Close the file, which releases it to the loader, without the half line at its end: that row is written again.
-        A file without a row is removed."""
+        """Close the file, which releases it to the loader, and cut off a half line at its end. That row is written
+        again. A file without a row is removed."""
         if self._descriptor is None:
             return
-        with suppress(OSError):  # the loader puts half a line aside, and finds the empty file
-            if self._torn:
-                os.ftruncate(self._descriptor, self._whole)
-            if not self._whole:
+        with suppress(OSError):  # The loader moves the half line away, or deletes the empty file.
+            if self._half_line:
+                os.ftruncate(self._descriptor, self._line_bytes)
+            if not self._line_bytes:
                 self._path.unlink()
         os.close(self._descriptor)
-        self._descriptor, self._torn = None, False
+        self._descriptor, self._half_line = None, False
 
-    def _leave_place(self, error: OSError) -> None:
-        """Choose where to write next, after a write that failed: to another file, once the loader has this one; in
-        another place, if not even a new file could be written."""
+    def _choose_target(self, error: OSError) -> None:
+        """Choose the next file after a failed write. It is a new file in the same folder once the loader has this one.
+        If not even a new file could be written, it is one in the spare folder, or in the journal folder if the spare
+        folder failed."""
         now = self._clock()
-        if self._descriptor is None or not self._whole:
+        if self._descriptor is None or not self._line_bytes:
             self._leave_file()
             if self._in_spare:
                 self._spare_until = -math.inf
             elif not self._awaits_loader(now):
                 self._spare_until = now + SPARE_SECONDS
-        elif error.errno not in FULL or self._whole >= WORTH_LEAVING or now - self._began >= LEAVE_EVERY:
+        elif error.errno not in FULL or self._line_bytes >= LEAST_LEFT_BYTES or now - self._began >= LEAVE_EVERY:
             self._leave_file()
-            self._left = self._path, now
+            self._left_file = self._path, now
 
     def _awaits_loader(self, now: float) -> bool:
-        """Return whether the loader may still delete a file that was left, which gives room. At the end none waits."""
-        if self._left is None or self._ending.is_set():
+        """Return whether the loader may still delete a left file, which frees space. While closing, return false."""
+        if self._left_file is None or self._ending.is_set():
             return False
-        path, at = self._left
-        return now - at < LOADED_WITHIN and path.exists()
+        path, at = self._left_file
+        return now - at < LOADER_WAIT and path.exists()
 
     def _recover(self) -> None:
-        """Note that rows are written again. In the spare folder the trouble goes on, but none waits in this process."""
+        """Note that rows are written again. In the spare folder the failure continues, but no row waits in this
+        process."""
         self.state.unwritten, self.state.oldest = 0, None
         if not self._in_spare:
             self._failing, self._spare_logged, self.state.trouble = False, False, None
             self._log.info("ledger: the journal in %s is written again", self._folder)
         elif not self._spare_logged:
             self._spare_logged = True
-            self._log.warning("ledger: rows are written to %s meanwhile, which is in memory", self._path.parent)
+            self._log.warning("ledger: rows are written to %s, in memory, until the disk has room", self._path.parent)
 
     def _write_some(self, descriptor: int) -> None:
-        """Write many lines in one call. Those that did not fit stay, and half a line is cut off before the next write.
-        Raises OSError, also after a part of them."""
-        if self._torn:
-            os.ftruncate(descriptor, self._whole)
-            self._size, self._torn = self._whole, False
+        """Write many lines in one call. Lines that did not fit stay. A half line is cut off before the next write.
+        Raises OSError, also after a part of them was written."""
+        if self._half_line:
+            os.ftruncate(descriptor, self._line_bytes)
+            self._size, self._half_line = self._line_bytes, False
         batch: list[bytes] = []
         size = 0
         while self._lines and size < WRITE_BYTES:
@@ -290,12 +292,12 @@ class Journal:
             raise
         whole = data.count(b"\n", 0, written)
         self.state.written += whole
-        self._whole = self._size + data.rfind(b"\n", 0, written) + 1
+        self._line_bytes = self._size + data.rfind(b"\n", 0, written) + 1
         self._size += written
         if written < len(data):
             self._lines.extendleft(reversed(batch[whole:]))
-            self._torn = self._whole < self._size
-            # To try again at once would cut off and write the same half line for ever.
+            self._half_line = self._line_bytes < self._size
+            # Another try at once would cut off and write the same half line for ever.
             raise OSError(ENOSPC, os.strerror(ENOSPC))
 
     def _fail(self, error: OSError) -> None:
@@ -304,8 +306,8 @@ class Journal:
         state.trouble = f"the journal cannot be written: {error.strerror}"
         state.unwritten, state.oldest = len(self._lines), self._oldest()
         self._failing = True
-        if now - self._said >= SILENCE:
-            self._said = now
+        if now - self._logged_at >= LOG_PAUSE:
+            self._logged_at = now
             self._log.error(
                 "ledger: the journal in %s cannot be written (%s): %d rows wait in memory, %d are lost so far",
                 *(self._folder, error.strerror, len(self._lines), state.dropped),

@@ -1,8 +1,8 @@
 """The files of the journal: their names, and the locks by which a loader knows that a file is finished.
 
-Each process appends to a file of its own and holds a lock on it, which the kernel releases at the process's end,
-however it ends. Who gets the lock of a file knows that nobody appends to it any more. While the journals' disk takes
-nothing, files are in a folder in memory: the spare folder of the journals, which the same loader reads.
+Each process appends to its own file and holds a lock on it. The kernel releases the lock at the end of the process,
+however it ends. A process that gets the lock of a file knows that no process appends to it. While the disk of the
+journals cannot be written, new files are in a folder in memory. The same loader reads this spare folder.
 """
 
 import errno
@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 LOADER_LOCK: Final = "loader.lock"
-"""Held by the one process that loads the journals of a folder."""
+"""The lock file held by the one process that loads the journals of a folder."""
 
 UNREADABLE: Final = "unreadable.lines"
-"""Where lines are kept that cannot be read."""
+"""The file to which unreadable lines are moved."""
 
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each folder in it is checked for its owner
-"""Linux's file system in memory, which outlives processes and is emptied by a restart of the machine or container."""
+"""The file system of Linux in memory. It outlives processes, and a restart of the machine or container empties it."""
 
 _NAME: Final = re.compile(r"ledger\.([A-Za-z0-9_-]{1,64})\.([0-9]{1,12})\.jsonl", re.ASCII)
 
 
 class JournalFile(NamedTuple):
-    """A file of one process; `number` counts them."""
+    """A file of one process. `number` counts the files of the process."""
 
     process: str
     number: int
@@ -38,12 +38,12 @@ class JournalFile(NamedTuple):
 
 
 def fresh_process_name() -> str:
-    """Return a name that no other process of any gateway has: the time, and random digits."""
+    """Return a name that no other process of any gateway has, made of the time and random digits."""
     return f"{int(time.time()):x}-{os.urandom(5).hex()}"
 
 
 def journal_file(folder: Path, process: str, number: int) -> JournalFile:
-    """Return the file with this number. Raises ValueError where the process's name is no part of a file name."""
+    """Return the file with this number. Raises ValueError if the name of the process cannot be part of a file name."""
     path = folder / f"ledger.{process}.{number}.jsonl"
     if _NAME.fullmatch(path.name) is None:
         raise ValueError(f"{process!r} cannot name a process of the ledger")
@@ -51,14 +51,14 @@ def journal_file(folder: Path, process: str, number: int) -> JournalFile:
 
 
 def spare_folder(folder: Path) -> Path:
-    """Return the folder in memory for the journals of `folder`, of this user. It need not exist."""
+    """Return the folder in memory for the journals of `folder`. It belongs to this user and need not exist."""
     place = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
     return SHARED_MEMORY / f"dragoman-{os.geteuid()}-{place}"
 
 
 def make_spare(folder: Path) -> Path:
-    """Return the spare folder of `folder`, which exists then. Raises OSError if it cannot be made, or may be another
-    user's: who names a folder in a shared place first owns it."""
+    """Return the existing spare folder of `folder`, and make it if necessary. Raises OSError if it cannot be made or
+    may belong to another user, because any user may create a folder in shared memory first."""
     spare = spare_folder(folder)
     with suppress(FileExistsError):
         spare.mkdir(mode=0o700)
@@ -67,14 +67,14 @@ def make_spare(folder: Path) -> Path:
     return spare
 
 
-def leave_spare(folder: Path) -> None:
-    """Remove the spare folder of `folder` if it is there and empty."""
+def remove_spare(folder: Path) -> None:
+    """Remove the spare folder of `folder` if it exists and is empty."""
     with suppress(OSError):
         spare_folder(folder).rmdir()
 
 
 def _is_own(spare: Path) -> bool:
-    """Return whether a folder is one, and of this user alone."""
+    """Return whether the path is a folder that only this user may use."""
     try:
         found = spare.lstat()
     except OSError:
@@ -83,8 +83,8 @@ def _is_own(spare: Path) -> bool:
 
 
 def journal_files(folder: Path) -> list[JournalFile]:
-    """Return all, those of a process in the order in which they were written, those of the spare folder among them;
-    none if there is no folder."""
+    """Return all journal files, including the ones in the spare folder. The files of one process are in the order in
+    which they were written. The list is empty if there is no folder."""
     found = [*_files_of(folder)]
     spare = spare_folder(folder)
     if _is_own(spare):
@@ -103,12 +103,12 @@ def _files_of(folder: Path) -> Iterator[JournalFile]:
 
 
 def journal_bytes(folder: Path) -> int:
-    """Return the size of all journals together."""
+    """Return the total size of all journals in bytes."""
     return _bytes_of(journal_files(folder))
 
 
 def spare_bytes(folder: Path) -> int:
-    """Return the size of those that are in the spare folder."""
+    """Return the total size of the journals in the spare folder in bytes."""
     return _bytes_of(_files_of(spare_folder(folder)))
 
 
@@ -117,13 +117,13 @@ def _bytes_of(files: Iterable[JournalFile]) -> int:
     for each in files:
         try:
             total += each.path.stat().st_size
-        except FileNotFoundError:  # loaded meanwhile
+        except FileNotFoundError:  # It was loaded in the meantime.
             continue
     return total
 
 
-def locked(descriptor: int) -> bool:
-    """Take the lock of an open file if nobody holds it."""
+def try_lock(descriptor: int) -> bool:
+    """Take the lock of an open file, and return whether no other process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -134,17 +134,17 @@ def locked(descriptor: int) -> bool:
 
 
 def share_lock(descriptor: int) -> None:
-    """Hold the lock of a file, which nobody appends to any more, so that `left_behind` still finds it."""
+    """Hold the lock of a finished file as a shared lock, so that `has_finished_file` still finds it."""
     fcntl.flock(descriptor, fcntl.LOCK_SH)
 
 
-def left_behind(folder: Path) -> bool:
-    """Return whether there is a file to which nobody appends any more: it has not been loaded yet, or is just being
-    loaded. A shared lock that is taken for a moment keeps a loader from it until its next pass, at worst."""
+def has_finished_file(folder: Path) -> bool:
+    """Return whether there is a file to which no process appends: it has not been loaded yet, or is being loaded. The
+    short shared lock may delay a loader until its next pass."""
     for each in journal_files(folder):
         try:
             descriptor = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # loaded meanwhile, or somebody else's
+        except OSError:  # It was loaded in the meantime, or belongs to another user.
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -158,11 +158,11 @@ def left_behind(folder: Path) -> bool:
 
 
 def lock_file(path: Path) -> int | None:
-    """Create and lock a file and return its descriptor; None while another process holds it. Closing it, or the
-    process's end, releases the lock; the file stays."""
+    """Create and lock a file and return its descriptor, `None` if another process holds the lock. Closing the
+    descriptor, or the end of the process, releases the lock. The file stays."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if locked(descriptor):
+        if try_lock(descriptor):
             return descriptor
     except OSError:
         os.close(descriptor)
@@ -172,7 +172,7 @@ def lock_file(path: Path) -> int | None:
 
 
 def create_locked(folder: Path, process: str, number: int) -> tuple[int, int]:
-    """Create the next file of a process, from `number` on, with its lock, and return its descriptor and number."""
+    """Create and lock the next file of a process, from `number` on, and return its descriptor and number."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         path = journal_file(folder, process, number).path
@@ -182,8 +182,8 @@ def create_locked(folder: Path, process: str, number: int) -> tuple[int, int]:
             number += 1
             continue
         try:
-            # A loader may have come between the two calls; it takes the empty file for a finished one and deletes it.
-            if locked(descriptor) and os.fstat(descriptor).st_nlink:
+            # A loader may have run between the two calls. It takes the empty file for a finished one and deletes it.
+            if try_lock(descriptor) and os.fstat(descriptor).st_nlink:
                 return descriptor, number
         except OSError:
             os.close(descriptor)

@@ -1,8 +1,8 @@
-"""Loads the journals of a folder into the database, each row once, whatever ends whichever process when.
+"""Loads the journals of a folder into the database, each row once, whichever process ends at any time.
 
-A file is read from where the last pass ended, and from its beginning after a restart: rows that are in the database
-already are left out there, by their ids. A file is deleted when its process has let go of it and its last line has been
-stored. A line that cannot be read is moved aside and never keeps others out; a file of another version stays.
+A file is read from the end of the last pass, and from its begin after a restart. Rows that are already in the database
+are skipped by their ids. A file is deleted when its process has released it and its last line has been stored. An
+unreadable line is moved away and never stops others. A file of another version stays.
 """
 
 import logging
@@ -17,24 +17,25 @@ from proxy.ledger.journal_files import (
     JournalFile,
     journal_bytes,
     journal_files,
-    leave_spare,
-    locked,
+    remove_spare,
     share_lock,
+    try_lock,
 )
-from proxy.ledger.ledger_row import Journaled, OtherVersionError, UnreadableLineError, read_line
+from proxy.ledger.ledger_row import JournalRow, OtherVersionError, UnreadableLineError, read_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 
-PIECE: Final = 64 * 1024
-"""Bytes that are read, and stored in one transaction: some 280 rows. Larger ones take as much CPU a row (measured up to
-256 KiB), and 2 MB more memory."""
+READ_BYTES: Final = 64 * 1024
+"""The bytes that are read and stored in one transaction: about 280 rows. Larger blocks take as much CPU for each row
+(measured up to 256 KiB) and 2 MB more memory."""
 
 LINES_AT_ONCE: Final = 32
-"""Lines that are read before the processor is offered to who waits for it: 0.1 ms. Linux lets a process go on for 3 ms
-(6.6 and later, by default) before it wakes another on the same core, however nice the first one is."""
+"""The lines that are read before the processor is yielded to waiting processes: 0.1 ms. Linux (6.6 and later, by
+default) lets a process run for 3 ms before it wakes another one on the same core, even if the first has a low
+priority."""
 
-ASIDE_BYTES: Final = 16 << 20
-"""Of lines that cannot be read; beyond it they are only counted."""
+UNREADABLE_BYTES: Final = 16 << 20
+"""The most bytes of unreadable lines in their file. Further ones are only counted."""
 
 
 class LoadingCancelledError(Exception):
@@ -42,11 +43,11 @@ class LoadingCancelledError(Exception):
 
 
 class JournalLoader:
-    """Loads one folder; to be used by the process that holds the folder's lock.
+    """A loader of one folder, for the process that holds the folder's lock.
 
-    `keep` is for how many seconds rows are kept: older ones are not stored, since they may have been dropped already.
-    `pause` is called with the seconds that a piece took, to leave the processor to others; it may raise
-    LoadingCancelledError.
+    `keep` is for how many seconds the database stores rows. Older ones are not loaded, because they may have been
+    dropped already. `pause` is called with the seconds that a block took, to leave the processor to others. It may
+    raise LoadingCancelledError.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class JournalLoader:
         self._log = logging.getLogger("dragoman")
 
     def load(self, store: LedgerStore) -> int:
-        """Load all whole lines that there are, those in the spare folder too, and return how many rows were new. Raises
-        LedgerError, and OSError."""
+        """Load all whole lines, including the ones in the spare folder, and return how many rows were new. Raises
+        LedgerError and OSError."""
         files = journal_files(self._folder)
         paths = {each.path for each in files}
         self._offsets = {path: offset for path, offset in self._offsets.items() if path in paths}
@@ -77,11 +78,11 @@ class JournalLoader:
         self._state.foreign = len(self._foreign)
         self._state.behind = 0.0
         if any(each.path.parent != self._folder for each in files):
-            leave_spare(self._folder)
+            remove_spare(self._folder)
         return new
 
     def measure(self) -> None:
-        """Note how large the journals are, and for how long the oldest row has waited, as far as its file tells."""
+        """Measure the size of the journals and how long the oldest row has waited, as far as its file shows it."""
         self._state.journal_bytes = journal_bytes(self._folder)
         oldest = None
         for each in journal_files(self._folder):
@@ -95,13 +96,13 @@ class JournalLoader:
         self._state.behind = 0.0 if oldest is None else max(0.0, self._wall() - oldest)
 
     def _oldest_row(self, file: JournalFile) -> float | None:
-        """Return the time of the first row of a file that waits, in seconds."""
+        """Return the time of the first waiting row of a file in seconds."""
         try:
             with file.path.open("rb") as reading:
                 reading.seek(self._offsets.get(file.path, 0))
-                line = reading.readline(PIECE)
+                line = reading.readline(READ_BYTES)
             return read_line(line, file.process).row.time / 1000
-        except (OSError, ValueError):  # such as half a line
+        except (OSError, ValueError):  # For example, half a line.
             return None
 
     def _load_file(self, file: JournalFile, store: LedgerStore) -> int:
@@ -110,7 +111,7 @@ class JournalLoader:
         except FileNotFoundError:
             return 0
         try:
-            finished = locked(descriptor)  # before the reading: afterwards nothing can be added
+            finished = try_lock(descriptor)  # Before reading: nothing can be added after this.
             if finished:
                 share_lock(descriptor)
             new = self._load_lines(descriptor, file, store)
@@ -126,27 +127,28 @@ class JournalLoader:
         new = 0
         while file.path not in self._foreign:
             offset = self._offsets.get(file.path, 0)
-            piece = os.pread(descriptor, PIECE, offset)
-            end = piece.rfind(b"\n") + 1
-            if not end and len(piece) == PIECE:  # no line is so long
-                end = PIECE
+            data = os.pread(descriptor, READ_BYTES, offset)
+            end = data.rfind(b"\n") + 1
+            if not end and len(data) == READ_BYTES:  # No valid line is so long.
+                end = READ_BYTES
             if not end:
                 break
             began = time.monotonic()
-            rows, read = self._rows(piece[:end], file)
+            rows, read = self._rows(data[:end], file)
             if rows:
                 stored = store.add(rows)
                 new += stored
                 self._state.loaded += stored
                 self._state.repeated += len(rows) - stored
             self._offsets[file.path] = offset + read
-            if len(piece) == PIECE:
+            if len(data) == READ_BYTES:
                 self._pause(time.monotonic() - began)
         return new
 
-    def _rows(self, lines: bytes, file: JournalFile) -> tuple[list[Journaled], int]:
-        """Return the rows of whole lines, and how many bytes were read: fewer than all up to another version's."""
-        rows: list[Journaled] = []
+    def _rows(self, lines: bytes, file: JournalFile) -> tuple[list[JournalRow], int]:
+        """Return the rows of whole lines and the number of bytes read. Reading ends before a line of another
+        version."""
+        rows: list[JournalRow] = []
         oldest = round((self._wall() - self._keep) * 1000)
         read = 0
         for number, line in enumerate(lines.splitlines(keepends=True), 1):
@@ -154,9 +156,9 @@ class JournalLoader:
                 try:
                     found = read_line(line, file.process)
                 except UnreadableLineError:
-                    self._put_aside(line)
+                    self._move_unreadable(line)
                 except OtherVersionError as error:
-                    self._leave(file, str(error))
+                    self._skip_foreign(file, str(error))
                     break
                 else:
                     if found.row.time < oldest:
@@ -168,24 +170,24 @@ class JournalLoader:
                 os.sched_yield()
         return rows, read
 
-    def _leave(self, file: JournalFile, version: str) -> None:
+    def _skip_foreign(self, file: JournalFile, version: str) -> None:
         self._foreign.add(file.path)
         self._log.warning(
-            "ledger: %s is in %s, which this gateway does not know; it is kept until one that does loads it",
+            "ledger: %s is in %s, which this gateway does not know; it stays until a gateway that knows it loads it",
             *(file.path, version),
         )
 
     def _take_rest(self, descriptor: int, path: Path) -> None:
-        """Put aside the half line that a process left when it was killed."""
-        if rest := os.pread(descriptor, PIECE, self._offsets.get(path, 0)):
-            self._put_aside(rest)
+        """Move away the half line that a killed process left."""
+        if rest := os.pread(descriptor, READ_BYTES, self._offsets.get(path, 0)):
+            self._move_unreadable(rest)
 
-    def _put_aside(self, line: bytes) -> None:
+    def _move_unreadable(self, line: bytes) -> None:
         self._state.unreadable += 1
         path = self._folder / UNREADABLE
         try:
             with path.open("ab") as file:
-                if file.tell() < ASIDE_BYTES:
+                if file.tell() < UNREADABLE_BYTES:
                     file.write(line if line.endswith(b"\n") else line + b"\n")
         except OSError as error:
-            self._log.warning("ledger: a line that cannot be read is not kept either: %s", error.strerror)
+            self._log.warning("ledger: an unreadable line cannot be stored either: %s", error.strerror)

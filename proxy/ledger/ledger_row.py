@@ -1,8 +1,8 @@
-"""One request as a row of the ledger, and the line of the journal that carries it there.
+"""One request as a row of the ledger, and as the line of the journal that carries it there.
 
-A line is a JSON array that begins with the version of its form, so that a loader tells what it can read. Its text is
-bounded and has no NUL, which PostgreSQL refuses; its numbers fit 64 bits with sign. The id is the ledger's own: clients
-may send one `x-request-id` twice. It begins with the time, so that indexes grow at their end.
+A line is a JSON array. It begins with the version of its form, so that a loader knows if it can read it. Its text is
+bounded and contains no NUL, which PostgreSQL refuses. Its numbers fit in signed 64 bits. The id is made here, because
+clients may send one `x-request-id` twice. It begins with the time, so that indexes grow at their end.
 """
 
 import os
@@ -15,46 +15,48 @@ import orjson
 
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO
 
-if TYPE_CHECKING:  # who only reads lines has no requests
+if TYPE_CHECKING:  # A process that only reads lines has no requests.
     from proxy.request_record import RequestRecord
 
 VERSION: Final = 1
-"""The form of a line. Another order or meaning of its members is another version."""
+"""The version of the line's form. Another order or meaning of its fields needs another version."""
 
-MOST_BYTES: Final = 256
-"""Of a text in a row, in UTF-8."""
+MAX_TEXT_BYTES: Final = 256
+"""The most bytes of a text in a row, in UTF-8."""
 
 ESTIMATED: Final = 1
 """The bit of a row whose token counts are estimates."""
 
 INCOMPLETE: Final = 2
-"""The bit of a row whose cost lacks what was used at a price that is not known. Earlier versions read 2 as 1."""
+"""The bit of a row whose cost is incomplete, because some price is not known. Earlier versions read 2 as 1."""
 
-MOST_TAGS: Final = 16
+MAX_TAGS: Final = 16
 
-MOST: Final = (1 << 63) - 1
-"""The largest integer of either database."""
+MAX_INTEGER: Final = (1 << 63) - 1
+"""The largest integer of both databases."""
 
-MOST_MS: Final = 1 << 40
-"""Some 35 years, which nobody waits for; sums of all rows have to fit the database's integers."""
+MAX_MS: Final = 1 << 40
+"""About 35 years in ms, longer than any request. The sums of all rows must fit in the integers of the database."""
 
-MOST_STATUS: Final = 999
+MAX_STATUS: Final = 999
 
-MOST_ATTEMPTS: Final = 1 << 15
+MAX_ATTEMPTS: Final = 1 << 15
 
 ID_BYTES: Final = 16
 
-LATEST: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, beyond which PostgreSQL's and Python's dates differ."""
+LATEST_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999. After it, the dates of PostgreSQL and Python differ."""
 
 TagsJson: TypeAlias = "orjson.Fragment | None"
 
 
 class LedgerRow(NamedTuple):
-    """A request in the order of the columns. `time` is its end, ms UTC; `cost` billionths of a USD, None without a
-    price; token counts are None where nobody knows them. `estimated` is ESTIMATED,
-    INCOMPLETE, both or 0. `deployment` and `model` are labels of the table; `asked` is
-    the client's own string. `tags` is a JSON object or None."""
+    """A request, with its fields in the order of the columns.
+
+    `time` is its end in ms UTC. `cost` is in billionths of a USD, `None` without a price. Token counts are `None` if
+    they are unknown. `estimated` is ESTIMATED, INCOMPLETE, both or 0. `deployment` and `model` are labels of the
+    configuration. `asked` is the model name that the client sent. `tags` is a JSON object or `None`.
+    """
 
     id: bytes
     time: int
@@ -80,8 +82,8 @@ class LedgerRow(NamedTuple):
     gateway: str
 
 
-class Journaled(NamedTuple):
-    """A row with its number among those of its process, which begins with 1."""
+class JournalRow(NamedTuple):
+    """A row with its number among the rows of its process, which begin with 1."""
 
     sequence: int
     row: LedgerRow
@@ -92,13 +94,13 @@ class UnreadableLineError(ValueError):
 
 
 class OtherVersionError(ValueError):
-    """A line of another version of the gateway; its text names it."""
+    """A line of another version of the gateway. The message names the version."""
 
 
 _random = random.Random()  # noqa: S311 - tells rows apart, guards nothing
 _bits = _random.getrandbits
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_random.seed)  # else all workers would draw the same ids
+    os.register_at_fork(after_in_child=_random.seed)  # Otherwise all workers would draw the same ids.
 
 
 def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
@@ -117,9 +119,9 @@ def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None 
                 estimated |= INCOMPLETE
     asked = record.asked
     if len(asked) > 64 or "\0" in asked:
-        asked = clean(asked)
+        asked = storable_text(asked)
     if user is not None and (len(user) > 64 or "\0" in user):
-        user = clean(user)
+        user = storable_text(user)
     attempts = record.attempts
     values = (
         VERSION,
@@ -148,47 +150,52 @@ def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None 
     )
     try:
         return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
-        return _mended(values)
+    except TypeError:  # Half of a surrogate pair, or a number beyond 64 bits.
+        return _repaired_line(values)
 
 
-def _mended(values: Sequence[object]) -> bytes:
-    """Return the line with what a database can hold in place of what it cannot."""
-    mended = [
-        clean(value) if isinstance(value, str) else max(0, min(value, MOST)) if isinstance(value, int) else value
+def _repaired_line(values: Sequence[object]) -> bytes:
+    """Return the line with every value that a database cannot store replaced by a similar one."""
+    repaired = [
+        storable_text(value)
+        if isinstance(value, str)
+        else max(0, min(value, MAX_INTEGER))
+        if isinstance(value, int)
+        else value
         for value in values
     ]
-    return orjson.dumps(mended, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(repaired, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def clean(text: str) -> str:
-    """Return text that every database takes: without NUL and halves of surrogate pairs, and bounded."""
+def storable_text(text: str) -> str:
+    """Return bounded text that every database can store, without NUL and halves of surrogate pairs."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-    return bounded(text)
+    return truncate_text(text)
 
 
-def bounded(text: str) -> str:
-    """Return the text, or as much of it as MOST_BYTES hold, in whole characters."""
-    data = text[: MOST_BYTES + 1].encode("utf-8", "replace")
-    return data[:MOST_BYTES].decode("utf-8", "ignore")
+def truncate_text(text: str) -> str:
+    """Return the text, cut to whole characters of at most MAX_TEXT_BYTES."""
+    data = text[: MAX_TEXT_BYTES + 1].encode("utf-8", "replace")
+    return data[:MAX_TEXT_BYTES].decode("utf-8", "ignore")
 
 
-def written_tags(tags: Mapping[str, str]) -> TagsJson:
-    """Return tags as they go into lines: once for each team, or for each request that brings some of its own."""
+def tags_fragment(tags: Mapping[str, str]) -> TagsJson:
+    """Return tags in the form for lines. Called once for each team, and for each request with its own tags."""
     text = tags_text(tags)
     return None if text is None else orjson.Fragment(text)
 
 
 def tags_text(tags: Mapping[str, str]) -> str | None:
-    """Return bounded tags as a JSON object in one order, so that equal tags are equal texts; None without any."""
-    kept = {clean(name): clean(tags[name]) for name in sorted(tags)[:MOST_TAGS]}
-    return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode() if kept else None
+    """Return bounded tags as a JSON object, `None` if there are no tags. The names are sorted, so equal tags are equal
+    texts."""
+    bounded_tags = {storable_text(name): storable_text(tags[name]) for name in sorted(tags)[:MAX_TAGS]}
+    return orjson.dumps(bounded_tags, option=orjson.OPT_SORT_KEYS).decode() if bounded_tags else None
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
 
-_MEMBERS: Final = 23
+_FIELD_COUNT: Final = 23
 
 _NONE: Final = type(None)
 
@@ -199,16 +206,16 @@ _KINDS: Final = frozenset(
         *((str,), (int,), (int,)),
     )
 )
-"""The types of the members of lines that `_plain_row` can read: those without tags."""
+"""The types of the fields of lines that `_plain_row` can read: the lines without tags."""
 
-_LONGEST: Final = 64
-"""Characters of a text that fits MOST_BYTES whatever it holds."""
+_SHORT_TEXT: Final = 64
+"""The most characters of a text that always fits in MAX_TEXT_BYTES."""
 
 
-def read_line(line: bytes, gateway: str) -> Journaled:
+def read_line(line: bytes, gateway: str) -> JournalRow:
     """Return the row of a line that the process `gateway` wrote. Raises UnreadableLineError or OtherVersionError.
 
-    Checks all that a database would refuse: one bad row must not keep the others out.
+    All values that a database would refuse are checked, because one bad row must not stop the others.
     """
     try:
         values = orjson.loads(line)
@@ -218,34 +225,34 @@ def read_line(line: bytes, gateway: str) -> Journaled:
         raise UnreadableLineError("no row")
     if values[0] != VERSION:
         raise OtherVersionError(f"version {values[0]}")
-    if len(values) != _MEMBERS:
+    if len(values) != _FIELD_COUNT:
         raise UnreadableLineError("another number of members")
     if tuple(map(type, values)) in _KINDS and b"\\u0000" not in line:
         row = _plain_row(values, gateway)
         if row is not None and values[1] >= 0:
-            return Journaled(values[1], row)
-    return Journaled(_number(values[1]), _checked_row(values, gateway))
+            return JournalRow(values[1], row)
+    return JournalRow(_number(values[1]), _checked_row(values, gateway))
 
 
 def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
-    """Return the row of members of the right types without a NUL, as nearly all lines have them; None where one is
-    beyond its bounds. Equal to `_checked_row`, for a third of its time."""
+    """Return the row of fields of the right types without a NUL, as nearly all lines have them, `None` if one is out of
+    bounds. The result equals `_checked_row` for a third of its time."""
     key, time, request_id, team, key_name, user, _, surface, asked, model, deployment = values[2:13]
     tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts = values[13:]
-    # The bits of all numbers together: negative where one is, and below a power of two where all are.
+    # The bits of all numbers combined. They are negative if one number is, and below a power of two if all are.
     counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0)
     if (
         not 0 <= counts < MOST_TOKENS
-        or not 0 <= ms < MOST_MS
+        or not 0 <= ms < MAX_MS
         or not 0 <= (cost or 0) < MOST_COST
-        or not 0 <= time <= LATEST
+        or not 0 <= time <= LATEST_MS
         or not 0 <= estimated <= ESTIMATED | INCOMPLETE
-        or not 0 <= status <= MOST_STATUS
-        or not 0 <= attempts < MOST_ATTEMPTS
+        or not 0 <= status <= MAX_STATUS
+        or not 0 <= attempts < MAX_ATTEMPTS
         or len(key) != 2 * ID_BYTES
-        or max(map(len, (request_id, team, key_name, surface, asked, model, outcome))) > _LONGEST
-        or (user is not None and len(user) > _LONGEST)
-        or (deployment is not None and len(deployment) > _LONGEST)
+        or max(map(len, (request_id, team, key_name, surface, asked, model, outcome))) > _SHORT_TEXT
+        or (user is not None and len(user) > _SHORT_TEXT)
+        or (deployment is not None and len(deployment) > _SHORT_TEXT)
     ):
         return None
     return LedgerRow(
@@ -255,11 +262,11 @@ def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
 
 
 def _checked_row(values: Sequence[Any], gateway: str) -> LedgerRow:
-    """Return the row of any members. Raises UnreadableLineError."""
+    """Return the row of any fields. Raises UnreadableLineError."""
     user, tags, deployment = values[7], values[8], values[12]
     return LedgerRow(
         _id(values[2]),
-        _number(values[3], LATEST),
+        _number(values[3], LATEST_MS),
         _text(values[4]),
         _text(values[5]),
         _text(values[6]),
@@ -275,10 +282,10 @@ def _checked_row(values: Sequence[Any], gateway: str) -> LedgerRow:
         _count(values[16]),
         _number(values[17], ESTIMATED | INCOMPLETE),
         None if values[18] is None else _number(values[18], MOST_COST),
-        _number(values[19], MOST_STATUS),
+        _number(values[19], MAX_STATUS),
         _text(values[20]),
-        _number(values[21], MOST_MS),
-        _number(values[22], MOST_ATTEMPTS),
+        _number(values[21], MAX_MS),
+        _number(values[22], MAX_ATTEMPTS),
         gateway,
     )
 
@@ -295,11 +302,11 @@ def _id(value: object) -> bytes:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise UnreadableLineError("no text")
-    return value if len(value) <= _LONGEST and "\0" not in value else clean(value)
+    return value if len(value) <= _SHORT_TEXT and "\0" not in value else storable_text(value)
 
 
-def _number(value: object, most: int = MOST) -> int:
-    """Return a number within its bounds: vendors may report counts below and beyond them."""
+def _number(value: object, most: int = MAX_INTEGER) -> int:
+    """Return a number limited to its bounds, because vendors may report counts out of them."""
     if type(value) is not int:
         raise UnreadableLineError("no number")
     return 0 if value < 0 else min(value, most)

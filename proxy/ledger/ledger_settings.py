@@ -1,6 +1,6 @@
-"""What the table says of the ledger, what its parts count, and the errors of its database.
+"""The settings of the ledger, the counts of its components, and the errors of its database.
 
-The address of PostgreSQL may hold a password, which is in no text that these types make.
+The address of PostgreSQL may contain a password. No text that these types make contains it.
 """
 
 from dataclasses import dataclass, field
@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:  # the loader's process has no table, whose words take 15 MB
+if TYPE_CHECKING:  # The loader's process has no configuration, whose modules take 15 MB.
     from config.sections.ledger_section import LedgerLocation
 
 
 class LedgerError(Exception):
-    """The ledger's database cannot be used. The text is one line for the operator, without a secret."""
+    """The ledger's database cannot be used. The message is one line for the operator, without a secret."""
 
 
 class LedgerRefusedError(LedgerError):
-    """Waiting does not help: the database is another version's, or not a ledger."""
+    """Waiting does not help: the database belongs to another version, or is not a ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """Where the ledger is, for how many seconds it keeps rows, and the table's time zone, in which its days begin.
+    """The settings of a ledger. `keep` is for how many seconds it stores rows. `zone` is the time zone of its days.
 
-    `url` is the whole address for PostgreSQL; `file` the database for SQLite. `journals` is the folder into which every
-    process of the gateway writes, and from which one of them loads. `refuses_unread` says that budgets which could not
-    be read yet refuse.
+    `url` is the whole address of PostgreSQL. `file` is the database of SQLite. `journals` is the folder into which each
+    process of the gateway writes, and from which one of them loads. If `refuses_unread` is set, budgets that could not
+    be read yet refuse requests.
     """
 
     kind: Literal["sqlite", "postgresql"]
@@ -39,7 +39,7 @@ class LedgerSettings:
 
     @property
     def place(self) -> str:
-        """The database in the operator's words."""
+        """The name of the database for operators."""
         if self.file is not None:
             return str(self.file)
         parts = urlsplit(self.url)
@@ -47,7 +47,7 @@ class LedgerSettings:
 
 
 def ledger_settings(place: "LedgerLocation", zone: str) -> LedgerSettings:
-    """Return the settings of a table's ledger."""
+    """Return the settings of a configuration's ledger."""
     from providers.vendor_credential import reveal
 
     strict = place.unread == "reject"
@@ -58,14 +58,17 @@ def ledger_settings(place: "LedgerLocation", zone: str) -> LedgerSettings:
 
 @dataclass(slots=True)
 class LedgerState:
-    """Counts of one process since it began, for metrics and the status page, and the present state.
+    """The counts of one process since its start, for metrics and the status page, and its current state.
 
-    `written` rows are in a journal; `loaded` ones came into the database from here, `repeated` ones were there already
-    and `expired` ones are older than the ledger keeps. `dropped` rows are lost: neither disk nor memory had room.
-    `unreadable` lines were moved aside; `foreign` journals belong to another version and stay. `behind` is the age in
-    seconds of the oldest row of a journal that waits to be loaded, `journal_bytes` the size of all journals. While the
-    journal cannot be written, `unwritten` rows are only in memory, the oldest of unix time `oldest`. `loading` says
-    that this process is the one that loads; `trouble` is why writing or loading does not work now, None when it does.
+    - `written` rows are in a journal. `loaded` rows were stored by this process. `repeated` ones were already stored,
+      and `expired` ones are older than the ledger stores.
+    - `dropped` rows are lost, because neither disk nor memory had room.
+    - `unreadable` lines were moved away. `foreign` journals belong to another version and stay.
+    - `behind` is the age in seconds of the oldest journal row that waits to be loaded. `journal_bytes` is the size of
+      all journals.
+    - While the journal cannot be written, `unwritten` rows are only in memory. `oldest` is the unix time of the oldest
+      one.
+    - `loading` is whether this process loads. `trouble` is why writing or loading fails now, `None` if it works.
     """
 
     written: int = 0
@@ -89,8 +92,8 @@ class LedgerState:
         return self.behind if self.oldest is None else max(self.behind, wall - self.oldest)
 
     def follow(self, report: "LedgerState", before: "LedgerState") -> None:
-        """Take over what a loader in another process says of itself; `before` is what it had said the last time. Its
-        counts begin with its process. Trouble of the journal, which is this process's, stays until that has another."""
+        """Add the report of a loader in another process. `before` is its previous report. Its counts begin with its
+        process. `trouble` of this process's journal stays until the loader reports another one."""
         self.loaded += report.loaded - before.loaded
         self.repeated += report.repeated - before.repeated
         self.expired += report.expired - before.expired

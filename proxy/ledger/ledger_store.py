@@ -1,32 +1,32 @@
-"""What the loader, the budgets and the reports need of a database. SQLite and PostgreSQL are the implementations.
+"""The interfaces of the database for the loader, the budgets and the reports. SQLite and PostgreSQL implement them.
 
-All calls block and raise LedgerError; each object belongs to one thread at a time.
+All calls block and raise LedgerError. Each object belongs to one thread at a time.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-from proxy.ledger.ledger_row import Journaled
+from proxy.ledger.ledger_row import JournalRow
 from proxy.ledger.rollups import SlotSpend, UsageSums
 from proxy.ledger.usage_query import UsageQuery
 
 VERSION: Final = 2
-"""Of the schema. A database of a higher one is refused."""
+"""The version of the schema. A database with a higher one is refused."""
 
-SPEND_KEPT: Final = 40 * 86400.0
-"""Seconds for which spending is kept at least: the longest period of a budget is a month."""
+SPEND_SECONDS: Final = 40 * 86400.0
+"""The least seconds for which spending is stored: the longest period of a budget is a month."""
 
 MARGIN_MS: Final = 86_400_000
-"""Rows are dropped so much later than the loader stops to take them: what is dropped never comes in again."""
+"""The time between the end of loading rows of an age and dropping them, so a dropped row is never loaded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpendChanges:
-    """What `spent_since` found: the present sums of slots that changed, and `batch`, from which to ask the next time.
+    """The result of `spent_since`: the current sums of the changed slots. `batch` is the start of the next call.
 
-    `loaded` is, for each process, the number of the last of its rows that is in the database. `users` are the changed
-    slots of end users, if they were asked for.
+    `loaded` is the number of the last stored row of each process. `users` are the changed slots of end users, if
+    requested.
     """
 
     batch: int
@@ -41,8 +41,8 @@ Amounts: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class SpendBase:
-    """What `spent_from` found at batch `batch`: for each slot asked for, what each scope used from it on; and the slots
-    from the recent one on, one by one. For `users` see SpendChanges."""
+    """The result of `spent_from` at batch `batch`. `totals` are the sums of each scope from each requested slot on.
+    `recent` are the single slots from the recent one on. `users` is as in SpendChanges."""
 
     batch: int
     totals: Sequence[Mapping[str, Amounts]]
@@ -53,14 +53,14 @@ class SpendBase:
 
 @dataclass(frozen=True, slots=True)
 class UsageLine:
-    """One line of a report: the values of its dimensions, in the query's order, and the sums."""
+    """One line of a report: the values of its dimensions, in the order of the query, and the sums."""
 
     group: tuple[str, ...]
     sums: UsageSums
 
 
-def last_of_each(rows: Sequence[Journaled]) -> list[tuple[str, int, int]]:
-    """Return, for each process, its name and the number and the time of its last row."""
+def last_of_each(rows: Sequence[JournalRow]) -> list[tuple[str, int, int]]:
+    """Return the name of each process, with the number and the time of its last row."""
     last: dict[str, tuple[str, int, int]] = {}
     for sequence, row in rows:
         _, number, at = last.get(row.gateway, ("", 0, 0))
@@ -69,28 +69,28 @@ def last_of_each(rows: Sequence[Journaled]) -> list[tuple[str, int, int]]:
 
 
 class LedgerStore(Protocol):
-    """Writes. One process of a gateway holds one."""
+    """The write access. One process of a gateway holds one."""
 
-    def add(self, rows: Sequence[Journaled]) -> int:
-        """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
+    def add(self, rows: Sequence[JournalRow]) -> int:
+        """Store the rows that are not stored yet, with their sums, in one transaction. Return how many were new."""
 
     def tidy(self, now: int) -> None:
-        """Drop what is older than is kept, and prepare for what comes; `now` in ms."""
+        """Drop rows and sums that are older than the settings allow, and prepare for new ones. `now` is in ms."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
 
 class LedgerReader(Protocol):
-    """Reads, beside the process that writes."""
+    """The read access, beside the process that writes."""
 
     def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
-        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them. `users` is
-        the batch after which changes of end users are returned too; `None` if they are not needed."""
+        """Return the sums of all slots from `slot` on that changed after batch `after`, or of all if it is 0. `users`
+        is the batch after which changes of end users are returned too, `None` if they are not needed."""
 
     def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
-        """Return the sums of each scope from each of these slots on, and the slots from `recent` on. For `users` see
-        `spent_since`."""
+        """Return the sums of each scope from each of these slots on, and the single slots from `recent` on. `users` is
+        as in `spent_since`."""
 
     def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
         """Do as `spent_from` for the scopes of some end users."""
@@ -99,13 +99,13 @@ class LedgerReader(Protocol):
         """Return the lines of a report, unordered."""
 
     def newest(self) -> int | None:
-        """Return the time of the newest row, in ms; None without rows."""
+        """Return the time of the newest row in ms, `None` if there are no rows."""
 
     def writers(self, since: int) -> int:
-        """Return how many processes, of all gateways, have written rows since then, in ms."""
+        """Return how many processes of all gateways have written rows since `since`, in ms."""
 
     def interrupt(self) -> None:
-        """End what another thread reads, which then raises LedgerError; nothing between two statements."""
+        """Interrupt a statement of another thread, which then raises LedgerError. Do nothing between two statements."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""

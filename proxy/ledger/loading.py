@@ -1,7 +1,8 @@
-"""The thread that loads the journals every second, in one process of all that share their folder and serve no request.
+"""The thread that loads the journals every second. It runs in one of the processes that share their folder and serves
+no request.
 
-The database may be away for as long as it likes: the journals stay, it is tried again with growing waits, and the log
-says once that it is away and once that it is back.
+If the database is away for any time, the journals stay. It is tried again with growing waits. The log reports once that
+it is away and once that it is back.
 """
 
 import logging
@@ -17,26 +18,26 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerStat
 from proxy.ledger.ledger_store import LedgerStore
 from proxy.ledger.open_ledger import open_store
 
-EVERY: Final = 1.0
+LOAD_EVERY: Final = 1.0
 """Seconds between two passes."""
 
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 30.0
-"""Seconds until a database that failed is tried again; each failure doubles them."""
+"""Seconds until a database that failed is tried again, at first and at most. Each failure doubles them."""
 
 TIDY_EVERY: Final = 3600.0
 
-LAST: Final = 10.0
-"""Seconds for which `stop` waits; what is not loaded then remains for the next start."""
+STOP_TIMEOUT: Final = 10.0
+"""Seconds for which `stop` waits. Rows that are not loaded then remain for the next start."""
 
-SILENCE: Final = 60.0
-"""Seconds between two lines in the log about one failure after the other."""
+LOG_PAUSE: Final = 60.0
+"""Seconds between two log lines about consecutive failures."""
 
-MOST_PAUSE: Final = 0.25
+LONGEST_PAUSE: Final = 0.25
 
 
 class LedgerLoading:
-    """Loads from `start` to `stop`, as long as no other process of the folder does."""
+    """A loader that runs from `start` to `stop`, unless another process of the folder loads."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class LedgerLoading:
         self._store: LedgerStore | None = None
         self._tidied = -TIDY_EVERY
         self._failures = 0
-        self._said = -SILENCE
+        self._logged_at = -LOG_PAUSE
         self._began: float | None = None
         self._remains = False
         self._deadline: float | None = None
@@ -65,14 +66,14 @@ class LedgerLoading:
         self._thread.start()
 
     def look(self) -> None:
-        """Measure the backlog while the thread does not: the database is away, or has not responded for EVERY seconds.
-        To be called now and then by another thread."""
+        """Measure the backlog while the thread does not, because the database is away or has not responded for
+        LOAD_EVERY seconds. Call it regularly from another thread."""
         began = self._began
-        if self._failures or (began is not None and time.monotonic() - began >= EVERY):
+        if self._failures or (began is not None and time.monotonic() - began >= LOAD_EVERY):
             self._measure()
 
-    def stop(self, seconds: float = LAST) -> None:
-        """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
+    def stop(self, seconds: float = STOP_TIMEOUT) -> None:
+        """Load all rows within this time, and end. Blocks. Call it when every journal has been closed."""
         self._deadline = time.monotonic() + seconds
         self._ending.set()
         if self._thread.ident is None:
@@ -92,7 +93,7 @@ class LedgerLoading:
             os.close(self._lock)
 
     def _pass(self) -> float:
-        """Load once, and return the seconds until the next time."""
+        """Load once, and return the seconds until the next pass."""
         self._began = time.monotonic()
         try:
             return self._load()
@@ -100,10 +101,10 @@ class LedgerLoading:
             self._began = None
 
     def _load(self) -> float:
-        """See `_pass`."""
+        """Load without noting when the pass began, and return the seconds until the next pass."""
         try:
-            if not self._leads():
-                return EVERY
+            if not self._is_loader():
+                return LOAD_EVERY
             if self._store is None:
                 self._store = self._open(self._settings)
             self._loader.load(self._store)
@@ -113,12 +114,12 @@ class LedgerLoading:
             self._loader.measure()
         except LoadingCancelledError:
             self._remains = True
-            return EVERY
+            return LOAD_EVERY
         except LedgerError as error:
             return self._failed(str(error))
         except OSError as error:
             return self._failed(f"the journals in {self._settings.journals} cannot be loaded: {error.strerror}")
-        except Exception as error:  # a fault of ours: the thread must not end, nor the gateway because of it
+        except Exception as error:  # A bug of the gateway: it must end neither the thread nor the gateway.
             why = f"the ledger at {self._settings.place} cannot be loaded: {type(error).__name__}"
             if self.state.trouble != why:
                 self._log.exception("ledger: a fault while loading")
@@ -127,10 +128,10 @@ class LedgerLoading:
             self._failures, self.state.trouble = 0, None
             self._log.info("ledger: %s can be used again", self._settings.place)
         self._remains = False
-        return EVERY
+        return LOAD_EVERY
 
-    def _leads(self) -> bool:
-        """Whether this process is the one that loads."""
+    def _is_loader(self) -> bool:
+        """Return whether this process loads."""
         if self._lock is None:
             self._settings.journals.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = lock_file(self._settings.journals / LOADER_LOCK)
@@ -138,13 +139,13 @@ class LedgerLoading:
         return self.state.loading
 
     def _failed(self, why: str) -> float:
-        """Note a failure and return the seconds until the next try. The log has the first of a row, and those that
-        follow for another reason, at most one in SILENCE."""
+        """Note a failure and return the seconds until the next try. The log reports the first failure of a series, and
+        later ones with another reason at most once in LOG_PAUSE."""
         state, now = self.state, time.monotonic()
         state.load_errors += 1
-        if not self._failures or (state.trouble != why and now - self._said >= SILENCE):
-            self._said = now
-            self._log.error("%s; requests are kept in %s meanwhile", why, self._settings.journals)
+        if not self._failures or (state.trouble != why and now - self._logged_at >= LOG_PAUSE):
+            self._logged_at = now
+            self._log.error("%s; requests stay in the journals in %s", why, self._settings.journals)
         state.trouble = why
         wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
         self._failures += 1
@@ -159,8 +160,9 @@ class LedgerLoading:
             self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
-        """Give others as much time as a piece took; at the end there is none to give, and little to take."""
+        """Pause for as long as a block took, so that others get as much time. While stopping do not pause, and end at
+        the deadline."""
         if self._deadline is None:
-            self._ending.wait(min(took, MOST_PAUSE))
+            self._ending.wait(min(took, LONGEST_PAUSE))
         elif time.monotonic() >= self._deadline:
             raise LoadingCancelledError

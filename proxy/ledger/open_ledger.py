@@ -7,10 +7,10 @@ from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
 
 
 def open_store(settings: LedgerSettings) -> LedgerStore:
-    """Open it to write, and make it or bring it to our version. Blocks; raises LedgerError."""
+    """Open the database to write. Create it or migrate it to this version. Blocks. Raises LedgerError."""
     return SqliteStore(settings) if settings.kind == "sqlite" else PostgresStore(settings)
 
 
 def open_reader(settings: LedgerSettings) -> LedgerReader:
-    """Open it to read. Blocks; raises LedgerError."""
+    """Open the database to read. Blocks. Raises LedgerError."""
     return SqliteReader(settings) if settings.kind == "sqlite" else PostgresReader(settings)

@@ -1,12 +1,12 @@
-"""A connection to PostgreSQL that blocks, with errors of our own: the only user of the driver.
+"""A blocking connection to PostgreSQL that raises only LedgerError. No other module uses the driver.
 
-Nothing else notices a server that falls silent: a connection may look alive although no data arrives. So each wait for
-a response has a limit here, after which the connection is closed without a message to the server.
+A server that falls silent is not noticed otherwise: a connection may look alive although no data arrives. So each wait
+for a response has a limit here, after which the connection is closed without a message to the server.
 
-The driver's messages may quote an address with its password, so none is passed on that does not come from the server.
-Prepared statements are off, which a pool in transaction mode, such as PgBouncer's, cannot keep.
+The driver's messages may quote an address with its password, so only messages of the server are reported. Prepared
+statements are off, because a pool in transaction mode such as PgBouncer's does not keep them.
 
-Sources: psycopg 3.3.9; PgBouncer 1.18, whose refusals have no SQLSTATE at the driver; November 2026.
+Sources: psycopg 3.3.9; PgBouncer 1.18, whose refusals reach the driver without SQLSTATE; November 2026.
 """
 
 import math
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.abc import PQGen
 
-CONNECT: Final = 5
+CONNECT_TIMEOUT: Final = 5
 """Seconds for a connection."""
 
-ANSWER: Final = 25
-"""Seconds for which a statement of a transaction may run, unless the transaction says otherwise."""
+STATEMENT_TIMEOUT: Final = 25
+"""Seconds for which a statement of a transaction may run, unless the transaction sets another limit."""
 
-LONG_ANSWER: Final = 60
-"""The same for statements that may read or drop much."""
+LONG_STATEMENT_TIMEOUT: Final = 60
+"""The same for statements that may read or drop many rows."""
 
-SILENCE: Final = 30.0
-"""Seconds to wait for a response; more than ANSWER, so that a live server reports a late statement itself."""
+RESPONSE_TIMEOUT: Final = 30.0
+"""Seconds to wait for a response. It is more than STATEMENT_TIMEOUT, so that a live server reports a late statement
+itself."""
 
-_IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(SILENCE)}s'"
+_IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(RESPONSE_TIMEOUT)}s'"
 """Lets the server release the locks of a transaction whose end it does not receive."""
 
-LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at the limit of a wait."""
+CHECK_EVERY: Final = 0.1
+"""Seconds between two checks of the limit of a wait."""
 
-WAIT: Final = 10
+LOCK_TIMEOUT: Final = 10
 """Seconds for which a statement waits for a lock."""
 
 Row = tuple[Any, ...]
@@ -51,23 +52,23 @@ T = TypeVar("T")
 
 
 class PostgresConnection:
-    """One connection, which does not come back once it is lost. `place` names the database in messages. The connection
-    is lost if a response does not arrive within `patience` seconds."""
+    """One connection, which is not reopened once it is lost. `place` names the database in messages. The connection
+    counts as lost if a response does not arrive within `patience` seconds."""
 
-    def __init__(self, url: str, place: str, patience: float = SILENCE) -> None:
+    def __init__(self, url: str, place: str, patience: float = RESPONSE_TIMEOUT) -> None:
         if lack := extra_hint(POSTGRES, "a ledger in PostgreSQL needs"):
             raise LedgerRefusedError(lack)
-        # Loaded here, where a table asks for it: it takes 0.3 s.
+        # Imported here, only if the configuration needs it: the import takes 0.3 s.
         import psycopg
 
         silence("psycopg")
         in_time = self._in_time
 
         class Bounded(psycopg.Connection[Row]):
-            """Waits for every response within the limit of this connection."""
+            """A connection that waits for every response within `patience`."""
 
-            def wait(self, gen: "PQGen[T]", interval: float = LOOK_EVERY, timeout: float | None = None) -> T:
-                if timeout is None:  # the driver has had the argument since 3.3
+            def wait(self, gen: "PQGen[T]", interval: float = CHECK_EVERY, timeout: float | None = None) -> T:
+                if timeout is None:  # The driver has had this argument since 3.3.
                     return super().wait(in_time(gen), interval)
                 return super().wait(in_time(gen), interval, timeout)
 
@@ -81,17 +82,17 @@ class PostgresConnection:
                 url,
                 autocommit=True,
                 prepare_threshold=None,
-                connect_timeout=min(CONNECT, math.ceil(patience)),
+                connect_timeout=min(CONNECT_TIMEOUT, math.ceil(patience)),
                 application_name="dragoman ledger",
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=3,
-                tcp_user_timeout=round(SILENCE * 1000),
+                tcp_user_timeout=round(RESPONSE_TIMEOUT * 1000),
             )
 
     def _in_time(self, steps: "PQGen[T]") -> "PQGen[T]":
         """Pass on the events that the driver waits for, and close the connection if it does not finish in time. The
-        driver resumes every LOOK_EVERY seconds, also if nothing happens."""
+        driver resumes every CHECK_EVERY seconds, also if nothing happens."""
         patience = self._patience
         until = time.monotonic() + patience
         try:
@@ -100,7 +101,7 @@ class PostgresConnection:
                 ready = yield wanted
                 if time.monotonic() > until:
                     self._silent = f"no answer within {patience:g} s"
-                    self._connection.close()  # which waits for nothing
+                    self._connection.close()  # This does not wait.
                     raise self._late
                 wanted = steps.send(ready)
         except StopIteration as ended:
@@ -109,23 +110,23 @@ class PostgresConnection:
 
     @property
     def lost(self) -> bool:
-        """Whether it is of no more use."""
+        """Whether it can no longer be used."""
         return self._connection.closed or self._connection.broken
 
     @contextmanager
-    def transaction(self, longest: int = ANSWER) -> Iterator[None]:
-        """Run the block in a transaction, each of whose statements may take `longest` seconds, and which an exception
-        undoes."""
+    def transaction(self, longest: int = STATEMENT_TIMEOUT) -> Iterator[None]:
+        """Run the block in a transaction. Each of its statements may take `longest` seconds. An exception rolls it
+        back."""
         with self.named(), self._connection.transaction(), self.allowing(longest):
-            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'; {_IDLE}")
+            self._connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}s'; {_IDLE}")
             yield
 
     @contextmanager
     def allowing(self, longest: int) -> Iterator[None]:
-        """Let each statement of the block take `longest` seconds; to be used in a transaction."""
+        """Let each statement of the block take `longest` seconds. Use it in a transaction."""
         before = self._patience
         self._connection.execute(f"SET LOCAL statement_timeout = '{longest}s'")
-        self._patience = before + longest - ANSWER
+        self._patience = before + longest - STATEMENT_TIMEOUT
         try:
             yield
         finally:
@@ -153,12 +154,12 @@ class PostgresConnection:
                 copying.write_row(row)
 
     def interrupt(self) -> None:
-        """End the statement that another thread runs. Blocks shortly."""
-        with suppress(*self._failures):  # the connection is lost, or a second one is not to be had
+        """Interrupt the statement of another thread. Blocks briefly."""
+        with suppress(*self._failures):  # The connection is lost, or a second one cannot be opened.
             self._connection.cancel_safe(timeout=1.0)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     @contextmanager
@@ -167,8 +168,8 @@ class PostgresConnection:
         try:
             yield
         except self._failures as error:
-            said = error.diag.message_primary if error.sqlstate else None
-            why = self._silent or said or _plain(str(error))
+            message = error.diag.message_primary if error.sqlstate else None
+            why = self._silent or message or _plain(str(error))
             raise LedgerError(f"the ledger at {self._place} cannot be used: {why}") from None
 
 
@@ -194,5 +195,5 @@ _REASONS: Final = (
 
 
 def _plain(message: str) -> str:
-    """Return what a message of the client library means, in words that quote nothing."""
+    """Return the meaning of a message of the client library, in words that quote nothing."""
     return next((words for part, words in _REASONS if part in message), "the connection is lost")

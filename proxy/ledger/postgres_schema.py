@@ -1,8 +1,8 @@
-"""The schema of the ledger in PostgreSQL: numbered steps, applied in one transaction.
+"""The schema of the ledger in PostgreSQL: numbered steps, each applied in one transaction.
 
-Everything is in the schema `dragoman`, which an operator may create for a user that must not. Requests are partitioned
-by month: dropping a month costs nothing, deleting its rows leaves a bloated table. A partitioned table's key has to
-contain the time.
+All tables are in the schema `dragoman`, which an operator may create for a user without that right. Requests are
+partitioned by month, because dropping a month costs nothing, while deleting its rows leaves a bloated table. The key of
+a partitioned table must contain the time.
 
 Source: PostgreSQL 15's documentation (ddl-partitioning, sql-createtable), November 2026.
 """
@@ -13,7 +13,7 @@ from typing import Final
 from proxy.ledger.rollups import UNPRICED
 
 LOCK: Final = 0x6472_6C67
-"""Of the advisory lock under which the schema is changed."""
+"""The number of the advisory lock under which the schema is changed."""
 
 _SPENDING: Final = """
     CREATE TABLE dragoman.{} (
@@ -135,7 +135,7 @@ MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
     WHERE inhparent = 'dragoman.request'::regclass
 """
-"""The partitions that there are."""
+"""Returns the existing partitions."""
 
 
 def month_of(ms: int) -> tuple[int, int]:

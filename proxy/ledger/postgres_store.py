@@ -1,7 +1,7 @@
-"""The ledger in PostgreSQL, for one gateway or several: each has a loader of its own.
+"""The ledger in PostgreSQL, for one or several gateways. Each gateway has its own loader.
 
-Their transactions begin by raising the number of the batch, whose row only one of them can hold. So batches are
-committed in the order of their numbers, which readers rely on, and two loaders cannot wait for each other.
+Each transaction begins by raising the number of the batch, and only one loader can hold its row. So batches are
+committed in the order of their numbers, which readers rely on, and two loaders cannot deadlock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from proxy.ledger import postgres_schema as sql
-from proxy.ledger.ledger_row import LATEST, Journaled, LedgerRow
+from proxy.ledger.ledger_row import LATEST_MS, JournalRow, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
 from proxy.ledger.ledger_store import (
     MARGIN_MS,
-    SPEND_KEPT,
+    SPEND_SECONDS,
     VERSION,
     Amounts,
     SpendBase,
@@ -23,20 +23,20 @@ from proxy.ledger.ledger_store import (
     UsageLine,
     last_of_each,
 )
-from proxy.ledger.postgres_connection import LONG_ANSWER, SILENCE, PostgresConnection
+from proxy.ledger.postgres_connection import LONG_STATEMENT_TIMEOUT, RESPONSE_TIMEOUT, PostgresConnection
 from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
-from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
+from proxy.ledger.usage_query import SqlDialect, UsageQuery, usage_sql
 
 MONTHS_AHEAD: Final = 2
 
-REBUILD: Final = 3600
+REBUILD_TIMEOUT: Final = 3600
 """Seconds for a statement that reads every row."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_LAST_MONTH: Final = sql.month_of(LATEST)
+_LAST_MONTH: Final = sql.month_of(LATEST_MS)
 
-_WORDS: Final = SqlWords(
+_DIALECT: Final = SqlDialect(
     mark="%s",
     request="dragoman.request",
     usage_day="dragoman.usage_day",
@@ -48,10 +48,10 @@ _WORDS: Final = SqlWords(
 
 
 class PostgresStore:
-    """Writes the ledger of a database, whose tables it makes and brings to our version of the schema. For `patience`
-    see PostgresConnection."""
+    """The write access to the ledger of a database. It creates the tables, or migrates them to this version. `patience`
+    is as in PostgresConnection."""
 
-    def __init__(self, settings: LedgerSettings, patience: float = SILENCE) -> None:
+    def __init__(self, settings: LedgerSettings, patience: float = RESPONSE_TIMEOUT) -> None:
         self._settings = settings
         self._patience = patience
         self._days = Days(settings.zone)
@@ -64,7 +64,7 @@ class PostgresStore:
             raise
 
     def _migrate(self) -> None:
-        """Bring the schema to our version, and the sums by day to the table's zone."""
+        """Migrate the schema to this version, and rebuild the sums by day if the configured time zone has changed."""
         run, zone = self._connection.run, self._settings.zone
         with self._connection.transaction():
             self._connection.rows("SELECT pg_advisory_xact_lock(%s)", (sql.LOCK,))
@@ -76,13 +76,12 @@ class PostgresStore:
                     run(statement)
             ((known,),) = self._connection.rows("SELECT zone FROM dragoman.meta FOR UPDATE")
             if known != zone:
-                with self._connection.allowing(REBUILD):
+                with self._connection.allowing(REBUILD_TIMEOUT):
                     run("DELETE FROM dragoman.usage_day")
                     run(sql.REBUILD_DAYS, (zone,))
                     run("UPDATE dragoman.meta SET zone = %s", (zone,))
 
-    def add(self, rows: Sequence[Journaled]) -> int:
-        """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
+    def add(self, rows: Sequence[JournalRow]) -> int:
         self._reconnect()
         found = {each.row.id: each.row for each in rows}
         link = self._connection
@@ -102,7 +101,7 @@ class PostgresStore:
         return len(new)
 
     def _make_months(self, months: set[tuple[int, int]]) -> set[str]:
-        """Make the partitions of these months that are not known to be there, and return their names."""
+        """Make the partitions of these months that may be missing, and return their names."""
         missing = {sql.partition(month): month for month in months}
         for name in missing.keys() & self._months:
             del missing[name]
@@ -118,7 +117,8 @@ class PostgresStore:
             _require_ours(self._connection, self._settings.place)
 
     def tidy(self, now: int) -> None:
-        """Drop what is older than is kept, and make the partitions of the months to come; `now` in ms."""
+        """Drop rows and sums that are older than the settings allow, and make the partitions of the next months. `now`
+        is in ms."""
         self._reconnect()
         keep = self._settings.keep
         oldest = max(0, now - round(keep * 1000))
@@ -127,7 +127,7 @@ class PostgresStore:
         for _ in range(MONTHS_AHEAD):
             ahead.append(month := sql.month_after(month))
         link = self._connection
-        with link.transaction(LONG_ANSWER):
+        with link.transaction(LONG_STATEMENT_TIMEOUT):
             link.rows("SELECT batch FROM dragoman.meta FOR UPDATE")
             self._months |= self._make_months(set(ahead))
             first = sql.partition(sql.month_of(max(0, oldest - MARGIN_MS)))
@@ -136,18 +136,17 @@ class PostgresStore:
                     link.run(f"DROP TABLE dragoman.{name}")
                     self._months.discard(name)
             link.run("DELETE FROM dragoman.usage_day WHERE day < %s", (self._days.of(oldest // SLOT_MS),))
-            first_slot = (now - round(max(keep, SPEND_KEPT) * 1000)) // SLOT_MS
+            first_slot = (now - round(max(keep, SPEND_SECONDS) * 1000)) // SLOT_MS
             link.run("DELETE FROM dragoman.spend WHERE slot < %s", (first_slot,))
             link.run("DELETE FROM dragoman.spend_user WHERE slot < %s", (first_slot,))
             link.run("DELETE FROM dragoman.loaded WHERE time < to_timestamp(%s / 1000.0)", (oldest - MARGIN_MS,))
 
     def close(self) -> None:
-        """End the connection."""
         self._connection.close()
 
 
 class PostgresReader:
-    """Reads the ledger of a database, and changes nothing."""
+    """The read access to the ledger of a database."""
 
     def __init__(self, settings: LedgerSettings) -> None:
         self._settings = settings
@@ -165,7 +164,6 @@ class PostgresReader:
         return self._connection
 
     def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
-        """See LedgerReader."""
         with self._one_state() as (link, batch):
             if after:
                 spent = _spent(link, "batch > %s AND slot >= %s", after, slot)
@@ -174,14 +172,12 @@ class PostgresReader:
             return SpendChanges(batch, spent, _loaded(link), _users_since(link, users))
 
     def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
-        """See LedgerReader."""
         with self._one_state() as (link, batch):
             totals = [_totals(link.rows(sql.TOTALS, (slot,))) for slot in slots]
             spent = _spent(link, "slot >= %s", recent)
             return SpendBase(batch, totals, spent, _loaded(link), _users_since(link, users))
 
     def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
-        """See LedgerReader."""
         named = list(scopes)
         with self._one_state() as (link, batch):
             totals = [_totals(link.rows(sql.USER_TOTALS, (named, slot))) for slot in slots]
@@ -190,7 +186,7 @@ class PostgresReader:
 
     @contextmanager
     def _one_state(self) -> Iterator[tuple[PostgresConnection, int]]:
-        """Read one state of the database in the block; yield the connection, and the number of the last batch."""
+        """Read one snapshot of the database in the block. Yield the connection and the number of the last batch."""
         link = self._link()
         with link.transaction():
             link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -198,31 +194,26 @@ class PostgresReader:
             yield link, batch
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
-        """Return the lines of a report, unordered."""
-        statement, parameters = usage_sql(query, _WORDS)
+        statement, parameters = usage_sql(query, _DIALECT)
         width = len(query.by)
         link = self._link()
-        with link.transaction(LONG_ANSWER):
+        with link.transaction(LONG_STATEMENT_TIMEOUT):
             found = link.rows(statement, parameters)
         return [UsageLine(tuple(row[:width]), UsageSums(*(int(number) for number in row[width:]))) for row in found]
 
     def newest(self) -> int | None:
-        """Return the time of the newest row, in ms; None without rows."""
         ((newest,),) = self._link().rows("SELECT max(time) FROM dragoman.loaded")
         return None if newest is None else round((newest - _EPOCH) / timedelta(milliseconds=1))
 
     def writers(self, since: int) -> int:
-        """Return how many processes, of all gateways, have written rows since then, in ms."""
         statement = "SELECT count(*) FROM dragoman.loaded WHERE time >= to_timestamp(%s / 1000.0)"
         ((count,),) = self._link().rows(statement, (since,))
         return int(count)
 
     def interrupt(self) -> None:
-        """End what another thread reads."""
         self._connection.interrupt()
 
     def close(self) -> None:
-        """End the connection."""
         self._connection.close()
 
 
@@ -235,7 +226,7 @@ def _totals(rows: Sequence[tuple[Any, ...]]) -> dict[str, Amounts]:
 
 
 def _users_since(link: PostgresConnection, after: int | None) -> list[SlotSpend]:
-    """Return the slots of end users that changed after a batch; empty if `after` is `None`."""
+    """Return the slots of end users that changed after a batch, or an empty list if `after` is `None`."""
     return [] if after is None else _spent(link, "batch > %s", after, table="spend_user")
 
 
@@ -244,7 +235,8 @@ def _loaded(link: PostgresConnection) -> dict[str, int]:
 
 
 def _version(link: PostgresConnection, place: str) -> int:
-    """Return the version of the schema, 0 where there is none. Raises LedgerRefusedError where it is beyond ours."""
+    """Return the version of the schema, 0 if there is no schema. Raises LedgerRefusedError if it is newer than this
+    version."""
     if link.rows("SELECT to_regclass('dragoman.meta')") == [(None,)]:
         return 0
     ((version,),) = link.rows("SELECT version FROM dragoman.meta")
@@ -262,5 +254,5 @@ def _require_ours(link: PostgresConnection, place: str) -> None:
 
 
 def _copied(row: LedgerRow) -> tuple[object, ...]:
-    """Return a row as COPY takes it."""
+    """Return a row in the form for COPY."""
     return UUID(bytes=row.id), _EPOCH + timedelta(milliseconds=row.time), *row[2:]

@@ -1,11 +1,11 @@
-"""What a batch of rows adds to the sums: what each scope spent in each quarter of an hour, and each day's usage.
-Spending of end users has a table of its own, which a process reads only for the users that it limits: there may be
-millions.
+"""The additions of a batch of rows to the sums: the spending of each scope in each quarter of an hour, and the usage of
+each day. Spending of end users has its own database table, which a process reads only for the users that it limits,
+because there may be millions.
 
-Pure. All sums are of integers, so the same rows in other batches add up to the same.
+This module does no I/O. All sums are of integers, so the same rows in other batches give the same sums.
 
-A slot is a quarter of an hour: the offsets of all time zones are multiples of it, so every period of every zone is made
-of whole slots (checked against the tz database, 2020 to 2030, November 2026).
+A slot is a quarter of an hour. The offsets of all time zones are multiples of it, so every period of every zone
+consists of whole slots (checked against the tz database, 2020 to 2030, November 2026).
 """
 
 from collections.abc import Callable, Iterable
@@ -22,14 +22,14 @@ from proxy.limits.limit import ScopeSide, Subject, scopes_of, user_scope
 SLOT_MS: Final = 900_000
 """A slot's number is the time in ms since 1970, divided by this."""
 
-GOOD: Final = "ok"
-"""The outcome of requests that are no errors."""
+SUCCESS: Final = "ok"
+"""The outcome of requests without an error."""
 
 UNPRICED: Final = (
     "(estimated > 1 OR cost IS NULL AND attempts > 0"
     " AND (outcome = 'ok' OR coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0))"
 )
-"""What `is_unpriced` says, in SQL that both databases take."""
+"""`is_unpriced` in SQL for both databases."""
 
 K = TypeVar("K")
 
@@ -38,8 +38,8 @@ DayKey: TypeAlias = tuple[str, str, str, str, str]
 
 
 class SlotSpend(NamedTuple):
-    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it, or
-    not with all that they cost."""
+    """The use of a scope in a slot. `cost` is in billionths of a USD. It contains nothing, or only a part, of the cost
+    of `unpriced` requests."""
 
     scope: str
     slot: int
@@ -50,8 +50,8 @@ class SlotSpend(NamedTuple):
 
 
 class UsageSums(NamedTuple):
-    """Sums over requests. `errors` are those whose outcome is not `ok`; for `unpriced` see `is_unpriced`; `ms` is
-    time. `cost` is in billionths of a USD, without `unpriced` requests."""
+    """Sums over requests. `errors` are the requests with another outcome than SUCCESS. `unpriced` are the ones for
+    which `is_unpriced` is true. `ms` is their time. `cost` is in billionths of a USD, without `unpriced` requests."""
 
     requests: int = 0
     errors: int = 0
@@ -69,7 +69,7 @@ class UsageSums(NamedTuple):
         return None if self.unpriced and not self.cost else self.cost
 
     def plus(self, other: "UsageSums") -> "UsageSums":
-        """Return both together."""
+        """Return the sum of both."""
         return UsageSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
@@ -82,15 +82,15 @@ class Rollup:
     days: dict[DayKey, list[int]] = field(default_factory=dict)
 
     def spent(self) -> list[SlotSpend]:
-        """The additions to `spend`, in an order that is the same for every batch."""
+        """The additions to `spend`, in the same order for every batch."""
         return [SlotSpend(scope, slot, *sums) for (scope, slot), sums in sorted(self.spend.items())]
 
     def spent_by_users(self) -> list[SlotSpend]:
-        """The additions to `spend_user`, in the same order."""
+        """The additions to `spend_user`, in the same order for every batch."""
         return [SlotSpend(scope, slot, *sums) for (scope, slot), sums in sorted(self.users.items())]
 
     def used(self) -> list[tuple[str | int, ...]]:
-        """The additions to `usage_day`, each the key and the sums."""
+        """The additions to `usage_day`: keys and sums."""
         return [(*key, *sums) for key, sums in sorted(self.days.items())]
 
 
@@ -105,7 +105,7 @@ class Days:
         self._known: dict[int, str] = {}
 
     def of(self, slot: int) -> str:
-        """Return the day that a slot belongs to."""
+        """Return the day of a slot."""
         day = self._known.get(slot)
         if day is None:
             if len(self._known) >= 4096:
@@ -114,17 +114,18 @@ class Days:
         return day
 
     def at(self, ms: int) -> datetime:
-        """Return a time in ms as one of the zone."""
+        """Return a time in ms as a time of the zone."""
         return datetime.fromtimestamp(ms / 1000, UTC).astimezone(self._zone)
 
     def midnight(self, day: datetime) -> int:
-        """Return when the day of a time of the zone begins, in ms; where midnight does not exist, what follows it."""
+        """Return the begin of the day of a local time, in ms. If midnight does not exist, it is the next existing
+        time."""
         local = datetime(day.year, day.month, day.day, tzinfo=self._zone)
         return round(local.astimezone(UTC).timestamp() * 1000)
 
 
 def scopes(row: LedgerRow) -> tuple[str, ...]:
-    """Return the scopes, as `limits` names them, whose use the row counts for; none where no vendor was asked."""
+    """Return the scopes, as `limits` names them, in which the row counts. There are none if no vendor was called."""
     if not row.attempts:
         return ()
     subject = Subject(row.team, row.key_name, row.model, row.deployment or "")
@@ -133,31 +134,31 @@ def scopes(row: LedgerRow) -> tuple[str, ...]:
 
 
 def is_unpriced(row: LedgerRow) -> bool:
-    """Return whether what a row used costs an unknown amount, in full or in part. A call that failed and used no tokens
-    costs nothing."""
+    """Return whether the cost of a row is unknown, in full or in part. A call that failed and used no tokens costs
+    nothing."""
     if row.estimated & INCOMPLETE:
         return True
-    used = row.outcome == GOOD or (row.tokens_in or 0) + (row.tokens_out or 0) > 0
+    used = row.outcome == SUCCESS or (row.tokens_in or 0) + (row.tokens_out or 0) > 0
     return row.cost is None and row.attempts > 0 and used
 
 
 def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
-    """Return what the rows add; `day_of` names the day of a slot. Rows that count for the same are added up first: a
-    batch has many of them, and each row counts in seven sums."""
+    """Return the additions of the rows. `day_of` returns the day of a slot. Rows of the same group are summed up first,
+    because a batch has many of them and each counts in seven sums."""
     made = Rollup()
-    alike: dict[tuple[int, str, str, str, str | None, bool], tuple[LedgerRow, list[int]]] = {}
+    groups: dict[tuple[int, str, str, str, str | None, bool], tuple[LedgerRow, list[int]]] = {}
     for row in rows:
         asked = row.attempts > 0
-        like = (row.time // SLOT_MS, row.team, row.key_name, row.model, row.deployment, asked)
-        found = alike.get(like)
+        group = (row.time // SLOT_MS, row.team, row.key_name, row.model, row.deployment, asked)
+        found = groups.get(group)
         if found is None:
-            found = alike[like] = row, [0] * len(UsageSums._fields)
+            found = groups[group] = row, [0] * len(UsageSums._fields)
         sums, unknown = found[1], is_unpriced(row)
         if asked and row.user_name:
             used_by = (1, (row.tokens_in or 0) + (row.tokens_out or 0), row.cost or 0, int(unknown))
             _add(made.users, (user_scope(row.team, row.user_name), row.time // SLOT_MS), used_by)
         sums[0] += 1
-        if row.outcome != GOOD:
+        if row.outcome != SUCCESS:
             sums[1] += 1
         sums[2] += row.tokens_in or 0
         sums[3] += row.tokens_cached or 0
@@ -168,7 +169,7 @@ def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
         if unknown:
             sums[7] += 1
         sums[8] += row.ms
-    for row, each in alike.values():
+    for row, each in groups.values():
         used, slot = UsageSums(*each), row.time // SLOT_MS
         for scope in scopes(row):
             spent = (used.requests, used.tokens_in + used.tokens_out, used.cost, used.unpriced)

@@ -1,7 +1,7 @@
-"""What each scope has used since its calendar periods began, kept up to date by what changes each second.
+"""The use of each scope since its calendar periods began, updated each second by the changes.
 
-Reading all of a month takes 0.1 s with thousands of teams; a second's changes are a few rows. So everything is read
-when a period begins, and when something changes that lies back longer than RECENT: a journal that was away.
+Reading a whole month takes 0.1 s with thousands of teams, while the changes of a second are a few rows. So everything
+is read only if a period begins, or if a slot older than RECENT_SLOTS changes, for example by a journal that was away.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -11,20 +11,20 @@ from typing import Final, Generic, TypeVar
 from proxy.ledger.ledger_store import Amounts, LedgerReader, SpendBase
 from proxy.ledger.rollups import SLOT_MS, SlotSpend
 
-RECENT: Final = 8
-"""Slots whose present sums are known one by one."""
+RECENT_SLOTS: Final = 8
+"""The number of slots whose current sums are stored singly."""
 
-SLOT: Final = SLOT_MS // 1000
-"""Seconds."""
+SLOT_SECONDS: Final = SLOT_MS // 1000
+"""The length of a slot in seconds."""
 
 P = TypeVar("P", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class SpentNews(Generic[P]):
-    """What has changed: for each period, the sums of scopes that are others than before. `loaded` is, for each process,
-    the number of the last of its rows that is in these sums. `batch` is the last one that was read, `users` are the
-    present sums of changed slots of end users, if they were asked for."""
+class TotalsUpdate(Generic[P]):
+    """The changes since the last reading. `sums` are the changed sums of scopes for each period. `loaded` is the number
+    of the last row of each process in these sums. `batch` is the last batch that was read. `users` are the current sums
+    of changed slots of end users, if requested."""
 
     sums: Mapping[P, Mapping[str, Amounts]]
     loaded: Mapping[str, int]
@@ -34,7 +34,7 @@ class SpentNews(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class SpentTotals(Generic[P]):
-    """Reads for one process. Calls block and raise LedgerError, after which the next one goes on."""
+    """The totals of one process. Calls block and raise LedgerError. The next call continues after an error."""
 
     _starts: dict[P, int] = field(default_factory=dict)
     _totals: dict[P, dict[str, Amounts]] = field(default_factory=dict)
@@ -44,11 +44,11 @@ class SpentTotals(Generic[P]):
 
     def refresh(
         self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int, users: int | None = None
-    ) -> SpentNews[P]:
-        """Return what has changed since the last call, all sums of periods that have just begun included. `periods` are
-        their beginnings and ends; all times are in seconds since 1970, and each begins with a slot. Changes of end
-        users are read from after the batch `users`, or not at all (`None`)."""
-        starts = {period: begin // SLOT for period, (begin, _) in periods.items()}
+    ) -> TotalsUpdate[P]:
+        """Return the changes since the last call, including all sums of periods that have just begun. `periods` are
+        their begins and ends, in seconds since 1970 like all times. Each begins with a slot. Changes of end users are
+        read from after the batch `users` on, or not at all if it is `None`."""
+        starts = {period: begin // SLOT_SECONDS for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
             return self._read_all(reader, starts, now, users)
         changes = reader.spent_since(0, self._batch, users)
@@ -61,19 +61,19 @@ class SpentTotals(Generic[P]):
                 self._add(each, changed)
         self._batch = changes.batch
         self._forget(now)
-        return SpentNews(changed, changes.loaded, changes.batch, changes.users)
+        return TotalsUpdate(changed, changes.loaded, changes.batch, changes.users)
 
-    def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int, users: int | None) -> SpentNews[P]:
+    def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int, users: int | None) -> TotalsUpdate[P]:
         first = recent_slot(now)
         base = reader.spent_from(list(starts.values()), first, users)
         self._totals = {period: dict(totals) for period, totals in zip(starts, base.totals, strict=True)}
         self._slots = {(each.scope, each.slot): _amounts(each) for each in base.recent}
         self._starts, self._first, self._batch = dict(starts), first, base.batch
         every = {period: dict(totals) for period, totals in self._totals.items()}
-        return SpentNews(every, base.loaded, base.batch, base.users)
+        return TotalsUpdate(every, base.loaded, base.batch, base.users)
 
     def _add(self, each: SlotSpend, changed: Mapping[P, dict[str, Amounts]]) -> None:
-        """Add what a slot has more than before to the periods that it lies in."""
+        """Add the change of a slot to the periods that contain it."""
         key, present = (each.scope, each.slot), _amounts(each)
         before = self._slots.get(key, (0, 0, 0))
         self._slots[key] = present
@@ -85,24 +85,23 @@ class SpentTotals(Generic[P]):
                 totals[each.scope] = changed[period][each.scope] = (total[0], total[1], total[2])
 
     def _forget(self, now: int) -> None:
-        """Keep few slots, and leave the rest to `_read_all`."""
+        """Drop all but the recent slots. `_read_all` reads the others again."""
         recent = recent_slot(now)
-        if recent - self._first >= RECENT:
+        if recent - self._first >= RECENT_SLOTS:
             self._slots = {key: amounts for key, amounts in self._slots.items() if key[1] >= recent}
             self._first = recent
 
 
 @dataclass(slots=True, eq=False)
 class _UserSums(Generic[P]):
-    """The ledger's sums of one end user: of each period, with the slot in which it begins, and of each slot from
-    `first` on."""
+    """The ledger's sums of one end user: of each period, with its first slot, and of each slot from `first` on."""
 
     first: int
     totals: dict[P, tuple[int, Amounts]]
     slots: dict[int, Amounts]
 
     def follow(self, slot: int, present: Amounts) -> bool:
-        """Take the present sum of a slot; return whether that was possible."""
+        """Apply the current sum of a slot, and return whether that was possible."""
         if slot < self.first:
             return all(slot < start for start, _ in self.totals.values())
         before = self.slots.get(slot, (0, 0, 0))
@@ -114,7 +113,7 @@ class _UserSums(Generic[P]):
         return True
 
     def begin(self, period: P, start: int) -> bool:
-        """Add up a period from its present beginning; return whether that was possible."""
+        """Add up a period from its current begin, and return whether that was possible."""
         known = self.totals.get(period)
         if known is not None and known[0] == start:
             return True
@@ -128,16 +127,16 @@ class _UserSums(Generic[P]):
         return True
 
     def forget(self, recent: int) -> None:
-        """Keep few slots."""
-        if recent - self.first >= RECENT:
+        """Drop all but the recent slots."""
+        if recent - self.first >= RECENT_SLOTS:
             self.slots = {slot: amounts for slot, amounts in self.slots.items() if slot >= recent}
             self.first = recent
 
 
 @dataclass(slots=True, eq=False)
 class UserTotals(Generic[P]):
-    """The sums of the end users that a process limits: few of many, each read when it is first seen, and kept until it
-    is forgotten. `batch` is the last batch whose changes were followed."""
+    """The sums of the end users that a process limits, which are few of many. Each user is read when it is first seen,
+    and stored until it is forgotten. `batch` is the last batch whose changes were applied."""
 
     batch: int = 0
     _users: dict[str, _UserSums[P]] = field(default_factory=dict)
@@ -156,7 +155,7 @@ class UserTotals(Generic[P]):
     def begin(
         self, scopes: Collection[str], base: SpendBase, starts: Mapping[P, int], now: int
     ) -> dict[P, dict[str, Amounts]]:
-        """Take the result of `users_from` for these scopes and the slots `starts`; return all sums."""
+        """Store the result of `users_from` for these scopes and the slots `starts`. Return all sums."""
         if not self._users:
             self.batch = base.batch
         slots: dict[str, dict[int, Amounts]] = {}
@@ -174,8 +173,8 @@ class UserTotals(Generic[P]):
     def follow(
         self, changed: Sequence[SlotSpend], batch: int, starts: Mapping[P, int], now: int
     ) -> tuple[dict[P, dict[str, Amounts]], set[str]]:
-        """Take slots that changed up to a batch; return the sums of their users, and the users that have to be read
-        anew."""
+        """Apply the slots that changed up to a batch. Return the sums of their users, and the users that must be read
+        again."""
         self.batch = batch
         touched: set[str] = set()
         stale: set[str] = set()
@@ -199,8 +198,8 @@ class UserTotals(Generic[P]):
 
 
 def recent_slot(now: int) -> int:
-    """Return the first of the slots whose sums are known one by one, at `now` in seconds since 1970."""
-    return now // SLOT - RECENT
+    """Return the first of the slots whose sums are stored singly, at `now` in seconds since 1970."""
+    return now // SLOT_SECONDS - RECENT_SLOTS
 
 
 def _amounts(each: SlotSpend) -> Amounts:

@@ -1,11 +1,11 @@
-"""The ledger in a file: SQLite of the standard library, one writer, in its loader's process.
+"""The ledger in a file: SQLite of the standard library, with one writer in the loader's process.
 
-Statements of many rows are kept to BATCH of them, so that who reads never waits long. Writing needs a lock
-beside the file, so that a second gateway that was given the same file waits instead of competing.
+Statements of many rows handle at most BATCH_ROWS of them, so that readers never wait long. Writing needs a lock beside
+the file, so a second gateway with the same file waits instead of competing.
 
-Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026: `auto_vacuum` has to be set
-before the first table; WAL works on local file systems only; with NORMAL a power loss may take the last commits, never
-the database's consistency.
+Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026. `auto_vacuum` must be set before
+the first table is created. WAL works only on local file systems. With NORMAL a power loss may lose the last commits,
+but never the consistency of the database.
 """
 
 import os
@@ -17,24 +17,32 @@ from pathlib import Path
 from typing import Final
 
 from proxy.ledger.journal_files import lock_file
-from proxy.ledger.ledger_row import Journaled, LedgerRow
+from proxy.ledger.ledger_row import JournalRow, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
-from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.ledger_store import (
+    MARGIN_MS,
+    SPEND_SECONDS,
+    VERSION,
+    SpendBase,
+    SpendChanges,
+    UsageLine,
+    last_of_each,
+)
 from proxy.ledger.rollups import SLOT_MS, UNPRICED, Days, SlotSpend, UsageSums, roll_up
-from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
+from proxy.ledger.usage_query import SqlDialect, UsageQuery, usage_sql
 
-BATCH: Final = 500
+BATCH_ROWS: Final = 500
 
-WRITTEN_AT_ONCE: Final = 32
-"""Rows that are written before the processor is offered to who waits for it: 0.2 ms. See `LINES_AT_ONCE`."""
+ROWS_PER_WRITE: Final = 32
+"""The rows that are written before the processor is yielded to waiting processes: 0.2 ms, as with `LINES_AT_ONCE`."""
 
-BUSY: Final = 5.0
+BUSY_TIMEOUT: Final = 5.0
 """Seconds for which a statement waits for another one of the file."""
 
-DROPPED_AT_ONCE: Final = 50_000
-"""Rows that `tidy` drops at most; the next call goes on."""
+MAX_DROPPED: Final = 50_000
+"""The most rows that one call of `tidy` drops. The next call continues."""
 
-_WORDS: Final = SqlWords("?", "request", "usage_day", "day_of(time / 900000)", False, "?", "coalesce(tags, '')")
+_DIALECT: Final = SqlDialect("?", "request", "usage_day", "day_of(time / 900000)", False, "?", "coalesce(tags, '')")
 
 
 # The schema -----------------------------------------------------------------------------------------------------------
@@ -46,7 +54,7 @@ _OPENING: Final = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -500",
 )
-"""A cache of 500 KB instead of 2 MB is as fast: rows come in at the ends of the indexes."""
+"""A cache of 500 KB instead of 2 MB is as fast, because rows are added at the ends of the indexes."""
 
 _SPENDING: Final = """
     CREATE TABLE {} (
@@ -140,7 +148,7 @@ _REBUILD_DAYS: Final = f"""
         sum({UNPRICED}), sum(ms)
     FROM request GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - constant
-"""`day_of` names the day of a slot in the table's zone."""
+"""`day_of` is the day of a slot in the configured time zone."""
 
 _TOTALS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend WHERE slot >= ? GROUP BY scope"
 
@@ -152,7 +160,7 @@ _SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM"
 
 
 class SqliteStore:
-    """Writes the file of a ledger, which it creates, and brings to our version of the schema."""
+    """The write access to the file of a ledger. It creates the file, or migrates it to this version."""
 
     def __init__(self, settings: LedgerSettings) -> None:
         self._file = _file(settings)
@@ -172,7 +180,7 @@ class SqliteStore:
 
     def _opened(self, zone: str) -> sqlite3.Connection:
         os.close(os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(self._file, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self._file, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             version = _version(connection, self._file)
             for statement in _OPENING:
@@ -190,7 +198,7 @@ class SqliteStore:
 
     @staticmethod
     def _settle_zone(connection: sqlite3.Connection, zone: str) -> None:
-        """Make the sums by day those of the table's zone."""
+        """Rebuild the sums by day if the configured time zone has changed."""
         if connection.execute("SELECT zone FROM meta").fetchone() == (zone,):
             return
         with _transaction(connection):
@@ -198,8 +206,7 @@ class SqliteStore:
             connection.execute(_REBUILD_DAYS)
             connection.execute("UPDATE meta SET zone = ?", (zone,))
 
-    def add(self, rows: Sequence[Journaled]) -> int:
-        """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
+    def add(self, rows: Sequence[JournalRow]) -> int:
         with _named(self._file), _transaction(self._connection):
             new = self._unknown(rows)
             if new:
@@ -207,11 +214,11 @@ class SqliteStore:
             self._connection.executemany(_ADD_LOADED, last_of_each(rows))
         return len(new)
 
-    def _unknown(self, rows: Sequence[Journaled]) -> list[LedgerRow]:
+    def _unknown(self, rows: Sequence[JournalRow]) -> list[LedgerRow]:
         found = {each.row.id: each.row for each in rows}
         ids = list(found)
-        for start in range(0, len(ids), BATCH):
-            some = ids[start : start + BATCH]
+        for start in range(0, len(ids), BATCH_ROWS):
+            some = ids[start : start + BATCH_ROWS]
             marks = ", ".join("?" * len(some))
             for (known,) in self._connection.execute(f"SELECT id FROM request WHERE id IN ({marks})", some):  # noqa: S608
                 del found[known]
@@ -228,29 +235,29 @@ class SqliteStore:
         os.sched_yield()
         spending = (_ADD_SPEND, spent), (_ADD_USER_SPEND, users)
         for statement, values in ((_ADD_REQUEST, rows), *spending, (_ADD_DAY, sums.used())):
-            for start in range(0, len(values), WRITTEN_AT_ONCE):
-                run(statement, values[start : start + WRITTEN_AT_ONCE])
+            for start in range(0, len(values), ROWS_PER_WRITE):
+                run(statement, values[start : start + ROWS_PER_WRITE])
                 os.sched_yield()
 
     def tidy(self, now: int) -> None:
-        """Drop what is older than is kept, a little at a time; `now` in ms."""
+        """Drop rows and sums that are older than the settings allow, in small steps. `now` is in ms."""
         oldest = now - round(self._keep * 1000)
         run = self._connection.execute
-        first_slot = (now - round(max(self._keep, SPEND_KEPT) * 1000)) // SLOT_MS
+        first_slot = (now - round(max(self._keep, SPEND_SECONDS) * 1000)) // SLOT_MS
         with _named(self._file):
-            for _ in range(DROPPED_AT_ONCE // BATCH):
+            for _ in range(MAX_DROPPED // BATCH_ROWS):
                 dropped = run(
                     "DELETE FROM request WHERE rowid IN (SELECT rowid FROM request WHERE time < ? LIMIT ?)",
-                    (oldest - MARGIN_MS, BATCH),
+                    (oldest - MARGIN_MS, BATCH_ROWS),
                 )
-                if dropped.rowcount < BATCH:
+                if dropped.rowcount < BATCH_ROWS:
                     break
-                time.sleep(0.001)  # for who waits for the file
+                time.sleep(0.001)  # For readers that wait for the file.
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             for table in ("spend", "spend_user"):
                 run(f"DELETE FROM {table} WHERE slot < ?", (first_slot,))  # noqa: S608 - constant
             run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
-            self._connection.executescript("PRAGMA incremental_vacuum(2000)")  # `execute` ends with the first page
+            self._connection.executescript("PRAGMA incremental_vacuum(2000)")  # `execute` ends after one page
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -261,8 +268,8 @@ class SqliteStore:
 
 
 class SqliteReader:
-    """Reads the file of a ledger beside its writer, and changes nothing. It may not be closed while a thread reads:
-    Python's module crashes then (3.11)."""
+    """The read access to the file of a ledger. It must not be closed while a thread reads, because Python's module
+    crashes then (3.11)."""
 
     def __init__(self, settings: LedgerSettings) -> None:
         self._file = _file(settings)
@@ -272,7 +279,7 @@ class SqliteReader:
         with _named(self._file):
             address = f"{self._file.absolute().as_uri()}?mode=ro"
             self._connection = sqlite3.connect(
-                address, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
+                address, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
                 if not _version(self._connection, self._file):
@@ -283,13 +290,11 @@ class SqliteReader:
                 raise
 
     def spent_since(self, slot: int, after: int = 0, users: int | None = None) -> SpendChanges:
-        """See LedgerReader."""
         with self._one_state() as batch:
             spent = self._spent("batch > ? AND +slot >= ?", after, slot) if after else self._spent("slot >= ?", slot)
             return SpendChanges(batch, spent, self._loaded(), self._users_since(users))
 
     def spent_from(self, slots: Sequence[int], recent: int, users: int | None = None) -> SpendBase:
-        """See LedgerReader."""
         run = self._connection.execute
         with self._one_state() as batch:
             totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
@@ -297,7 +302,6 @@ class SqliteReader:
             return SpendBase(batch, totals, spent, self._loaded(), self._users_since(users))
 
     def users_from(self, scopes: Sequence[str], slots: Sequence[int], recent: int) -> SpendBase:
-        """See LedgerReader."""
         run, named = self._connection.execute, f"({', '.join('?' * len(scopes))})"
         with self._one_state() as batch:
             found = [run(f"{_OF_USERS} {named} GROUP BY scope", (slot, *scopes)).fetchall() for slot in slots]
@@ -306,12 +310,12 @@ class SqliteReader:
             return SpendBase(batch, totals, spent, self._loaded())
 
     def _users_since(self, after: int | None) -> list[SlotSpend]:
-        """Return the slots of end users that changed after a batch; empty if `after` is `None`."""
+        """Return the slots of end users that changed after a batch, or an empty list if `after` is `None`."""
         return [] if after is None else self._spent("batch > ?", after, table="spend_user")
 
     @contextmanager
     def _one_state(self) -> Iterator[int]:
-        """Read one state of the file in the block; yield the number of its last batch."""
+        """Read one snapshot of the file in the block. Yield the number of its last batch."""
         with _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
@@ -323,32 +327,28 @@ class SqliteReader:
         return dict(self._connection.execute("SELECT gateway, sequence FROM loaded").fetchall())
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
-        """Return the lines of a report, unordered."""
-        statement, parameters = usage_sql(query, _WORDS)
+        statement, parameters = usage_sql(query, _DIALECT)
         width = len(query.by)
         with _named(self._file):
             found = self._connection.execute(statement, parameters).fetchall()
         return [UsageLine(tuple(row[:width]), UsageSums(*row[width:])) for row in found]
 
     def newest(self) -> int | None:
-        """Return the time of the newest row, in ms; None without rows."""
         with _named(self._file):
             row = self._connection.execute("SELECT max(time) FROM request").fetchone()
         return None if row is None else row[0]
 
     def writers(self, since: int) -> int:
-        """Return how many processes have written rows since then, in ms."""
+        """Return how many processes have written rows since `since`, in ms."""
         with _named(self._file):
             count: int = self._connection.execute("SELECT count(*) FROM loaded WHERE time >= ?", (since,)).fetchone()[0]
         return count
 
     def interrupt(self) -> None:
-        """End what another thread reads."""
-        with suppress(sqlite3.ProgrammingError):  # closed meanwhile
+        with suppress(sqlite3.ProgrammingError):  # It was closed in the meantime.
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
 
@@ -359,7 +359,8 @@ def _file(settings: LedgerSettings) -> Path:
 
 
 def _version(connection: sqlite3.Connection, file: Path) -> int:
-    """Return the version of the schema, 0 of an empty file. Raises LedgerRefusedError where it is beyond ours."""
+    """Return the version of the schema, 0 for an empty file. Raises LedgerRefusedError if it is newer than this
+    version."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
@@ -388,7 +389,7 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """Raise the failures of the file as LedgerError."""
+    """Raise the errors of the file as LedgerError."""
     try:
         yield
     except (sqlite3.Error, OverflowError) as error:

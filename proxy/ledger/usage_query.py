@@ -1,7 +1,8 @@
-"""What a report is asked for, and the SQL that answers it.
+"""The query of a report, and its SQL.
 
-Everybody's usage comes from the sums by day; one team's, and what only rows have, from the rows. Both count whole days
-of the table's zone when the time asked for is days. Pure: the time is an argument.
+The usage of all teams is read from the sums by day. The usage of one team, and dimensions that only rows have, are read
+from the rows. Both count whole days of the configured time zone if the time is given in days. This module does no I/O,
+and the time is an argument.
 """
 
 import re
@@ -13,14 +14,14 @@ from typing import Final
 from proxy.ledger.rollups import UNPRICED, Days
 
 DIMENSIONS: Final = ("team", "key", "model", "asked", "user", "tag", "day", "deployment")
-"""`model` is the name in the table, such as openai/*; `asked` is the name that the client wrote."""
+"""`model` is the name in the configuration, such as `openai/*`. `asked` is the name that the client sent."""
 
 DEFAULT_BY: Final = ("team", "model")
 
 DEFAULT_SINCE: Final = "7d"
 
-LONGEST: Final = 4000
-"""Days."""
+MAX_DAYS: Final = 4000
+"""The most days of a report."""
 
 _ROWS_ONLY: Final = frozenset({"asked", "user", "tag"})
 
@@ -30,13 +31,13 @@ _DAYS: Final[Mapping[str, int]] = {"d": 1, "w": 7}
 
 
 class UsageQueryError(ValueError):
-    """A question that makes no sense; the text says why."""
+    """An invalid query. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """A report: grouped `by` dimensions, `since` ms; `day` is that time's day where it is a whole one. `team` limits it
-    to one."""
+    """A report, grouped `by` dimensions, since `since` in ms. `day` is the day of that time if it is a whole day.
+    `team` limits the report to one team."""
 
     by: tuple[str, ...]
     since: int
@@ -46,14 +47,14 @@ class UsageQuery:
 
     @property
     def from_rows(self) -> bool:
-        """Whether it needs the rows themselves."""
+        """Whether the report needs the rows themselves."""
         return self.team is not None or self.day is None or not _ROWS_ONLY.isdisjoint(self.by)
 
 
 @dataclass(frozen=True, slots=True)
-class SqlWords:
-    """How a database writes what differs: a parameter, the tables, a row's day (of one parameter, the zone, if any),
-    the time of a parameter in ms, and the tags as text."""
+class SqlDialect:
+    """The parts of SQL that differ between the databases: a parameter, the tables, a row's day, the time of a parameter
+    in ms, and the tags as text. The day has a parameter for the zone if `day_takes_zone`."""
 
     mark: str
     request: str
@@ -65,7 +66,7 @@ class SqlWords:
 
 
 def usage_query(by: Sequence[str], since: str, team: str | None, zone: str, now: int) -> UsageQuery:
-    """Return the query for these words; `now` is in ms. `since` is a duration such as 7d, or a date."""
+    """Return the query of these parameters. `now` is in ms. `since` is a duration such as 7d, or a date."""
     for name in by:
         if name not in DIMENSIONS:
             raise UsageQueryError(f"by: {name[:40]!r} is none of {', '.join(DIMENSIONS)}")
@@ -78,11 +79,11 @@ def usage_query(by: Sequence[str], since: str, team: str | None, zone: str, now:
 
 
 def _first_day(since: str, now: datetime) -> datetime:
-    """Return the first day of so many that end with today, or the day that is named."""
+    """Return the first of the given number of days up to today, or the given day."""
     if span := _SPAN.fullmatch(since):
         count = int(span[1]) * _DAYS[span[2]]
-        if not 1 <= count <= LONGEST:
-            raise UsageQueryError(f"since: 1 to {LONGEST} days")
+        if not 1 <= count <= MAX_DAYS:
+            raise UsageQueryError(f"since: 1 to {MAX_DAYS} days")
         return now - timedelta(days=count - 1)
     try:
         day = date.fromisoformat(since)
@@ -120,31 +121,31 @@ _DAY_SUMS: Final = ", ".join(
 )
 
 
-def usage_sql(query: UsageQuery, words: SqlWords) -> tuple[str, list[str | int]]:
-    """Return the statement and its parameters. The first columns are the dimensions, then the sums."""
+def usage_sql(query: UsageQuery, dialect: SqlDialect) -> tuple[str, list[str | int]]:
+    """Return the statement and its parameters. The first columns are the dimensions, followed by the sums."""
     if query.from_rows:
-        return _from_rows(query, words)
+        return _from_rows(query, dialect)
     groups = ["day" if name == "day" else _COLUMNS[name] for name in query.by]
-    where = f"day >= {words.mark}"
-    return _statement(groups, _DAY_SUMS, words.usage_day, where), [query.day or ""]
+    where = f"day >= {dialect.mark}"
+    return _statement(groups, _DAY_SUMS, dialect.usage_day, where), [query.day or ""]
 
 
-def _from_rows(query: UsageQuery, words: SqlWords) -> tuple[str, list[str | int]]:
+def _from_rows(query: UsageQuery, dialect: SqlDialect) -> tuple[str, list[str | int]]:
     groups, parameters = [], list[str | int]()
     for name in query.by:
         if name == "day":
-            groups.append(words.day)
-            parameters += [query.zone] if words.day_takes_zone else []
+            groups.append(dialect.day)
+            parameters += [query.zone] if dialect.day_takes_zone else []
         elif name == "tag":
-            groups.append(words.tags)
+            groups.append(dialect.tags)
         else:
             groups.append(_COLUMNS[name])
-    where = f"time >= {words.time}"
+    where = f"time >= {dialect.time}"
     parameters.append(query.since)
     if query.team is not None:
-        where = f"team = {words.mark} AND {where}"
+        where = f"team = {dialect.mark} AND {where}"
         parameters.insert(-1, query.team)
-    return _statement(groups, _ROW_SUMS, words.request, where), parameters
+    return _statement(groups, _ROW_SUMS, dialect.request, where), parameters
 
 
 def _statement(groups: Sequence[str], sums: str, table: str, where: str) -> str:

@@ -1,6 +1,6 @@
-"""Reports of usage: for people, for spreadsheets, and as JSON; and the answers of `GET /usage`.
+"""Reports of usage as text, as CSV for spreadsheets, and as JSON, and the responses of `GET /usage`.
 
-A team that asks with its own key gets its own usage, whatever it asks for.
+A team that uses its own key gets only its own usage.
 """
 
 import csv
@@ -22,18 +22,19 @@ from proxy.ledger.rollups import SLOT_MS, UsageSums
 from proxy.ledger.usage_query import DEFAULT_BY, DEFAULT_SINCE, UsageQuery, UsageQueryError, usage_query
 from proxy.limits.limit import NANO
 
-MOST_LINES: Final = 10_000
-"""Of a report over HTTP; the rest is one line more, the sum of it."""
+MAX_LINES: Final = 10_000
+"""The most lines of a report over HTTP. The rest is summed up in one more line."""
 
-REST: Final = "…"
+REST_LABEL: Final = "…"
 
 _TAIL: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Lines in order, their total, and how far the ledger is loaded: the newest row's time in ms, and how many rows of
-    the journals here wait. `total` counts each request once, also where it has several tags."""
+    """The ordered lines of a report, their total, and how far the ledger is loaded: `newest` is the time of the newest
+    row in ms, and `waiting` is how many rows of the local journals wait. `total` counts each request once, even if it
+    has several tags."""
 
     query: UsageQuery
     lines: Sequence[UsageLine]
@@ -43,7 +44,7 @@ class UsageReport:
 
 
 def usage_report(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageReport:
-    """Read a report. Lines with a day are ordered by it, the others by cost. Blocks; raises LedgerError."""
+    """Read a report. Lines with a day are ordered by it, the others by cost. Blocks. Raises LedgerError."""
     found = reader.usage(query)
     total = UsageSums()
     for line in found:
@@ -71,7 +72,7 @@ def _by_tag(lines: Sequence[UsageLine], position: int) -> list[UsageLine]:
     return [UsageLine(group, each) for group, each in sums.items()]
 
 
-def rows_waiting(folder: Path, loaded: Mapping[str, int]) -> int:
+def count_waiting_rows(folder: Path, loaded: Mapping[str, int]) -> int:
     """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last ones."""
     last = {each.process: each for each in journal_files(folder)}
     waiting = 0
@@ -81,31 +82,31 @@ def rows_waiting(folder: Path, loaded: Mapping[str, int]) -> int:
                 size = reading.seek(0, io.SEEK_END)
                 reading.seek(max(0, size - _TAIL))
                 lines = reading.read().splitlines()
-        except OSError:  # loaded meanwhile, or not ours to read
+        except OSError:  # It was loaded in the meantime, or this user may not read it.
             continue
         waiting += max(0, _last_number(lines, process) - loaded.get(process, 0))
     return waiting
 
 
-def rows_unloaded(reader: LedgerReader, settings: LedgerSettings) -> int:
-    """Return how many rows of a gateway's journals are not in its ledger yet; none of a folder that is not ours to
-    read. Blocks; raises LedgerError."""
+def count_unloaded_rows(reader: LedgerReader, settings: LedgerSettings) -> int:
+    """Return how many rows of a gateway's journals are not in its ledger yet, 0 if this user may not read the folder.
+    Blocks. Raises LedgerError."""
     loaded = reader.spent_since(_NEVER).loaded
     try:
-        return rows_waiting(settings.journals, loaded)
+        return count_waiting_rows(settings.journals, loaded)
     except OSError:
         return 0
 
 
 _NEVER: Final = (1 << 52) // SLOT_MS
-"""A slot so late that none is read."""
+"""A slot so late that no row is in it."""
 
 
 def _last_number(lines: Sequence[bytes], process: str) -> int:
     for line in reversed(lines):
         try:
             return read_line(line, process).sequence
-        except ValueError:  # half a line, or another version's
+        except ValueError:  # Half a line, or a line of another version.
             continue
     return 0
 
@@ -116,8 +117,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "SHARE", "TOKENS O
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD: to the cent, below one USD to the hundredth of a cent, below one cent in full,
-    so that the lines of a table add up to its total."""
+    """Return billionths of a USD as USD text, so exact that the lines of a report add up to its total. It is to the
+    cent, below one USD to the hundredth of a cent, and below one cent in full."""
     whole = nano / NANO
     if nano >= NANO or not nano:
         return f"{whole:,.2f}"
@@ -125,7 +126,7 @@ def usd(nano: int) -> str:
 
 
 def usage_table(report: UsageReport) -> list[str]:
-    """Return the report as aligned lines, the heads first and the total last."""
+    """Return the report as aligned lines, with the heads first and the total last."""
     by = report.query.by
     rows = [[shown(each) or "-" for each in line.group] + _cells(line.sums) for line in report.lines]
     if by:
@@ -155,12 +156,12 @@ def _cells(sums: UsageSums) -> list[str]:
 
 
 def shown(text: str) -> str:
-    """Return a client's text without what a terminal would obey."""
+    """Return a client's text without control characters that a terminal would execute."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def loaded_note(report: UsageReport) -> str:
-    """Return the sentence that says how far the ledger is loaded."""
+    """Return the sentence about how far the ledger is loaded."""
     if report.newest is None:
         so_far = "the ledger has no rows yet"
     else:
@@ -171,7 +172,7 @@ def loaded_note(report: UsageReport) -> str:
 
 
 def usage_csv(report: UsageReport) -> str:
-    """Return the report as CSV without a total: cost in USD with nine digits, empty if it is not known."""
+    """Return the report as CSV without a total. The cost is in USD with nine digits, and empty if it is not known."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*report.query.by, *(name for name in UsageSums._fields if name != "cost"), "cost_usd"])
@@ -182,7 +183,7 @@ def usage_csv(report: UsageReport) -> str:
 
 
 def _inert(text: str) -> str:
-    """Return a client's text so that no spreadsheet takes it for a formula."""
+    """Return a client's text in a form that no spreadsheet takes for a formula."""
     return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
 
 
@@ -194,11 +195,11 @@ def usage_json(report: UsageReport) -> bytes:
     """Return the report as a JSON object. `cost_usd` is null if no price is known."""
     query = report.query
     lines = report.lines
-    if len(lines) > MOST_LINES:
+    if len(lines) > MAX_LINES:
         rest = UsageSums()
-        for line in lines[MOST_LINES:]:
+        for line in lines[MAX_LINES:]:
             rest = rest.plus(line.sums)
-        lines = [*lines[:MOST_LINES], UsageLine((REST,) * len(query.by), rest)]
+        lines = [*lines[:MAX_LINES], UsageLine((REST_LABEL,) * len(query.by), rest)]
     return orjson.dumps(
         {
             "by": query.by,
@@ -207,18 +208,18 @@ def usage_json(report: UsageReport) -> bytes:
             "team": query.team,
             "loaded_to": None if report.newest is None else _stamp(report.newest),
             "waiting": report.waiting,
-            "usage": [{**dict(zip(query.by, line.group, strict=True)), **_members(line.sums)} for line in lines],
-            "total": _members(report.total),
+            "usage": [{**dict(zip(query.by, line.group, strict=True)), **_json_fields(line.sums)} for line in lines],
+            "total": _json_fields(report.total),
         },
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
 
 
-def _members(sums: UsageSums) -> dict[str, int | float | None]:
-    members: dict[str, int | float | None] = dict(zip(UsageSums._fields, sums, strict=True))
-    del members["cost"]
+def _json_fields(sums: UsageSums) -> dict[str, int | float | None]:
+    fields: dict[str, int | float | None] = dict(zip(UsageSums._fields, sums, strict=True))
+    del fields["cost"]
     cost = sums.known_cost
-    return {**members, "cost_usd": None if cost is None else cost / NANO}
+    return {**fields, "cost_usd": None if cost is None else cost / NANO}
 
 
 def _stamp(ms: int) -> str:
@@ -231,9 +232,9 @@ _PARAMETERS: Final = frozenset({"by", "since", "team"})
 
 
 @dataclass(frozen=True, slots=True)
-class UsageAnswer:
-    """The status and the JSON body of an answer of `GET /usage`; of a refusal also its code and message, for surfaces
-    that have an envelope of their own."""
+class UsageResponse:
+    """The status and the JSON body of a response of `GET /usage`. A refusal also has a code and a message, for surfaces
+    with their own error envelope."""
 
     status: int
     body: bytes
@@ -241,24 +242,24 @@ class UsageAnswer:
     message: str = ""
 
 
-def asked_over_http(query_string: str, zone: str, now: int, own: str | None = None) -> UsageQuery | UsageAnswer:
-    """Return the query of a query string, or the answer that refuses it. `own` is the team whose key asks."""
+def parse_usage_query(query_string: str, zone: str, now: int, own: str | None = None) -> UsageQuery | UsageResponse:
+    """Return the query of a query string, or the response that refuses it. `own` is the team of the request's key."""
     try:
         given = dict(parse_qsl(query_string[:2000], max_num_fields=8))
         if unknown := given.keys() - _PARAMETERS:
             raise UsageQueryError(f"{min(unknown)[:40]!r} is none of by, since, team")
         if own is not None and given.get("team", own) != own:
-            return refused(403, "A team's key shows the usage of that team only.")
+            return usage_refusal(403, "A team's key shows the usage of that team only.")
         by = given["by"].split(",") if "by" in given else DEFAULT_BY
         return usage_query(by, given.get("since", DEFAULT_SINCE), own or given.get("team"), zone, now)
     except ValueError as error:
-        return refused(400, f"{error}.")
+        return usage_refusal(400, f"{error}.")
 
 
-def refused(status: int, message: str) -> UsageAnswer:
+def usage_refusal(status: int, message: str) -> UsageResponse:
     """Return a refusal."""
     code = _CODES[status]
-    return UsageAnswer(status, orjson.dumps({"error": {"message": message, "code": code}}), code, message)
+    return UsageResponse(status, orjson.dumps({"error": {"message": message, "code": code}}), code, message)
 
 
 _CODES: Final = {400: "invalid_value", 403: "model_not_allowed", 404: "not_found", 503: "overloaded"}

@@ -52,9 +52,8 @@ class _ProcessReport:
 
     - `amount` is its demand of a rate, its slots, or its spending. `at` is the time of the report, `holds` how long it
       counts.
-    - Rates: `total` is what it gave back in the `life` of its lease. `again` is the silence after which it counts alone
-      (0: never), `part` its part of the limit then, `equal` the part of an idle process, and `level` the units left for
-      all.
+    - Rates: `total` is all that it gave back in the `life` of its lease. After a `silence` it counts alone (0: never),
+      with the part `part` of the limit. `equal` is the part of an idle process. `level` is the units left for all.
     - `claim` is the spending that it may take besides `amount`, or its slots that no request uses.
     - Spending: `base` is the ledger's sum that it has read, and requests in flight reserve `total` of `amount`.
     """
@@ -64,7 +63,7 @@ class _ProcessReport:
     holds: float
     life: int = 0
     total: int = 0
-    again: float = 0.0
+    silence: float = 0.0
     part: float = 0.0
     level: int = 0
     equal: float = 0.0
@@ -72,10 +71,10 @@ class _ProcessReport:
     base: int = 0
 
     def alone(self, now: float, unit: float) -> float:
-        """Return the time that pays for the units that the process may have taken alone: its part of the units that
-        were left then and of the later ones."""
+        """Return the time that pays for the units that the process may have taken alone. They are its part of the units
+        left at its report, and of all later ones."""
         silent = now - self.at
-        if not 0 < self.again <= silent <= REPORT_HOLDS:
+        if not 0 < self.silence <= silent <= REPORT_HOLDS:
             return 0.0
         return self.part * max(0.0, self.level * unit + silent)
 
@@ -121,7 +120,7 @@ class LeaseCounter:
         granted."""
         for counted in self._keys.values():
             report = counted.amounts.pop(process, None)
-            if report is not None and report.again:
+            if report is not None and report.silence:
                 counted.ended.append(report)
 
     def _grant(self, process: str, request: LeaseRequest, now: float) -> LeaseGrant:
@@ -155,7 +154,7 @@ def _read(counted: CountedKey, process: str, now: float, longest: float) -> _Oth
             if report.amount > 0 and abs(now - report.at) <= report.holds:
                 others.sum += report.amount
                 others.count += 1
-            if abs(now - report.at) <= max(report.holds, REPORT_HOLDS if report.again else 0.0):
+            if abs(now - report.at) <= max(report.holds, REPORT_HOLDS if report.silence else 0.0):
                 others.promised += max(0.0, report.part - report.equal)
     return others
 
@@ -209,7 +208,7 @@ def _grant_rate(counted: CountedKey, process: str, request: RateRequest, now: fl
     counted.paid, counted.written = paid, now
     by_demand = request.demand / total if total > 0 else 1 / others.count
     part = request.equal + max(0.0, min(DIVIDED_BY_DEMAND * by_demand, DIVIDED_BY_DEMAND - others.promised))
-    times = request.holds * SECOND, request.life, request.total, request.again * SECOND
+    times = request.holds * SECOND, request.life, request.total, request.silence * SECOND
     counted.amounts[process] = _ProcessReport(
         request.demand, now, *times, max(part, request.share), left - granted, request.equal
     )

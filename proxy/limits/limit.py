@@ -91,7 +91,7 @@ UNLIMITED: Final = Limits()
 class ScopeBudget:
     """The budget of a scope for each calendar period: `amount` in billionths of a USD, or in tokens.
 
-    `then` is the action from the part `at` (0 to 1) of the amount on: `warn`, `reject` or `route`. `route` sends
+    `then` is the action once the part `at` (0 to 1) of the amount is spent: `warn`, `reject` or `route`. `route` sends
     requests to the model name `route` instead of the requested one. `unpriced` decides if models without a price are
     refused or not counted.
     """

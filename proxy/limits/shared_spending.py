@@ -6,10 +6,10 @@ demand, up to a part of the remaining units. Far from the limit it is ample, and
 request causes an exchange, and unused claims go back within a tenth of a second. A request that these could satisfy
 waits for them, RETURNS_WAIT seconds at most.
 
-A process that counts alone has its claim and an equal part of the unclaimed units. Only used units count then: the rest
-of a reservation is available to it again. After a reconnect it claims the rest of that part, and no more until all
-others can have reported theirs, because the coordinator may not know of it. It does the same if the coordinator lost
-its memory, or holds foreign data in its place.
+A process that counts alone has its claim and an equal part of the unclaimed units. Only used units count against these:
+the unused rest of a reservation is available again. After a reconnect the process claims the rest of that part, and
+nothing else until all others can have reported their parts, because the coordinator may not know of these. It does the
+same if the coordinator lost its memory, or holds foreign data in its place.
 """
 
 import math
@@ -51,21 +51,22 @@ FOREIGN_RETRY: Final = 1.0
 class ClaimState:
     """The state of a claim while it is used.
 
-    - `sent_at`, `start`: the time of the last request and the period it was for. It sent `reported` and `wanted`.
-      Settled then were `known` units by the ledger's sum and by this process, and up to `loose` more. `used` were this
-      process's.
+    - `sent_at`, `start`: the time and the period of the last request, which reported `reported` units and wanted
+      `wanted`.
+    - `known`, `loose`: the settled units at that time, by the ledger's sum and by this process. `known` of them are
+      certain, and up to `loose` more are possible. This process had settled `used` of them in the period.
     - `epoch`: the epoch of the key, which cannot lapse before `known_until`.
     - `claimed`, `processes`: the claims of the others, and the number of processes.
-    - `waiting`, `least_waiting`: the units that requests wait for, and the smallest of them. If none waits, the second
-      is the need of the last request.
-    - `no_request_until`: until then do not request `refused_units` or more again, unless others may return units
-      (`returns_until`, and not again before `no_returns_until`).
+    - `waiting`: the units that requests wait for. `least_waiting` is the smallest need of them, or without waiting
+      requests the need of the last request.
+    - `no_request_until`: until then do not request `refused_units` or more again, unless others may return units. That
+      may happen until `returns_until`, and not again before `no_returns_until`.
     - `recent`: units taken recently, halved each second. More is requested if `room` falls below `refill_below`.
-    - `counts_alone`, `scarce`: the process counts alone, or near the limit.
+    - `counts_alone`: the process counts alone. `scarce`: it counts near the limit.
     - `doubt_since`: since then others may not have reported their units. `without_doubt`: the last request had no such
       doubt.
-    - `part_taken`: the process has taken its part of the unclaimed units. It takes it once, until a reply to a request
-      without doubt: earlier replies of a coordinator that lost its memory are too low to take another part by.
+    - `part_taken`: the process has taken its part of the unclaimed units. It may take another one only after the reply
+      to a request without doubt, because earlier replies of a coordinator that lost its memory are too low.
     """
 
     __slots__ = (
@@ -89,7 +90,7 @@ class ClaimState:
 
 class SharedSpending(SpendingCounter):
     """Spending that this process exchanges with others. `room` is the units that it may take before the next exchange.
-    Below 0, units were used beyond it."""
+    A negative value is the units used beyond it."""
 
     __slots__ = ("_claim", "_keeper", "room", "standing", "touched")
 
@@ -166,8 +167,8 @@ class SharedSpending(SpendingCounter):
         self._drop_claim()
 
     def fetchable(self, units: int | None, now: float) -> bool:
-        """Return whether to request more: not right after too little was granted for as much, unless others may return
-        units."""
+        """Return whether to request more. Do not request it right after a request for as many units was refused, unless
+        others may return units."""
         claim = self._claim or self._new_claim()
         if units is None or claim.counts_alone or self._keeper.alone or self._in_doubt(now):
             return False
@@ -279,7 +280,7 @@ class SharedSpending(SpendingCounter):
         return True
 
     def is_urgent(self) -> bool:
-        """Return whether others may wait for this process's report, which is so near the limit."""
+        """Return whether others may wait for this process's report. They may if the limit is near."""
         claim = self._claim
         return claim is not None and claim.scarce and (self.room > 0 or self.own != claim.reported)
 

@@ -186,8 +186,9 @@ class SpendingCounter:
 
     def unchanged(self, start: int, mark: int, touched: int = 0) -> bool:
         """Note that the ledger's sum of the period that begins at `start` is unchanged. It includes all units settled
-        up to `mark`, and may include some up to `touched`: the sum may have included more at its reading than was known
-        then. Return whether this process may have settled units that the ledger does not hold."""
+        up to `mark`, and may include some up to `touched`. The marks may have moved: the sum may have included more at
+        its reading than was known then. Return whether this process may have settled units that the ledger does not
+        hold."""
         if start != self._start:
             return start < self._start  # A period that is over counts nothing.
         self._drop_loaded(mark, touched)
@@ -203,8 +204,8 @@ class SpendingCounter:
         self._add_up()
 
     def apply_others(self, known: int, loose: int, reserved: int, now: float) -> None:
-        """Apply the statement of the other processes: besides the units of this process in this period, all have
-        settled `known` and up to `loose` more, and the others reserve `reserved`."""
+        """Apply the statement of the other processes. All have settled `known` and up to `loose` more units, besides
+        the ones of this process in this period. The others reserve `reserved`."""
         statement = known, loose, reserved
         self._others = NOTHING_ELSEWHERE if statement == NOTHING_ELSEWHERE else statement
         self.others_until = now + STATEMENT_HOLDS

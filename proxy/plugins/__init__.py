@@ -1,1 +1,1 @@
-"""Extension points: what plugins are made of, loading them, and calling them within deadlines."""
+"""Extension points: the interface of plugins, loading them, and calling them within deadlines."""

@@ -1,9 +1,9 @@
-"""The texts of a choice of an answer, for its guards, and the choice with other texts in their place. Pure.
+"""Collect the texts of a choice of a response for its guards, and replace them by other texts. Pure.
 
-Names of called tools, and reasons for the end of a choice that are not on the list of known ones, are texts as well.
+Texts include the names of called tools, and finish reasons that are not in the list of known ones.
 
-What a rewritten choice cannot keep without telling its first form is left out: log probabilities, signatures, and all
-that has no text of its own to rewrite (details of reasoning, annotations, sounds, the vendor's own members).
+A rewritten choice omits everything that would reveal its original text: log probabilities, signatures, and all content
+that has no text of its own to rewrite (details of reasoning, annotations, audio, the vendor's own fields).
 """
 
 import json
@@ -35,21 +35,21 @@ from proxy.plugins.request_strings.places import OWN, is_fingerprint, is_id
 
 ROLE = "assistant"
 
-_WRITTEN: Final = frozenset({"output", "content", "error", "usage", "status", "service_tier"})
+_VENDOR_FIELDS: Final = frozenset({"output", "content", "error", "usage", "status", "service_tier"})
 """Fields of a vendor's own body that repeat no field of the request."""
 
 _PAIR: Final = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPES: Final = re.compile(rf"\\(?:u(?:{_PAIR}|[0-9a-fA-F]{{4}})|/)")
 _EVERY_ESCAPE: Final = re.compile(rf"{_ESCAPES.pattern}|\\.", re.DOTALL)
-"""The escapes of a JSON string that it can do without (RFC 8259, section 7); then those among all escapes, where a
-backslash may be escaped itself."""
+"""The escapes that a JSON string does not need (RFC 8259, section 7). The second pattern finds them if a backslash may
+be escaped itself: it matches every escape."""
 
 _QUOTED: Final = frozenset({0x22, 0x5C, *range(0x20)})
 
 
 def unescaped(arguments: str) -> str:
-    """Return a tool's arguments with every character of their strings as itself, where JSON lets it stand so. They
-    need not be whole: vendors cut them off at max_tokens. It takes 0.1 us a character at most."""
+    """Return a tool's arguments with every character unescaped that JSON permits unescaped. The arguments may be
+    incomplete: vendors cut them off at max_tokens. Takes at most 0.1 us per character."""
     if "\\u" not in arguments and "\\/" not in arguments:
         return arguments
     return (_EVERY_ESCAPE if "\\\\" in arguments else _ESCAPES).sub(_character, arguments)
@@ -66,11 +66,12 @@ def _character(escape: re.Match[str]) -> str:
         return chr(0x10000 + ((code - 0xD800) << 10) + (int(text[8:], 16) - 0xDC00))
     if code in _QUOTED:
         return json.dumps(chr(code))[1:-1]
-    return f"\\u{code:04x}" if 0xD800 <= code < 0xE000 else chr(code)  # half a pair stays escaped
+    return f"\\u{code:04x}" if 0xD800 <= code < 0xE000 else chr(code)  # one half of a surrogate pair stays escaped
 
 
 def rewritten_arguments(old: str, new: str) -> str:
-    """Return what stands for arguments that guards saw unescaped: the first form where they left them so."""
+    """Return the arguments to send, if guards saw `old` unescaped: `old` itself if the guards did not change it, else
+    `new`."""
     return old if new == unescaped(old) else new
 
 
@@ -79,14 +80,14 @@ def _shown(tool_call: ToolCall) -> str:
 
 
 def size_of_choice(choice: Choice) -> int:
-    """Return about how many characters a choice has, for less than reading them takes."""
+    """Return the approximate number of characters of a choice. This is cheaper than reading its texts."""
     calls = sum([len(call.arguments) for call in choice.tool_calls])
     beside = 0 if choice.extras is None else size_of_extras(choice.extras)
     return calls + beside + len(choice.text) + len(choice.reasoning or "") + len(choice.refusal or "")
 
 
 def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:
-    """Return every text of a choice: those that can be rewritten first, in the order of `with_texts`."""
+    """Return every text of a choice. The texts that can be rewritten come first, in the order of `with_texts`."""
     texts = [*_own_texts(choice)]
 
     def collect(text: str, kind: TextKind, place: str) -> str:
@@ -111,11 +112,12 @@ def _own_texts(choice: Choice) -> Iterator[GuardedText]:
 
 
 Take = Callable[[str, TextKind, str], str]
-"""Takes a text of a kind at a place, and returns the text in its stead."""
+"""Takes a text, its kind and its location, and returns the text that replaces it."""
 
 
 def _named(choice: Choice, take: Take) -> Choice:
-    """Return a choice with the names of its calls changed, and with the reasons for its end that are not known."""
+    """Return a choice with `take` applied to the names and ids of its calls and to its unknown finish reasons. Ids
+    that look like ids are left out."""
     calls = [_named_call(call, f"tool_calls[{number}]", take) for number, call in enumerate(choice.tool_calls)]
     finish, native, matched = choice.finish_reason, choice.native_finish_reason, choice.matched_stop
     if finish.lower() not in ENDS:
@@ -138,13 +140,13 @@ def _named_call(tool_call: ToolCall, place: str, take: Take) -> ToolCall:
 
 
 def has_odd_end(ended: Choice | Chunk) -> bool:
-    """Return whether the end of a choice holds a text, besides words that are known."""
+    """Return whether the end of a choice contains text beyond the known finish reasons."""
     words = (ended.finish_reason, ended.native_finish_reason)
     return isinstance(ended.matched_stop, str) or any(word is not None and word.lower() not in ENDS for word in words)
 
 
 def _texts_of_seals(choice: Choice) -> Iterator[GuardedText]:
-    """Yield the strings in fields for signatures that do not have the form of a signature."""
+    """Yield the strings in signature fields that do not have the form of a signature."""
     sealed = None if choice.signature is None else {"type": "thinking", "signature": choice.signature}
     extras = [call.extra for call in choice.tool_calls if call.extra]
     for value, kind in ((sealed, "part"), (extras, "call")):
@@ -153,19 +155,20 @@ def _texts_of_seals(choice: Choice) -> Iterator[GuardedText]:
 
 
 def _texts_of_logprobs(choice: Choice) -> Iterator[GuardedText]:
-    """Yield the tokens as one text, unless they are the choice's, and the other candidates of all places, by lines."""
+    """Yield the tokens as one text, unless they are the text of the choice, and then all other candidates, one per
+    line."""
     if choice.logprobs is None:
         return
     tokens, others = _tokens(choice.logprobs)
-    said = "".join(tokens)
-    if said and said not in (choice.text, choice.refusal):
-        yield GuardedText(said, "other", ROLE, "logprobs")
+    token_text = "".join(tokens)
+    if token_text and token_text not in (choice.text, choice.refusal):
+        yield GuardedText(token_text, "other", ROLE, "logprobs")
     if others:
         yield GuardedText("\n".join(others), "other", ROLE, "top_logprobs")
 
 
 def _tokens(logprobs: Logprobs) -> tuple[list[str], list[str]]:
-    """Return the tokens, and the candidates that were not chosen at their places."""
+    """Return the tokens, and the candidates that were not chosen."""
     match logprobs:
         case ContentLogprobs(content, refusal):
             tokens = [*content, *refusal]
@@ -178,7 +181,7 @@ def _tokens(logprobs: Logprobs) -> tuple[list[str], list[str]]:
 
 
 def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
-    """Yield the texts of what a choice holds besides."""
+    """Yield the texts of a choice's additional fields."""
     if extras is None:
         return
     members = {
@@ -197,7 +200,8 @@ def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
 
 
 def with_texts(choice: Choice, texts: Sequence[str]) -> tuple[Choice, tuple[str, ...]]:
-    """Return the choice with these texts in place of those of `texts_of_choice`, and what is left out for it."""
+    """Return the choice with these texts in place of the texts of `texts_of_choice`, and the names of the fields that
+    are omitted for it."""
     given = iter(texts)
     reasoning = next(given) if choice.reasoning else choice.reasoning
     text = next(given) if choice.text else choice.text
@@ -240,14 +244,15 @@ def _left_out(choice: Choice) -> Iterator[str]:
 
 
 def with_choices(completion: Completion, choices: Iterable[Choice]) -> Completion:
-    """Return an answer with rewritten choices, and nothing that the vendor wrote of it in another form."""
+    """Return a response with rewritten choices, without the vendor's own body and fields."""
     return replace(completion, choices=tuple(choices), native=None, extra=None)
 
 
 def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[GuardedText, ...]:
-    """Return the texts of a response beside its choices: of the vendor's own fields, of the vendor's own fields of its
-    usage, of unknown names of the vendor's system and tier, and of the vendor's own body unless a choice has them.
-    `sent` is the client's own body, of which the vendor's may repeat fields."""
+    """Return the texts of a response outside its choices. These are the texts of the vendor's own fields of the
+    response and of its usage, and unknown values of `system_fingerprint` and `service_tier`. The texts of the vendor's
+    own body are included unless a choice has them. `sent` is the client's own body: texts that the vendor repeats from
+    it are not included."""
     held = [*_labels(completion)]
     for members in _members_beside(completion):
         held += strings_of(members)
@@ -258,7 +263,7 @@ def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[Guard
 
 
 def _members_beside(completion: Completion) -> list[Mapping[str, JsonValue]]:
-    """Return the vendor's own fields of a response and of its usage, without empty ones."""
+    """Return the vendor's own fields of a response and of its usage, if they are not empty."""
     usage = completion.usage
     return [each for each in (completion.extra, None if usage is None else usage.extra) if each]
 
@@ -267,12 +272,12 @@ def _of_body(data: bytes, sent: JsonObject) -> Iterator[str]:
     body = parse_json(data)
     if not isinstance(body, dict):
         return
-    repeated = {text for name in body.keys() & sent.keys() - _WRITTEN for text in strings_of(sent[name])}
+    repeated = {text for name in body.keys() & sent.keys() - _VENDOR_FIELDS for text in strings_of(sent[name])}
     yield from (text for text in strings_of(body, "native answer") if text not in repeated)
 
 
 def _labels(answer: Completion | Chunk) -> Iterator[str]:
-    """Yield the names of the vendor's system and tier that have no known form."""
+    """Yield the values of `system_fingerprint` and `service_tier` that have no known form."""
     fingerprint, tier = answer.system_fingerprint, answer.service_tier
     if fingerprint and not is_fingerprint(fingerprint):
         yield fingerprint
@@ -281,13 +286,13 @@ def _labels(answer: Completion | Chunk) -> Iterator[str]:
 
 
 def size_beside(completion: Completion) -> int:
-    """Return about how many characters `texts_beside` reads."""
+    """Return the approximate number of characters that `texts_beside` reads."""
     beside = sum([size_of_extras(Extras(answer=each)) for each in _members_beside(completion)])
     return beside + (0 if completion.native is None else 2 * len(completion.native))
 
 
 def without_beside(completion: Completion) -> Completion:
-    """Return a response without the fields that `texts_beside` reads, the vendor's own body included."""
+    """Return a response without the fields that `texts_beside` reads. The vendor's own body is removed too."""
     usage = completion.usage and replace(completion.usage, extra=None)
     made = (
         completion if not any(_labels(completion)) else replace(completion, system_fingerprint=None, service_tier=None)
@@ -296,7 +301,7 @@ def without_beside(completion: Completion) -> Completion:
 
 
 def labels_of_chunk(chunk: Chunk) -> tuple[GuardedText, ...]:
-    """Return the texts of a chunk that name the vendor's system and tier."""
+    """Return the texts of a chunk's `system_fingerprint` and `service_tier`."""
     return tuple([GuardedText(text, "other", ROLE, "answer") for text in _labels(chunk)])
 
 
@@ -306,8 +311,8 @@ def texts_of_usage(usage: Usage) -> tuple[GuardedText, ...]:
 
 
 def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:
-    """Return what chunks of one choice hold together, as a choice, which need not have ended. Raises ValueError for a
-    call without a name."""
+    """Return the joined content of chunks of one choice as a choice. The chunks may be incomplete. Raises ValueError
+    if a call has no name."""
     gatherer = Gatherer(1)
     for chunk in chunks:
         gatherer.add(chunk if chunk.index == 0 else replace(chunk, index=0))
@@ -323,7 +328,8 @@ def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:
 
 
 def _with_spoken(choice: Choice, chunks: Iterable[Chunk]) -> Choice:
-    """Return a choice that also holds its text and refusal as one, which some surfaces make of a stream."""
+    """Return a choice that also has its text and refusal joined as one text, because some surfaces join them in a
+    stream."""
     spoken = "".join([chunk.text or chunk.refusal or "" for chunk in chunks])
     if spoken in (choice.text, choice.refusal):
         return choice
@@ -332,8 +338,8 @@ def _with_spoken(choice: Choice, chunks: Iterable[Chunk]) -> Choice:
 
 
 def _with_each_value(extras: Extras, held: Sequence[Extras]) -> Extras:
-    """Return extras with every value that the vendor's own fields have had, and with strings joined: some clients take
-    the last value of a field, others join the values."""
+    """Return extras with every value that the vendor's own fields had in any chunk, and with strings also joined. Some
+    clients use the last value of a field, others join the values."""
     return replace(
         extras,
         message=_each_value(extras.message, [each.message for each in held]),
@@ -358,7 +364,7 @@ def _each_value(
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:
-    """Return a rewritten choice as one chunk, which ends the choice if `last` does."""
+    """Return a rewritten choice as one chunk. It ends the choice if `last` does."""
     calls = [
         ToolCallDelta(number, call.id, call.name, call.arguments, call.kind)
         for number, call in enumerate(choice.tool_calls)

@@ -1,22 +1,24 @@
-"""The interface of plugins, version 1: the only module that a plugin imports.
+"""The interface of plugins, version 1. A plugin imports no other module of the gateway.
 
-A plugin is a class that the table names under `plugins`. It has `api_version = 1`, is made with the table's `options`,
-and has one or more of these methods:
+A plugin is a class that the configuration names under `plugins`. It has `api_version = 1`. The gateway creates an
+instance with the `options` of the configuration. The class has one or more of these methods:
 
 - `check_request(request)`: a request guard. It sees every text of a request before a deployment is chosen.
-- `check_answer(answer)`: an answer guard. It sees every text of a choice of the answer, whole.
-- `open_stream(about, choice)`: beside `check_answer`, for streams: returns an object that gets the text in pieces.
-  Without it a stream is held back until the answer has ended.
+- `check_answer(answer)`: a response guard. It sees every text of a choice of the complete response.
+- `open_stream(about, choice)`: for streams, in addition to `check_answer`. It returns an object that gets the text in
+  chunks. Without it, a stream is held back until the response has ended.
 - `deliver(rows, http)`, a coroutine: a usage sink. It gets facts about finished requests, never their content.
 
-A guard's methods are plain functions, no coroutines. `slow = True` says that they may take more than about a
-millisecond: they are called in threads then, and must be safe for that. The methods of a guard that blocks the event
-loop again and again are called in threads as well, and so are the methods of any guard for large requests and answers.
-`close()`, if there is one, is called when the table no longer has the plugin and no request uses it, in a thread of its
-own; it has two seconds. What a plugin prints goes to stderr: standard output is the access log's, and a command's.
+A guard's methods are plain functions, not coroutines. `slow = True` declares that they may take more than about a
+millisecond. They are then called in threads and must be thread-safe. The methods of a guard that repeatedly blocks the
+event loop are called in threads as well. So are the methods of every guard for large requests and responses.
+
+`close()` is optional. It is called when the plugin is no longer in the configuration and no request uses it. It runs
+in its own thread and has two seconds. A plugin's printed output goes to stderr, because standard output is for the
+access log or a command's output.
 
 The constructor checks the options and raises OptionError. It is also called by `dragoman check`, and before worker
-processes are forked: it must open no connection and start no thread.
+processes are forked. So it must not open a connection or start a thread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +26,23 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 API_VERSION: Final = 1
-"""A plugin of another version is refused when the table is loaded. Members may be added within a version."""
+"""A plugin with another version is refused when the configuration is loaded. Fields and methods may be added within a
+version."""
 
 TextKind = Literal[
     "content", "reasoning", "refusal", "tool_arguments", "tool_result", "tool_definition", "name", "other"
 ]
-"""What a text is. A `name` is a key of an object, or the name of a tool: rewritten, it names something else in what is
-sent. New kinds may be added within a version."""
+"""The kind of a text. A `name` is a key of an object or the name of a tool; rewriting it renames the key or tool in
+the data that is sent. New kinds may be added within a version."""
 
 RefusalCode = Literal["refused_by_plugin", "content_filter"]
-"""The error's `code` for the client; `content_filter` is the one that SDKs know."""
+"""The error's `code` for the client. SDKs know `content_filter`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AboutRequest:
-    """Who asks for what. `model` is the name that the client asks for, `user` the one that it says it asks for, `tags`
-    are the team's in the table."""
+    """The origin of a request. `model` is the name in the client's request. `user` is the end user that the client
+    names. `tags` are the team's tags in the configuration."""
 
     request_id: str
     team: str
@@ -51,8 +54,9 @@ class AboutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GuardedText:
-    """One text: what it is, whose (`system`, `user`, `assistant`, `tool`, or empty where nobody says it), and where it
-    stands, such as `messages[0].content[1].text`, for messages and tests. The form of `place` may change."""
+    """One text with its kind, role and place. `role` is `system`, `user`, `assistant`, `tool`, or empty if the text
+    has no role. `place` is its location, such as `messages[0].content[1].text`, for messages and tests. The format of
+    `place` may change."""
 
     text: str
     kind: TextKind
@@ -62,7 +66,8 @@ class GuardedText:
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """A request as its guards see it. Not among the texts are media, ids, numbers, and keys and words of the APIs."""
+    """The texts of a request that its guards see. Media, ids, numbers, and the keys and words of the APIs are
+    excluded."""
 
     about: AboutRequest
     texts: tuple[GuardedText, ...]
@@ -70,8 +75,8 @@ class RequestTexts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts:
-    """One choice of an answer as its guards see it. A stream shows its content other than text in parts; reasoning that
-    goes on after other content is shown again from its beginning."""
+    """The texts of one choice of a response that its guards see. In a stream, content other than text is checked in
+    parts. Reasoning that continues after other content is shown again from its beginning."""
 
     about: AboutRequest
     choice: int
@@ -80,12 +85,13 @@ class AnswerTexts:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Let it pass."""
+    """Let the request or response pass unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer with an error. The client reads `reason`, of which 300 characters are shown: it should say no secret."""
+    """Return an error to the client. The client reads the first 300 characters of `reason`, so it should contain no
+    secret."""
 
     reason: str
     code: RefusalCode = "refused_by_plugin"
@@ -93,7 +99,8 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Let it pass with these texts in place of those that were shown, as many and in the same order."""
+    """Let the request or response pass with these texts instead of the texts that the guard saw. Their number and
+    order must be the same."""
 
     texts: tuple[str, ...]
 
@@ -104,8 +111,8 @@ ALLOW: Final = Allow()
 
 
 class RefusedStream(Exception):
-    """Raised by an AnswerTextStream to refuse what it was fed; otherwise as Refuse. A guard's own methods return
-    Refuse: one that raises this instead refuses all the same, whatever `fail` says."""
+    """An AnswerTextStream raises it to refuse its input, as Refuse does for complete texts. A guard's other methods
+    return Refuse. If they raise this exception, they also refuse, whatever `fail` is."""
 
     def __init__(self, reason: str, code: RefusalCode = "refused_by_plugin") -> None:
         super().__init__(reason)
@@ -114,8 +121,8 @@ class RefusedStream(Exception):
 
 
 class OptionError(ValueError):
-    """Raised by a constructor that refuses its options. `path` are the keys and list indices that lead to the value,
-    empty for all of them; the message must not repeat values, which may be secrets."""
+    """A constructor raises it to refuse its options. `path` has the keys and list indices that lead to the value; it
+    is empty for all options. The message must not repeat values, because they may be secrets."""
 
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
@@ -123,47 +130,48 @@ class OptionError(ValueError):
 
 
 class RequestGuard(Protocol):
-    """Checks requests."""
+    """A guard that checks requests."""
 
     api_version: int
 
     def check_request(self, request: RequestTexts) -> Verdict:
-        """Return what becomes of a request."""
+        """Return whether a request is allowed, refused or rewritten."""
 
 
 class AnswerGuard(Protocol):
-    """Checks answers."""
+    """A guard that checks responses."""
 
     api_version: int
 
     def check_answer(self, answer: AnswerTexts) -> Verdict:
-        """Return what becomes of an answer that has this choice."""
+        """Return whether a response with this choice is allowed, refused or rewritten."""
 
 
 class AnswerTextStream(Protocol):
     """Checks the text of one choice of a stream. Both methods may raise RefusedStream."""
 
     def feed(self, text: str) -> str:
-        """Return what the client may see now. What may belong to something that is not complete is held back: no more
-        than 65,536 characters."""
+        """Return the text that the client may see now. Text that may belong to an incomplete match is held back, at
+        most 65,536 characters."""
 
     def end(self) -> str:
-        """Return the rest: the text has ended."""
+        """Return the remaining text, because the stream's text has ended."""
 
 
 class StreamingAnswerGuard(AnswerGuard, Protocol):
-    """Checks streams as they come. `check_answer` gets what a stream holds besides its text: reasoning, arguments of
-    tool calls, refusals."""
+    """A guard that checks streams while they arrive. `check_answer` gets the content of a stream that is not text:
+    reasoning, arguments of tool calls, refusals."""
 
     def open_stream(self, about: AboutRequest, choice: int) -> AnswerTextStream:
-        """Return what checks the text of a choice."""
+        """Return the object that checks the text of a choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """A finished request. `id` tells it apart in repeated deliveries; `time` is its end in ms UTC. Token counts and
-    `cost_usd` are None where nobody knows them; `estimated` says that the gateway counted. `deployment` and `model` are
-    names of the table, `asked` is the client's own string."""
+    """The facts about a finished request. `id` identifies the row in repeated deliveries. `time` is the end of the
+    request in ms UTC. Token counts and `cost_usd` are `None` if they are unknown. `estimated` is set if the gateway
+    counted the tokens itself. `deployment` and `model` are names in the configuration; `asked` is the name that the
+    client sent."""
 
     id: str
     time: int
@@ -189,21 +197,21 @@ class UsageRow:
 
 
 class Poster(Protocol):
-    """Sends requests as the gateway does: to addresses that the table's vendors may have, with certificates checked and
-    redirects not followed."""
+    """Sends HTTP requests under the gateway's own rules. Only addresses that vendors in the configuration may have are
+    allowed. Certificates are checked, and redirects are not followed."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Return the status of the answer to a post by https. Raises OSError."""
+        """Return the status of the response to an HTTPS POST. Raises OSError."""
 
     async def post_inside(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Do so to an address that may also be private; cloud metadata stays refused."""
+        """Like `post`, but private addresses are also allowed. Cloud metadata addresses stay refused."""
 
 
 class UsageSink(Protocol):
-    """Takes what was used."""
+    """A receiver of the usage of finished requests."""
 
     api_version: int
 
     async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
-        """Deliver up to 100 rows. Any exception, and a passed deadline, is followed by up to four more tries with the
-        same rows. Must not block."""
+        """Deliver up to 100 rows. After any exception or a passed deadline, the same rows are tried up to four more
+        times. Must not block."""

@@ -1,6 +1,7 @@
-"""Calls code that is not the gateway's: whatever it raises is a value here, and never what its exception says.
+"""Call a plugin's code and return its exceptions as values, without their messages.
 
-The text of an exception may hold a prompt or an option; the log gets its type and the line that raised it.
+The message of an exception may contain a prompt or an option. So the log gets only its type and the line that raised
+it.
 """
 
 from collections.abc import Callable
@@ -13,14 +14,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Returned(Generic[T]):
-    """What a call returned."""
+    """The return value of a call."""
 
     value: T
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """What a call raised, without its traceback."""
+    """The exception that a call raised, without its traceback."""
 
     error: BaseException
     where: str
@@ -30,8 +31,8 @@ class Raised:
 
 
 def attempted(work: Callable[[], T]) -> Returned[T] | Raised:
-    """Return what `work` returns or raises. It runs to its end in one go: no task is cancelled in the midst of it, so
-    that even what would cancel a task, or end the process, is raised by the code itself."""
+    """Return the value or exception of `work`. `work` has no await, so no task can be cancelled within it. So even
+    CancelledError and SystemExit come from the plugin's code itself."""
     try:
         return Returned(work())
     except BaseException as error:
@@ -39,7 +40,8 @@ def attempted(work: Callable[[], T]) -> Returned[T] | Raised:
 
 
 def raised(error: BaseException) -> Raised:
-    """Return an exception as a value, with the line it comes from; its traceback would keep what it refers to."""
+    """Return an exception as a value, with the line that raised it. The traceback is dropped, because it would keep
+    the objects in its frames alive."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

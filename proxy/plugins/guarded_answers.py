@@ -1,6 +1,7 @@
-"""Guards as a hook: requests pass them, and the answers to requests for text, of teams with guards of answers.
+"""Guards as a request hook. Requests pass them. So do the responses to requests for text, if the team has response
+guards.
 
-An answer cache lets what it gives pass by itself, so that it keeps nothing that was refused.
+A response cache passes responses through guards itself, so that it stores no refused response.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Collection
@@ -24,11 +25,11 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.vendor_stream import Stream
 
 _SOUNDS: Final = frozenset({"known_speaker_references[]"})
-"""Fields of forms that hold sounds as data URIs, in which plugins check nothing."""
+"""Form fields with audio as data URIs, which plugins do not check."""
 
 
 class GuardHook(RequestHook):
-    """Lets the requests and responses of one team pass the guards of `chain`."""
+    """Passes the requests and responses of one team through the guards of `chain`."""
 
     __slots__ = ("_chain",)
 
@@ -36,40 +37,39 @@ class GuardHook(RequestHook):
         self._chain = chain
 
     def asked(self, record: RequestRecord, request: Q, *, heavy: bool) -> Awaitable[Q]:
-        """See RequestHook."""
         return self._chain.request_passed(request, record, heavy=heavy)
 
     def form_read(self, cut: Collection[str]) -> None:
-        """See RequestHook. Guards of requests check all of a form but its sounds."""
+        """Refuse a form with a field that is longer than guards can check. Request guards check all fields of a form
+        except its audio."""
         unread = sorted({*cut} - _SOUNDS)
         if self._chain.request and unread:
             message = f"'{unread[0]}' is longer than what your team's plugins can check of a form."
             raise invalid_request((FieldProblem((unread[0],), message, "unsupported_parameter"),))
 
     def body_check(self, task: Task) -> BodyCheck | None:
-        """See RequestHook. Of the responses that are passed on, a transcription is the one that is a text."""
+        """Return the check of a transcription. It is the only text among the responses that are passed on."""
         return self._chain.transcript_passed if self._chain.answer and task is Task.TRANSCRIPTIONS else None
 
     def answers(self, answers: TextAnswers) -> TextAnswers:
-        """See RequestHook."""
         return GuardedAnswers(answers, self._chain) if self._chain.answer else answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuardedAnswers(GuardingAnswers):
-    """See GuardingAnswers; raises GatewayError too if a guard refuses a response, or fails and has to work."""
+    """Passes responses through the guards of `chain`. Its methods also raise GatewayError if a guard refuses a
+    response, or if a guard fails and does not fail open."""
 
     inner: TextAnswers
     chain: GuardChain
 
     async def whole(self, exchange: Exchange[UnifiedRequest]) -> tuple[CallPlan, Completion]:
-        """See TextAnswers."""
         return await self.passed(exchange, *await self.inner.whole(exchange))
 
     async def passed(
         self, exchange: Exchange[UnifiedRequest], prepared: CallPlan, completion: Completion
     ) -> tuple[CallPlan, Completion]:
-        """Return an answer as the guards let it through. Raises GatewayError."""
+        """Return a response as the guards let it pass. Raises GatewayError."""
         record = exchange.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
@@ -79,7 +79,7 @@ class GuardedAnswers(GuardingAnswers):
             if not await self.chain.beside_passed(completion, None if native is None else native.body, record):
                 completion = without_beside(completion)
         except GatewayError:
-            # The vendor has generated it, and bills it.
+            # The vendor has generated it and charges for it.
             record.usage = with_usage(prepared.request, completion).usage
             raise
         return prepared, completion
@@ -87,8 +87,8 @@ class GuardedAnswers(GuardingAnswers):
     async def streamed(
         self, exchange: Exchange[UnifiedRequest]
     ) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
-        """See TextAnswers. A stream is held back until a guard lets content through, or until its end where a guard
-        needs all of it."""
+        """Return a stream that is held back until a guard lets content pass, or until its end if a guard needs the
+        complete response."""
         return self.passing(exchange, await self.inner.streamed(exchange))
 
     @asynccontextmanager
@@ -97,36 +97,36 @@ class GuardedAnswers(GuardingAnswers):
         exchange: Exchange[UnifiedRequest],
         opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
     ) -> AsyncIterator[tuple[CallPlan, Stream]]:
-        """Yield what is opened, as the guards let it through. What they refuse is raised within it."""
+        """Yield the opened stream as the guards let it pass. A refusal is raised within it."""
         record = exchange.record
         async with opened as (prepared, stream):
             guarded = GuardedStream(stream, self.chain, exchange, prepared)
             try:
                 await guarded.begin()
             except BaseException:
-                # However it ends, the vendor has generated this much.
+                # Even if an error ends it, the vendor has generated this much.
                 record.usage = guarded.usage or estimate_usage(prepared.request, guarded.size)
                 raise
             try:
                 yield prepared, guarded
             except GatewayError:
-                # The client was shown less than the vendor has generated.
+                # The client received less than the vendor has generated.
                 record.usage = _with_refused(record.usage, guarded)
                 raise
 
 
 def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
-    """Return the usage of a stream that a guard has refused, whose estimate counts the refused text too."""
+    """Return the usage of a stream that a guard has refused. If it is an estimate, the refused text is counted too."""
     if usage is None or not usage.estimated or guarded.usage is not None:
         return usage
     return replace(usage, completion_tokens=max(usage.completion_tokens, -(-guarded.size // BYTES_PER_TOKEN)))
 
 
-def attach_guards(hooks: TeamHooks, desk: TeamGuards | None) -> None:
-    """Let requests that begin from now on pass the guards of `desk`; `None`: no guards."""
+def attach_guards(hooks: TeamHooks, registry: TeamGuards | None) -> None:
+    """Pass requests that begin from now on through the guards of `registry`; `None`: no guards."""
 
     def hook_of(team: str, surface: str) -> GuardHook | None:
-        chain = None if desk is None else desk.of(team)
+        chain = None if registry is None else registry.of(team)
         return None if chain is None else GuardHook(chain)
 
-    hooks.attach("plugins", None if desk is None else hook_of)
+    hooks.attach("plugins", None if registry is None else hook_of)

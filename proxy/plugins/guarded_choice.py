@@ -1,4 +1,4 @@
-"""One choice of a stream on its way through guards."""
+"""Pass one choice of a stream through the guards."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -17,29 +17,29 @@ from proxy.plugins.team_guards import GuardChain
 from proxy.request_record import RequestRecord
 from proxy.upstream.transport import fail
 
-MOST_WITHHELD: Final = 64 * 1024
-"""Characters that one guard may hold back of a text."""
+MAX_WITHHELD: Final = 64 * 1024
+"""The maximum characters of a text that one guard may hold back."""
 
-MOST_AT_ONCE: Final = 1024 * 1024
-"""Characters by which what a guard returns may be longer than what it got."""
+MAX_ADDED: Final = 1024 * 1024
+"""The maximum characters by which a guard's output may be longer than its input."""
 
-MOST_RUNS: Final = 8
-"""Runs of reasoning of one choice that are each judged as soon as other content follows."""
+EAGER_RUNS: Final = 8
+"""The number of runs of reasoning in one choice that are each checked as soon as other content follows."""
 
 GROWTH: Final = 8
-"""The part of the reasoning that was judged before, by which further runs grow before it is judged again."""
+"""After EAGER_RUNS, reasoning is checked again when it has grown by one GROWTH-th of its checked length."""
 
-_TOO_LONG: Final = "The answer is longer than what may be held back of it until it has been checked."
+_TOO_LONG: Final = "The response is longer than the text that may be held back until it has been checked."
 
 
 @dataclass(slots=True, eq=False)
 class HeldBack:
-    """How many characters of a stream may still be held back."""
+    """The number of characters of a stream that may still be held back."""
 
     room: int
 
     def take(self, chunk: Chunk) -> None:
-        """Count a chunk. Raises UpstreamError where there is no room for it."""
+        """Count a chunk. Raises UpstreamError if it exceeds the limit."""
         self.room -= 64 + len(chunk.text) + len(chunk.reasoning or "") + len(chunk.refusal or "")
         self.room -= sum([len(call.arguments) for call in chunk.tool_calls])
         if chunk.extras is not None:
@@ -49,23 +49,25 @@ class HeldBack:
 
 
 class GuardedChoice(Protocol):
-    """One choice of a stream."""
+    """The processing of one choice of a stream."""
 
     async def add(self, chunk: Chunk) -> Iterable[Chunk]:
-        """Return what may be shown after the next chunk. Raises GatewayError and UpstreamError."""
+        """Return the chunks that may be shown after the next chunk. Raises GatewayError and UpstreamError."""
 
 
 def plain(chunk: Chunk) -> Chunk:
-    """Return a chunk without the vendor's own event, which would be shown instead, and without log probabilities."""
+    """Return a chunk without log probabilities and without the vendor's own event, which would otherwise be sent in
+    its place."""
     return chunk if chunk.native is None and chunk.logprobs is None else replace(chunk, native=None, logprobs=None)
 
 
 async def passed_on(
     chain: GuardChain, record: RequestRecord, chunks: Sequence[Chunk], index: int, before: Sequence[Chunk] = ()
 ) -> Sequence[Chunk]:
-    """Return chunks of one choice as its guards leave them: the same if none changed anything. They are checked with
-    the reasoning `before` them, which clients have already received and join with theirs; if a guard changes that
-    reasoning, none of the chunks is returned, since the rest might complete a text that the guard took out."""
+    """Return chunks of one choice as its guards leave them. They are the same chunks if no guard changed anything.
+    They are checked together with the reasoning `before` them, which clients have already received and join with the
+    new reasoning. If a guard changes that earlier reasoning, no chunk is returned, because the rest might complete a
+    text that the guard removed."""
     try:
         choice = choice_of([*before, *chunks], index)
     except ValueError as error:
@@ -88,7 +90,7 @@ def _reasoning(chunks: Iterable[Chunk]) -> str:
 
 
 class HeldChoice:
-    """Held back until it has ended. See GuardedChoice."""
+    """A choice that is held back until it has ended."""
 
     def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
         self._chain = chain
@@ -98,7 +100,6 @@ class HeldChoice:
         self._chunks: list[Chunk] = []
 
     async def add(self, chunk: Chunk) -> Iterable[Chunk]:
-        """See GuardedChoice."""
         self._held.take(chunk)
         self._chunks.append(chunk)
         if chunk.finish_reason is None:
@@ -108,29 +109,29 @@ class HeldChoice:
 
 
 class LiveText:
-    """A text on its way through one guard. `altered` says that it is not the text that came."""
+    """The text of a choice as it passes through one guard. `altered` is set once the output differs from the input."""
 
     def __init__(self, guard: RunningGuard, stream: AnswerTextStream) -> None:
         self.guard = guard
         self.altered = False
         self._stream: AnswerTextStream | None = stream
-        self._back = ""
+        self._unreturned = ""
         self._balance = 0
 
     async def feed(self, text: str) -> str:
-        """Return what the guard lets through after `text`. Raises GatewayError."""
+        """Return the text that the guard lets pass after `text`. Raises GatewayError."""
         if self._stream is None:
             return text
-        self._back += "" if self.altered else text
+        self._unreturned += "" if self.altered else text
         self._balance += len(text)
         return await self._called(partial(self._stream.feed, text)) if text else ""
 
     async def end(self) -> str:
-        """Return the rest. Raises GatewayError."""
+        """Return the remaining text. Raises GatewayError."""
         if self._stream is None:
             return ""
         rest = await self._called(self._stream.end)
-        if self._back:
+        if self._unreturned:
             self.altered = True
         self._stream = None
         return rest
@@ -138,40 +139,40 @@ class LiveText:
     async def _called(self, work: Callable[[], str]) -> str:
         guard = self.guard
         try:
-            told = await guard.call(work, self._fault, heavy=False)
+            output = await guard.call(work, self._fault, heavy=False)
         except RefusedStream as refusal:
             raise refused(guard, refusal.reason, refusal.code) from None
         except GuardFailed as failure:
             failed(guard, failure)
             if self.altered:
-                raise plugin_failed(guard.name, failure.why) from None  # what is missing nobody knows
-            self._stream, back, self._back = None, self._back, ""
+                raise plugin_failed(guard.name, failure.why) from None  # the removed text is unknown
+            self._stream, back, self._unreturned = None, self._unreturned, ""
             return back
-        self._balance -= len(told)
-        if self._back.startswith(told):
-            self._back = self._back[len(told) :]
+        self._balance -= len(output)
+        if self._unreturned.startswith(output):
+            self._unreturned = self._unreturned[len(output) :]
         else:
-            self.altered, self._back = True, ""
-        return told
+            self.altered, self._unreturned = True, ""
+        return output
 
-    def _fault(self, told: object) -> str | None:
-        if not isinstance(told, str):
-            return f"returned {type(told).__name__} for a text"
-        if len(told) > max(0, self._balance) + MOST_AT_ONCE:
-            return f"rewrote a text into one that is longer by more than {MOST_AT_ONCE} characters"
-        if self._balance - len(told) > MOST_WITHHELD and not self.altered:
-            return f"holds back more than {MOST_WITHHELD} characters"
+    def _fault(self, output: object) -> str | None:
+        if not isinstance(output, str):
+            return f"returned {type(output).__name__} for a text"
+        if len(output) > max(0, self._balance) + MAX_ADDED:
+            return f"rewrote a text into one that is longer by more than {MAX_ADDED} characters"
+        if self._balance - len(output) > MAX_WITHHELD and not self.altered:
+            return f"holds back more than {MAX_WITHHELD} characters"
         try:
-            told.isascii() or told.encode()
+            output.isascii() or output.encode()
         except UnicodeEncodeError:
-            return "rewrote a text into one that is no Unicode"
+            return "rewrote a text into one that is not valid Unicode"
         return None
 
 
 class LiveReasoning:
-    """The reasoning of a choice, held back until other content follows it, and judged with all that came before it:
-    clients join it over everything between. Reasoning that alternates with other content is checked when it has grown
-    enough, so that the work grows with its length."""
+    """The reasoning of a choice. It is held back until other content follows, and is checked together with all earlier
+    reasoning, because clients join it across other content. Reasoning that alternates with other content is checked
+    again only when it has grown enough, so that the work is proportional to its length."""
 
     def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
         self._chain = chain
@@ -184,11 +185,11 @@ class LiveReasoning:
 
     @property
     def waits(self) -> bool:
-        """Whether some of it is held back."""
+        """Whether some reasoning is held back."""
         return bool(self._waiting)
 
     def add(self, chunk: Chunk) -> None:
-        """Hold a chunk back. Raises UpstreamError if there is no room for it."""
+        """Hold a chunk back. Raises UpstreamError if the limit is exceeded."""
         room = self._held.room
         self._held.take(chunk)
         self._waiting.append(chunk)
@@ -196,12 +197,12 @@ class LiveReasoning:
 
     async def interrupted(self) -> Iterable[Chunk]:
         """Return the chunks that may be shown before other content. Raises GatewayError."""
-        if self._runs >= MOST_RUNS and self._waiting_size * GROWTH < self._shown_size:
+        if self._runs >= EAGER_RUNS and self._waiting_size * GROWTH < self._shown_size:
             return ()
         return await self.end()
 
     async def end(self) -> Iterable[Chunk]:
-        """Return the chunks that may be shown of all reasoning that was held back. Raises GatewayError."""
+        """Return the chunks that may be shown, of all reasoning that was held back. Raises GatewayError."""
         if not self._waiting:
             return ()
         chunks, self._waiting = self._waiting, []
@@ -213,22 +214,21 @@ class LiveReasoning:
 
 
 class LiveChoice:
-    """Text passes as it comes. Reasoning is held back until other content follows, all else until the choice ends: it
-    is checked as a whole. See GuardedChoice."""
+    """A choice whose text passes while it arrives. Reasoning is held back until other content follows. Everything else
+    is held back until the choice ends, and checked as a whole."""
 
     def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
         self._chain = chain
         self._record = record
         self._index = index
         self._held = held
-        self._thought = LiveReasoning(chain, record, index, held)
+        self._live_reasoning = LiveReasoning(chain, record, index, held)
         self._rest: list[Chunk] = []
         self._texts: list[LiveText] | None = None
-        self._said = ShownText()
+        self._shown_text = ShownText()
         self._ended = False
 
     async def add(self, chunk: Chunk) -> Iterable[Chunk]:
-        """See GuardedChoice."""
         if self._ended:
             return ()
         shown: list[Chunk] = []
@@ -236,24 +236,26 @@ class LiveChoice:
         if text == chunk.refusal:
             text = ""
         beside = replace(chunk, text="" if text else chunk.text, finish_reason=None)
-        for held in _apart(beside):
-            if _is_thought(held) or (self._thought.waits and held.signature and not text and not _says_more(held)):
-                self._thought.add(held)
+        for held in _split_reasoning(beside):
+            if _is_reasoning(held) or (
+                self._live_reasoning.waits and held.signature and not text and not _has_more(held)
+            ):
+                self._live_reasoning.add(held)
             elif _holds_something(held):
                 self._held.take(held)
                 self._rest.append(held)
         if self._ended:
-            shown += await self._thought.end()
-        elif self._thought.waits and (text or beside.tool_calls):
-            shown += await self._thought.interrupted()
-        if text and (out := await self._fed(text)):
-            self._said.add(out)
+            shown += await self._live_reasoning.end()
+        elif self._live_reasoning.waits and (text or beside.tool_calls):
+            shown += await self._live_reasoning.interrupted()
+        if text and (out := await self._feed_all(text)):
+            self._shown_text.add(out)
             shown.append(Chunk(self._index, out, system_fingerprint=chunk.system_fingerprint))
         if self._ended:
             shown += await self._end(chunk)
         return shown
 
-    async def _fed(self, text: str) -> str:
+    async def _feed_all(self, text: str) -> str:
         if self._texts is None:
             self._texts = [await self._opened(guard) for guard in self._chain.answer]
         for each in self._texts:
@@ -272,18 +274,18 @@ class LiveChoice:
             return LiveText(guard, Unguarded())
 
     async def _end(self, last: Chunk) -> list[Chunk]:
-        """Return the rest of the text, what was held back, and the chunk that ends the choice."""
+        """Return the remaining text, the content that was held back, and the chunk that ends the choice."""
         shown: list[Chunk] = []
         texts = self._texts or []
         tail = ""
         for each in texts:
             tail = await each.feed(tail) + await each.end()
         if tail:
-            self._said.add(tail)
+            self._shown_text.add(tail)
             shown.append(Chunk(self._index, tail))
-        rest, self._rest = await self._with_fit_refusal(), []
+        rest, self._rest = await self._with_checked_refusal(), []
         if rest and any(each.altered for each in texts):
-            # Offsets into the text, and what the vendor says of it, tell its first form.
+            # Offsets into the text, and the vendor's annotations of it, would reveal its original form.
             rest = [replace(each, extras=None, signature=None) for each in rest]
         if rest:
             shown += await passed_on(self._chain, self._record, rest, self._index)
@@ -291,14 +293,14 @@ class LiveChoice:
         ends = await passed_on(self._chain, self._record, [end], self._index) if has_odd_end(end) else [end]
         return [*shown, *ends]
 
-    async def _with_fit_refusal(self) -> list[Chunk]:
-        """Return the chunks that were held back, without a refusal that a guard changes if it follows the text: on some
-        surfaces a refusal is text as well. Raises GatewayError."""
+    async def _with_checked_refusal(self) -> list[Chunk]:
+        """Return the chunks that were held back. If a refusal follows the text and a guard would change the two
+        together, the refusal is removed: on some surfaces a refusal is text as well. Raises GatewayError."""
         refusal = "".join([each.refusal or "" for each in self._rest])
-        if not refusal or not self._said.pieces:
+        if not refusal or not self._shown_text.parts:
             return self._rest
-        spoken = "".join([*self._said.pieces, refusal])
-        texts, heavy = (GuardedText(spoken, "content", ROLE, "content"),), len(spoken) > MOST_WITHHELD
+        spoken = "".join([*self._shown_text.parts, refusal])
+        texts, heavy = (GuardedText(spoken, "content", ROLE, "content"),), len(spoken) > MAX_WITHHELD
         if await self._chain.unchanged(texts, self._record, heavy=heavy):
             return self._rest
         if self._record.guarded is not None:
@@ -307,55 +309,54 @@ class LiveChoice:
 
 
 class ShownText:
-    """The last pieces of a text that was shown, MOST_WITHHELD characters and the piece that they begin in."""
+    """The end of the text that was shown: the last MAX_WITHHELD characters, rounded up to whole strings as they were
+    added."""
 
     def __init__(self) -> None:
-        self.pieces: deque[str] = deque()
+        self.parts: deque[str] = deque()
         self._size = 0
 
-    def add(self, piece: str) -> None:
-        """Add a piece."""
-        self.pieces.append(piece)
-        self._size += len(piece)
-        while self._size - len(self.pieces[0]) > MOST_WITHHELD:
-            self._size -= len(self.pieces.popleft())
+    def add(self, part: str) -> None:
+        """Add a part of the text."""
+        self.parts.append(part)
+        self._size += len(part)
+        while self._size - len(self.parts[0]) > MAX_WITHHELD:
+            self._size -= len(self.parts.popleft())
 
 
 class Unguarded:
-    """Lets a text pass, in place of a guard that fails open."""
+    """Passes a text unchanged, instead of a guard that failed open."""
 
     def feed(self, text: str) -> str:
-        """See AnswerTextStream."""
         return text
 
     def end(self) -> str:
-        """See AnswerTextStream."""
         return ""
 
 
-def _is_thought(chunk: Chunk) -> bool:
+def _is_reasoning(chunk: Chunk) -> bool:
     return bool(chunk.reasoning or (chunk.extras and chunk.extras.reasoning_details))
 
 
-def _says_more(chunk: Chunk) -> bool:
+def _has_more(chunk: Chunk) -> bool:
     return bool(chunk.text or chunk.refusal is not None or chunk.tool_calls or chunk.extras)
 
 
-def _apart(chunk: Chunk) -> tuple[Chunk, ...]:
-    """Return a chunk as one of reasoning alone and one of all else, if it has both."""
-    if chunk.extras is None and not (_says_more(chunk) and chunk.reasoning):
+def _split_reasoning(chunk: Chunk) -> tuple[Chunk, ...]:
+    """Return a chunk as two: one of reasoning only and one of the rest. Return it as one if it does not have both."""
+    if chunk.extras is None and not (_has_more(chunk) and chunk.reasoning):
         return (chunk,)
     extras = chunk.extras or NO_EXTRAS
     others = replace(extras, reasoning_details=())
     left = replace(chunk, reasoning=None, signature=None, extras=None if others == NO_EXTRAS else others)
-    if not _says_more(left):
+    if not _has_more(left):
         return (chunk,)
     details = Extras(reasoning_details=extras.reasoning_details) if extras.reasoning_details else None
     return replace(chunk, text="", refusal=None, tool_calls=(), extras=details), left
 
 
 def _holds_something(chunk: Chunk) -> bool:
-    return bool(chunk.signature or _says_more(chunk))
+    return bool(chunk.signature or _has_more(chunk))
 
 
 def _fault_of_stream(made: object) -> str | None:

@@ -1,7 +1,8 @@
-"""A stream that passes guards, as it comes where they all take streams, otherwise held back until it has ended.
+"""A stream that passes through guards. It passes while it arrives if every guard supports streams. Otherwise it is
+held back until it has ended.
 
-The client gets log probabilities of neither: they tell tokens that a guard may have rewritten. Nothing is shown as the
-vendor wrote it; every event is made of its meaning.
+The client gets no log probabilities in either case, because they contain tokens that a guard may have rewritten. No
+event is sent in the vendor's own form: every event is built from its meaning.
 """
 
 import asyncio
@@ -25,14 +26,15 @@ from proxy.plugins.team_guards import GuardChain
 from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import Stream
 
-MOST_HELD: Final = 8 * 1024 * 1024
-"""Characters of a stream that are held back, over all its choices."""
+MAX_HELD: Final = 8 * 1024 * 1024
+"""The maximum characters of a stream that are held back, over all its choices."""
 
 _SILENT: Final = "The upstream sent nothing for too long while its stream was checked."
 
 
 class GuardedStream:
-    """See Stream. `usage` is what has been told of it, `size` how much was generated; both for a refused one."""
+    """A Stream behind guards. `usage` is the latest usage that the vendor reported; `size` is the size of the
+    generated content. Both include refused content."""
 
     def __init__(
         self, stream: Stream, chain: GuardChain, exchange: Exchange[UnifiedRequest], prepared: CallPlan
@@ -45,7 +47,7 @@ class GuardedStream:
         self._idle = prepared.target.timeouts.idle
         self._expected = exchange.request.choices
         self._ended = 0
-        self._held = HeldBack(MOST_HELD)
+        self._held = HeldBack(MAX_HELD)
         self._choices: dict[int, GuardedChoice] = {}
         self._ready: list[StreamEvent] = []
         self._failed: UpstreamError | GatewayError | None = None
@@ -58,13 +60,13 @@ class GuardedStream:
             self._record.guarded.note(names, dropped)
 
     async def begin(self) -> None:
-        """Read on until there is content that may be shown; all of the answer where a guard needs all of it. Raises
+        """Read until there is content that may be shown. Read the complete response if a guard needs all of it. Raises
         UpstreamError and GatewayError."""
         await self._pass(self._stream.first())
         while not self._showable() and not self._failed and not self._stream.over and self._ended < self._expected:
             await self._next()
         if self._failed is not None:
-            raise self._failed  # nothing has been committed: the client is told by the status
+            raise self._failed  # nothing has been sent yet, so the client gets an error status
 
     def _showable(self) -> bool:
         if not self._chain.streams:
@@ -85,7 +87,7 @@ class GuardedStream:
         await self._pass(self._stream.take())
 
     async def _pass(self, events: Iterator[StreamEvent]) -> None:
-        """Let events pass the guards, up to one that fails."""
+        """Pass events through the guards, up to an event that fails."""
         try:
             for event in events:
                 if isinstance(event, Usage):
@@ -104,13 +106,13 @@ class GuardedStream:
             self._failed = stopped(self._record, error) if isinstance(error, PluginError) else error
 
     async def _judge_labels(self, chunk: Chunk) -> None:
-        """Note whether guards leave the names of the vendor's system and tier in a chunk unchanged."""
+        """Record whether guards leave `system_fingerprint` and `service_tier` of a chunk unchanged."""
         texts = labels_of_chunk(chunk)
         self._labels_pass = not texts or await self._chain.unchanged(texts, self._record, heavy=False)
         self._labels = chunk.system_fingerprint, chunk.service_tier
 
     async def _plain_usage(self, usage: Usage) -> Usage:
-        """Return a usage without the vendor's own fields if a guard changes them."""
+        """Return a usage, without the vendor's own fields if a guard changes them."""
         if usage.extra is None or usage.extra == self._passed_extra:
             return usage
         texts = texts_of_usage(usage)
@@ -120,7 +122,7 @@ class GuardedStream:
         return usage
 
     def _settled_usage(self, usage: Usage) -> Usage:
-        """Return a usage that is shown without waiting for guards: without fields that they have not seen."""
+        """Return a usage that is shown without a check by guards: without fields that they have not seen."""
         return usage if usage.extra in (None, self._passed_extra) else replace(usage, extra=None)
 
     def _choice(self, index: int) -> GuardedChoice:
@@ -130,40 +132,37 @@ class GuardedStream:
             found = self._choices[index] = made(self._chain, self._record, index, self._held)
         return found
 
-    # See Stream ------------------------------------------------------------------------------------------------------
+    # The methods of Stream
+    # ------------------------------------------------------------------------------------------------
 
     @property
     def over(self) -> bool:
-        """See Stream."""
+        """Whether the stream is over and no error is pending."""
         return self._stream.over and self._failed is None
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._taken()
+        return self._take_ready()
 
     async def wait(self) -> None:
-        """See Stream. Raises GatewayError too."""
+        """Wait for events and pass them through the guards. Also raises GatewayError."""
         if self._failed is not None:
             raise self._failed
         await self._stream.wait()
         await self._pass(self._stream.take())
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._taken()
+        return self._take_ready()
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream. What follows the end of a choice has not passed the guards: only the usage is shown."""
+        """Yield the usage only. Other events after the end of a choice have not passed the guards."""
         return (self._settled_usage(event) for event in self._stream.conclude() if isinstance(event, Usage))
 
     async def finish(self) -> None:
-        """See Stream."""
         await self._stream.finish()
 
     def close(self) -> None:
-        """See Stream."""
         self._stream.close()
 
-    def _taken(self) -> Iterator[StreamEvent]:
+    def _take_ready(self) -> Iterator[StreamEvent]:
         ready, self._ready = self._ready, []
         return iter(ready)

@@ -1,6 +1,6 @@
-"""Load the plugins that a table names: find the class, check what it is, make it with its options.
+"""Load the plugins of a configuration: find the class, check its interface, and create it with its options.
 
-The libraries that find entry points are loaded by a table that names plugins and not before.
+The libraries that find entry points are imported only if the configuration names plugins.
 """
 
 import inspect
@@ -23,7 +23,7 @@ GROUP: Final = "dragoman.plugins"
 
 _ROLES: Final = ("check_request", "check_answer", "deliver")
 
-_CALLED_AT_ONCE: Final = ("check_request", "check_answer", "open_stream")
+_SYNCHRONOUS: Final = ("check_request", "check_answer", "open_stream")
 
 _ARGUMENTS: Final = {
     "check_request": ("request",),
@@ -31,15 +31,15 @@ _ARGUMENTS: Final = {
     "open_stream": ("about", "choice"),
     "deliver": ("rows", "http"),
 }
-"""What each method is called with."""
+"""The arguments of each method."""
 
-_LONGEST: Final = 300
-"""Characters of what a plugin says."""
+_MAX_MESSAGE: Final = 300
+"""The maximum characters of a plugin's message."""
 
 
 class PluginUsers:
-    """Counts who uses a plugin: it may be a guard and a sink at once, and is closed when the last of them has ended.
-    May be called in any thread: guards end with the last request that passes them."""
+    """The number of users of a plugin. A plugin may be a guard and a sink at once; it is closed when its last user has
+    ended. Thread-safe, because guards end with the last request that passes them."""
 
     __slots__ = ("_count", "_counting")
 
@@ -48,12 +48,12 @@ class PluginUsers:
         self._counting = threading.Lock()
 
     def join(self) -> None:
-        """Count one more."""
+        """Add one user."""
         with self._counting:
             self._count += 1
 
     def leave(self) -> bool:
-        """Count one less; return whether there is none any more."""
+        """Remove one user and return whether it was the last one."""
         with self._counting:
             self._count -= 1
             return self._count <= 0
@@ -61,7 +61,7 @@ class PluginUsers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedPlugin:
-    """A plugin as the table has it. `made` is the instance."""
+    """A plugin of the configuration. `made` is the instance."""
 
     name: str
     made: Any = field(repr=False)
@@ -71,35 +71,36 @@ class LoadedPlugin:
 
     @property
     def slow(self) -> bool:
-        """Whether it is called in threads."""
+        """Whether the plugin is called in threads."""
         return getattr(self.made, "slow", False) is True
 
     def has(self, method: str) -> bool:
-        """Return whether it has a method of the interface."""
+        """Return whether the plugin has a method of the interface."""
         return callable(getattr(self.made, method, None))
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What it is, in words."""
+        """The roles of the plugin, as words for the operator."""
         words = {"check_request": "request guard", "check_answer": "answer guard", "deliver": "usage sink"}
         return tuple(word for method, word in words.items() if self.has(method))
 
 
 Plugins = Mapping[str, LoadedPlugin]
-"""By name, in the order of the table."""
+"""The plugins by name, in the order of the configuration."""
 
 NO_PLUGINS: Final[Plugins] = {}
 
 
 def load_plugins(loaded: Loaded) -> tuple[Plugins, tuple[Problem, ...]]:
-    """Return the plugins of a table that could be loaded, and what is wrong with the others and their users."""
+    """Return the plugins of a configuration that could be loaded, and the problems of the others and of the teams that
+    use them."""
     if not loaded.config.plugins:
         return NO_PLUGINS, ()
     found: dict[str, LoadedPlugin] = {}
     problems: list[Problem] = []
-    with redirect_stdout(sys.stderr):  # what a plugin prints is no part of a command's output
+    with redirect_stdout(sys.stderr):  # a plugin's own output must not mix with a command's output
         for name, section in loaded.config.plugins.items():
-            made = _made(loaded, name, section)
+            made = _create(loaded, name, section)
             if isinstance(made, Problem):
                 problems.append(made)
             else:
@@ -109,7 +110,8 @@ def load_plugins(loaded: Loaded) -> tuple[Plugins, tuple[Problem, ...]]:
 
 
 def guards_of(loaded: Loaded, plugins: Plugins, team: str) -> tuple[LoadedPlugin, ...]:
-    """Return the guards of a team's requests and answers, in order: its own list, else all of the table."""
+    """Return the guards of a team's requests and responses, in order: the team's own list, else all guards of the
+    configuration."""
     section = loaded.config.teams.get(team)
     names = plugins if section is None or section.plugins is None else section.plugins
     found = (plugins[name] for name in names if name in plugins)
@@ -117,8 +119,8 @@ def guards_of(loaded: Loaded, plugins: Plugins, team: str) -> tuple[LoadedPlugin
 
 
 def passed_plugins(loaded: Loaded, plugins: Plugins, team: str) -> tuple[str, ...]:
-    """Return in words which plugins a request of a team passes, in order: its guards, then the sinks."""
-    with redirect_stdout(sys.stderr):  # a plugin may answer for its attributes by code
+    """Return, as words, the plugins that a request of a team passes, in order: its guards, then the sinks."""
+    with redirect_stdout(sys.stderr):  # a plugin's attributes may be computed by code
         guards = guards_of(loaded, plugins, team)
         sinks = [each for each in plugins.values() if each.has("deliver") and each not in guards]
         return tuple(f"{each.name} ({', '.join(each.roles)})" for each in (*guards, *sinks))
@@ -133,15 +135,15 @@ def _sinks_of_teams(loaded: Loaded, plugins: Plugins) -> Iterator[Problem]:
                 yield Problem.at(loaded.locate(path), path, message)
 
 
-def _made(loaded: Loaded, name: str, section: PluginSection) -> object | Problem:
-    """Return the instance, or why there is none."""
+def _create(loaded: Loaded, name: str, section: PluginSection) -> object | Problem:
+    """Return the instance, or the problem that prevents it."""
     path: Path = ("plugins", name)
 
     def problem(message: str, *below: str | int) -> Problem:
         place = (*path, *below)
-        return Problem.at(loaded.locate(place), place, message[:_LONGEST])
+        return Problem.at(loaded.locate(place), place, message[:_MAX_MESSAGE])
 
-    found = _found(section.use)
+    found = _find(section.use)
     fault = found if isinstance(found, str) else _fault_of_class(found)
     if fault is not None:
         return problem(fault, "use")
@@ -156,16 +158,16 @@ def _made(loaded: Loaded, name: str, section: PluginSection) -> object | Problem
 
 
 def _fault_of_class(found: object) -> str | None:
-    """Return why something is no plugin of this version, None if it is."""
+    """Return the reason why an object is not a plugin of this version; `None` if it is one."""
     if not isinstance(found, type):
-        return "names something that is no class"
+        return "names an object that is not a class"
     version = getattr(found, "api_version", None)
     if version != API_VERSION:
         said = "has no api_version" if version is None else f"is of api_version {version!s:.20}"
         return f"{said}; this gateway has version {API_VERSION} of the plugin interface"
     if not any(callable(getattr(found, method, None)) for method in _ROLES):
         return f"has none of the methods of a plugin: {', '.join(_ROLES)}"
-    for method in _CALLED_AT_ONCE:
+    for method in _SYNCHRONOUS:
         if inspect.iscoroutinefunction(getattr(found, method, None)):
             return f"its {method} is a coroutine (async def), which is never awaited: write a plain def"
     if not _takes(found, ("options",)):
@@ -174,16 +176,16 @@ def _fault_of_class(found: object) -> str | None:
 
 
 def _unfit_method(made: object) -> str | None:
-    """Return which method of a plugin cannot be called with what it is given, None if all can."""
+    """Return which method of a plugin cannot be called with its arguments; `None` if all can."""
     for method, arguments in _ARGUMENTS.items():
         called = getattr(made, method, None)
         if callable(called) and not _takes(called, arguments):
-            return f"its {method} does not take what it is given: {method}(self, {', '.join(arguments)})"
+            return f"its {method} does not accept its arguments: {method}(self, {', '.join(arguments)})"
     return None
 
 
 def _takes(called: Callable[..., object], arguments: Sequence[str]) -> bool:
-    """Return whether something can be called with so many arguments; True where Python cannot tell."""
+    """Return whether a callable accepts these arguments. Return `True` if Python cannot determine its signature."""
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
@@ -195,8 +197,8 @@ def _takes(called: Callable[..., object], arguments: Sequence[str]) -> bool:
     return True
 
 
-def _found(use: str) -> object | str:
-    """Return what a `use` names, or why nothing."""
+def _find(use: str) -> object | str:
+    """Return the object that a `use` names, or the reason why there is none."""
     from importlib.metadata import EntryPoint, entry_points
 
     if ":" in use:

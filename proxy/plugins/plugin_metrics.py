@@ -1,4 +1,4 @@
-"""The metrics of plugins, read from what runs them. Label values are names of the table."""
+"""The metrics of plugins, read from the running guards and sinks. Label values are names in the configuration."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -10,17 +10,17 @@ from proxy.telemetry.merged_metrics import Key, MetricFamily
 TEXTS: Final = {
     "plugin_calls": "Calls of a plugin: checks, or tries to deliver a batch.",
     "plugin_seconds": "Seconds that calls of a plugin took, waiting for a thread included.",
-    "plugin_failures": "Calls of a plugin that raised, passed their deadline, or returned what makes no sense.",
-    "plugin_refusals": "Requests and answers that a plugin refused.",
+    "plugin_failures": "Calls of a plugin that raised, passed their deadline, or returned an invalid result.",
+    "plugin_refusals": "Requests and responses that a plugin refused.",
     "plugin_dropped_rows": "Rows that a usage sink did not take.",
 }
 
 Counts = dict[str, dict[str, float]]
-"""By the metric's name and the plugin's."""
+"""Counts by the name of the metric and the name of the plugin."""
 
 
 def plugin_families(found: Counts) -> Iterator[MetricFamily]:
-    """Yield the family of each metric that counts anything."""
+    """Yield the family of each metric that has a count."""
     for name, counts in found.items():
         if counts:
             samples: dict[Key, float] = {
@@ -30,17 +30,18 @@ def plugin_families(found: Counts) -> Iterator[MetricFamily]:
 
 
 class PluginCounts:
-    """What plugins have done since the process began, those of earlier tables included: counters never go back."""
+    """The counts of plugins since the process began. The counts of earlier configurations are included, because
+    counters never decrease."""
 
     def __init__(self) -> None:
         self._past: Counts = {name: {} for name in TEXTS}
 
     def retire(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> None:
-        """Keep the counts of what a table had that is replaced."""
+        """Add the counts of a configuration that is replaced to the past counts."""
         self._past = self._with_past(guards, sinks)
 
     def families(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> Iterator[MetricFamily]:
-        """Return the families; none where no table has had plugins."""
+        """Return the families. There are none if no configuration has had plugins."""
         return plugin_families(self._with_past(guards, sinks))
 
     def _with_past(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> Counts:

@@ -1,11 +1,12 @@
-"""Threads of one guard, apart from those of requests: code that hangs takes nobody's but its own.
+"""The threads of one guard. They are separate from the threads of requests, so code that hangs blocks only its own
+guard.
 
-A thread cannot be stopped. A call that outlasts its deadline keeps its thread until it returns, and another thread
-takes its place, so that it holds up nobody else; when too many hang, further calls wait for their deadline and fail.
-Nothing is queued beyond the threads. They are daemons, so that they hold up no end of the process.
+A thread cannot be stopped. A call that passes its deadline keeps its thread until it returns. Another thread replaces
+it, so that other calls are not blocked. If too many threads hang, further calls wait until their deadline and fail.
+The queue never has more calls than threads. The threads are daemons, so they do not delay the end of the process.
 
-A plugin's `close()` has a thread of its own too: on the event loop one that blocks would hold up every request of a
-reload, and the end of the process. One that outlasts its deadline is left behind, with a line in the log.
+A plugin's `close()` also has its own thread: on the event loop, a `close()` that blocks would delay every request
+during a reload, and the end of the process. If it passes its deadline, it is abandoned and a warning is logged.
 """
 
 import asyncio
@@ -25,41 +26,42 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 
-MOST_HUNG: Final = 16
-"""Threads of one guard that are replaced, each of which keeps a request's texts."""
+MAX_HUNG: Final = 16
+"""The maximum number of hanging threads of one guard that are replaced. Each of them keeps a request's texts in
+memory."""
 
-SILENCE: Final = 60.0
-"""Seconds between two lines about calls that hang: each request may bring another one."""
+LOG_INTERVAL: Final = 60.0
+"""The minimum seconds between two log lines about hanging calls, because each request may bring another one."""
 
 CLOSE_WITHIN: Final = 2.0
-"""Seconds that a plugin has for its `close()`."""
+"""The maximum seconds of a plugin's `close()`."""
 
 _Job = Callable[[], None]
 
 
 @dataclass(slots=True, eq=False)
 class _ThreadCall:
-    """A call in a thread. `hangs` says that another thread has taken the place of its own."""
+    """A call in a thread. `hangs` is set if another thread has replaced the call's own thread."""
 
     deadline: asyncio.TimerHandle | None = None
     hangs: bool = False
 
 
 class PluginThreads:
-    """See the module."""
+    """The pool of threads of one guard."""
 
     def __init__(self, name: str, log: logging.Logger) -> None:
         self._name = name
         self._log = log
         self._hung = 0
         self._outlasted = 0
-        self._said_at = -math.inf
+        self._logged_at = -math.inf
         self._free = asyncio.Semaphore(THREADS)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._started = 0
 
     async def run(self, work: Callable[[], T], within: float) -> Returned[T] | Raised:
-        """Return what `work` returns or raises in a thread. Raises TimeoutError after so many seconds."""
+        """Return the value or exception of `work`, run in a thread. Raises TimeoutError after `within` seconds."""
         loop = asyncio.get_running_loop()
         latest = loop.time() + within
         ended: asyncio.Future[Returned[T] | Raised] = loop.create_future()
@@ -68,21 +70,21 @@ class PluginThreads:
             if self._started < THREADS:
                 self._started += 1
                 threading.Thread(target=self._serve, name=f"plugin {self._name}", daemon=True).start()
-            # Whoever asked may be gone by then.
+            # The caller may be gone by the time the call returns.
             call = _ThreadCall()
             call.deadline = loop.call_at(latest, self._replace, call)
             self._jobs.put(partial(self._do, loop, ended, work, call))
             return await ended
 
     def close(self) -> None:
-        """End the threads once what they do has ended."""
+        """End the threads when their calls have ended."""
         for _ in range(self._started):
             self._jobs.put(None)
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-            del job  # it would be kept, with a request's texts, until the next one comes
+            del job  # otherwise the job, with a request's texts, would stay in memory until the next one arrives
 
     def _do(
         self,
@@ -96,21 +98,21 @@ class PluginThreads:
             loop.call_soon_threadsafe(self._done, ended, outcome, thread_call)
 
     def _replace(self, thread_call: _ThreadCall) -> None:
-        """Let another thread take the place of one whose call has outlasted its deadline."""
+        """Replace the thread of a call that has passed its deadline."""
         self._outlasted += 1
-        if self._hung < MOST_HUNG:
+        if self._hung < MAX_HUNG:
             thread_call.hangs = True
             self._hung += 1
             self._started -= 1
             self._free.release()
         now = asyncio.get_running_loop().time()
-        if now < self._said_at + SILENCE:
+        if now < self._logged_at + LOG_INTERVAL:
             return
-        text = (
-            "plugin %s: calls of it outlast their deadline, %d since this was said before, and %d have not returned; "
+        text = "plugin %s: calls passed their deadline, %d since the last message, and %d have not returned; "
+        self._log.warning(
+            text + "if %d hang, further calls wait for them", self._name, self._outlasted, self._hung, MAX_HUNG
         )
-        self._log.warning(text + "after %d others wait for them", self._name, self._outlasted, self._hung, MOST_HUNG)
-        self._said_at, self._outlasted = now, 0
+        self._logged_at, self._outlasted = now, 0
 
     def _done(
         self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised, thread_call: _ThreadCall
@@ -127,9 +129,9 @@ class PluginThreads:
 
 
 def begin_close(plugin: LoadedPlugin, log: logging.Logger) -> threading.Thread | None:
-    """Begin to close a plugin that one of its users needs no more; None where another one still does, and closes it
-    later. The thread that is returned ends within CLOSE_WITHIN, whatever the plugin does, and has said by then what
-    went wrong."""
+    """Begin to close a plugin for one of its users. Return `None` if another user still needs it; the last user closes
+    it. Otherwise return a thread that ends within CLOSE_WITHIN, whatever the plugin does. By then it has logged any
+    failure."""
     if not plugin.users.leave():
         return None
     watching = threading.Thread(target=_close, args=(plugin, log), name=f"closing {plugin.name}", daemon=True)
@@ -148,7 +150,7 @@ def _close(plugin: LoadedPlugin, log: logging.Logger) -> None:
     closing.start()
     closing.join(CLOSE_WITHIN)
     if closing.is_alive():
-        message = "plugin %s is left behind: its close() takes longer than %g s"
+        message = "plugin %s is abandoned: its close() takes longer than %g s"
         log.warning(message, plugin.name, CLOSE_WITHIN)
     for outcome in outcomes:
         if isinstance(outcome, Raised):

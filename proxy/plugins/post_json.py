@@ -1,6 +1,6 @@
-"""Posts for plugins: by the dialer of vendors' calls, with its rules of addresses and certificates.
+"""POST requests for plugins. They use the dialer of vendor calls, with the same rules for addresses and certificates.
 
-Connections are not kept: a sink posts a batch now and then.
+Connections are not reused, because a sink posts batches rarely.
 """
 
 from collections.abc import Mapping
@@ -13,24 +13,22 @@ from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.dialer import Destination, Dialer
 from proxy.http_client.http_response import HttpResponse
 
-CONNECT: Final = 5.0
+CONNECT_SECONDS: Final = 5.0
 
-_SPLITS: Final = frozenset("\r\n\0")
+_LINE_BREAKS: Final = frozenset("\r\n\0")
 
 
 class JsonPoster:
-    """See proxy.plugins.api.Poster."""
+    """An implementation of `proxy.plugins.api.Poster`."""
 
     def __init__(self) -> None:
         self._pool = ConnectionPool()
         self._dialer = Dialer(self._pool)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """See Poster."""
         return await self._post(url, body, headers, allow_private=False)
 
     async def post_inside(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """See Poster."""
         return await self._post(url, body, headers, allow_private=True)
 
     async def aclose(self) -> None:
@@ -43,19 +41,19 @@ class JsonPoster:
         if (fault := url_fault(parts._replace(query="").geturl())) is not None:
             raise OSError(f"the URL {fault}")
         if not secure and not allow_private:
-            raise OSError("the URL is no https one")
+            raise OSError("the URL is not https")
         port = parts.port or (443 if secure else 80)
         host = parts.hostname or ""
         head = _head(parts.netloc, parts.path or "/", parts.query, headers, len(body))
         to = Destination(host, port, secure, allow_private, None, False)
-        connection = await self._dialer.dial(to, CONNECT, CONNECT)
+        connection = await self._dialer.dial(to, CONNECT_SECONDS, CONNECT_SECONDS)
         try:
             connection.begin(head, body, False)
             connection.spoil()
             while connection.state == "head":
                 await connection.signal
             if connection.state == "dead" and connection.fault in ("unanswered", "garbled"):
-                raise OSError("the server gave no answer")
+                raise OSError("the server sent no response")
             return HttpResponse(connection).status
         except UpstreamError as error:
             raise OSError(error.failure.kind.value) from None
@@ -64,10 +62,10 @@ class JsonPoster:
 
 
 def _head(host: str, path: str, query: str, headers: Mapping[str, str], length: int) -> bytes:
-    """Return the head of a post. Raises OSError for a header that would be several."""
+    """Return the head of a POST request. Raises OSError if a header contains a line break."""
     target = f"{path}?{query}" if query else path
     lines = [f"POST {target} HTTP/1.1", f"Host: {host}", f"Content-Length: {length}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    if any(not _SPLITS.isdisjoint(line) for line in lines):
+    if any(not _LINE_BREAKS.isdisjoint(line) for line in lines):
         raise OSError("a header holds a line break")
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")

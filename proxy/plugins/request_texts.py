@@ -1,9 +1,9 @@
-"""The texts of a request, for its guards, and the request with other texts in their place. Pure.
+"""Collect the texts of a request for its guards, and replace them by other texts. Pure.
 
-What is shown is every string but those that `request_strings` lets pass: words of the APIs, ids, media. A rewritten
-text must reach no vendor in its first form: a client's own body is left out then, so that the request is translated for
-every vendor, and with a turn of the model's that has changed goes what it thought, whose signature and place no longer
-fit.
+Guards see every string except those that `request_strings` excludes: words of the APIs, ids, media. The original form
+of a rewritten text must not reach a vendor. So the client's own body is dropped, and the request is translated for
+every vendor. If a message of the model was changed, its reasoning is dropped too, because its signature and position
+no longer fit.
 """
 
 import re
@@ -34,25 +34,31 @@ AnyRequest = UnifiedRequest | EmbeddingsRequest | RerankRequest | PassedRequest
 Q = TypeVar("Q")
 V = TypeVar("V", EmbeddingsRequest, RerankRequest)
 
-_THOUGHT: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_signature")
-"""Members of a message in which clients send back what the model thought."""
+_REASONING_FIELDS: Final = (
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking_blocks",
+    "reasoning_signature",
+)
+"""Fields of a message in which clients send back the model's reasoning."""
 
 _ARGUMENTS: Final = "arguments"
-"""Key of the JSON that a tool was called with, in Chat Completions and in Responses."""
+"""The key of a tool call's JSON arguments, in Chat Completions and in Responses."""
 
 _EXTRA: Final = "inference_extra_params"
 _HEADERS: Final = "inference_extra_headers"
 
 _HEADER: Final = re.compile(r"[\x20-\x7e]*")
 _TOKEN: Final = re.compile(r"[!-~]*")
-"""A header's value without a blank: an id, a date or a switch."""
+"""A header's value without a space: an id, a date or a switch."""
 
 _CONTENT: Final = frozenset({"input", "prompt", "instructions", "query", "documents"})
-"""Members of a passed request that are its content."""
+"""The fields of a passed-on request that are its content."""
 
 
 class TextCollector:
-    """Collects texts as they are walked past."""
+    """A walk that collects the texts."""
 
     def __init__(self) -> None:
         self.texts: list[GuardedText] = []
@@ -75,7 +81,7 @@ class TextCollector:
 
 
 class TextReplacer:
-    """Puts texts in place in the order in which they were collected."""
+    """A walk that replaces the texts, in the order in which they were collected."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = iter(texts)
@@ -94,7 +100,7 @@ _Walk = TextCollector | TextReplacer
 
 
 def texts_of(request: object) -> tuple[GuardedText, ...]:
-    """Return every text of a request. Raises GatewayError for one that guards cannot read."""
+    """Return every text of a request. Raises GatewayError if guards cannot read it."""
     reader = TextCollector()
     _walked(_known(request), reader)
     if isinstance(request, UnifiedRequest) and request.native is not None:
@@ -104,13 +110,15 @@ def texts_of(request: object) -> tuple[GuardedText, ...]:
 
 
 def rewritten(request: Q, texts: Sequence[str]) -> tuple[Q, tuple[str, ...]]:
-    """Return the request with these texts in place of those of `texts_of`, and what is left out for it."""
+    """Return the request with these texts in place of the texts of `texts_of`, and the names of the fields that are
+    omitted for it."""
     made, dropped = _walked(_known(request), TextReplacer(texts))
     return cast(Q, made), dropped
 
 
 def _known(request: object) -> AnyRequest:
-    """Return a request of a kind whose texts are known. Raises TypeError for another: it must not pass unseen."""
+    """Return a request if the texts of its type are known. Raises TypeError for other types, because they must not
+    pass unchecked."""
     if not isinstance(request, AnyRequest):
         raise TypeError(f"no texts of a {type(request).__name__} are known")
     return request
@@ -149,8 +157,8 @@ def _unified(request: UnifiedRequest, walk: _Walk) -> tuple[UnifiedRequest, tupl
             new = tuple([walk.take(text, "prompt", places(number)) for number, text in enumerate(texts)])
             prompt = replace(prompt, texts=new)
         case ChatPrompt(messages):
-            told = [_message(message, number, walk, dropped) for number, message in enumerate(messages)]
-            prompt = replace(prompt, messages=tuple(told))
+            rewritten_messages = [_message(message, number, walk, dropped) for number, message in enumerate(messages)]
+            prompt = replace(prompt, messages=tuple(rewritten_messages))
     walk.role = ""
     params = _params(request.params, walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
@@ -175,23 +183,23 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
     named = walk.role not in ("tool", "function")
     made: JsonObject = {}
     for key, value in message.items():
-        walk.kind = "reasoning" if key in _THOUGHT else "tool_result" if walk.role == "tool" else "content"
+        walk.kind = "reasoning" if key in _REASONING_FIELDS else "tool_result" if walk.role == "tool" else "content"
         if key == "role":
-            made[key] = value  # one of those that there are
+            made[key] = value  # a known role
         elif isinstance(value, str) and (key == "content" or (key == "name" and named)):
             made[key] = walk.take(value, "", f"{place}.{key}")
         else:
-            _put(made, changed({key: value}, "", place, walk, "message"), key)
+            _add_field(made, changed({key: value}, "", place, walk, "message"), key)
     if "content" in made:
         _judge_joined(message.get("content"), made["content"], f"{place}.content", walk)
-    if made != message and any(key in made for key in _THOUGHT):
+    if made != message and any(key in made for key in _REASONING_FIELDS):
         dropped.append("reasoning")
-        return {key: value for key, value in made.items() if key not in _THOUGHT}
+        return {key: value for key, value in made.items() if key not in _REASONING_FIELDS}
     return made
 
 
 def _judge_joined(before: JsonValue, after: JsonValue, place: str, walk: _Walk) -> None:
-    """Show the texts of several parts as one: vendors that take no parts get them joined. Raises GatewayError if a
+    """Check the texts of several parts as one, because vendors without parts get them joined. Raises GatewayError if a
     guard changes words that are split over parts."""
     text = _joined(before)
     if text is not None:
@@ -201,7 +209,7 @@ def _judge_joined(before: JsonValue, after: JsonValue, place: str, walk: _Walk) 
 
 
 def _joined(content: JsonValue) -> str | None:
-    """Return the texts of several parts as one; `None` if there are not several."""
+    """Return the texts of several parts as one; `None` if there are fewer than two."""
     parts = content if isinstance(content, list) else ()
     texts = [text for part in parts if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
     return "".join(texts) if len(texts) > 1 else None
@@ -220,7 +228,7 @@ def _params(params: Params, walk: _Walk) -> Params:
 
 
 def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
-    """Return what a translation cannot say, with the params changed that may be sent instead of others."""
+    """Return the losses of a translation, with the texts changed of the params that may be sent instead of others."""
     if losses is None or not losses.instead:
         return losses
     instead = {name: changed(params, "", name, walk) for name, params in losses.instead.items()}
@@ -228,7 +236,7 @@ def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses 
 
 
 def _headers(headers: Mapping[str, str] | None, walk: _Walk) -> Mapping[str, str] | None:
-    """Return the client's headers with the values changed that have a blank, as texts have and ids do not."""
+    """Return the client's headers with those values changed that contain a space. Texts have spaces, ids do not."""
     if headers is None:
         return None
     walk.kind, walk.role = "other", ""
@@ -258,13 +266,14 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
     walk.kind, walk.role = "content", "user"
     query = walk.take(request.query, "query", "query")
     texts = tuple([walk.take(text, "documents", f"documents[{at}]") for at, text in enumerate(request.documents)])
-    # The client's own objects, which an answer may show again, have the texts in their first form.
+    # The response may repeat the client's own objects, which have the original texts. So they are dropped if a text
+    # changed.
     objects = request.objects if texts == request.documents else {}
     return _beside_task(replace(request, query=query, documents=texts, objects=objects), walk)
 
 
 def _beside_task(request: V, walk: _Walk) -> V:
-    """Return the request with what stands beside its task changed."""
+    """Return the request with its other fields changed."""
     walk.kind, walk.role = "other", ""
     user = _word(request.user, "user", walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
@@ -277,7 +286,7 @@ def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
     walk.role = "user"
     if isinstance(content, PassedForm):
         if _members(content.fields, "form", walk) != content.fields:
-            raise _unreadable("a form")  # it goes on as it came, from a file
+            raise _unreadable("a form")  # it is sent on unchanged, from a file
         return request
     made = _members(content, kind, walk)
     extra = cast("JsonObject | None", _beside(request.extra_params, _EXTRA, walk))
@@ -289,12 +298,13 @@ def _members(content: Mapping[str, JsonValue] | Mapping[str, str], kind: str, wa
     made: JsonObject = {}
     for name, value in content.items():
         walk.kind = "content" if name in _CONTENT else "other"
-        _put(made, changed({name: value}, "", "", walk, kind), name)
+        _add_field(made, changed({name: value}, "", "", walk, kind), name)
     return made
 
 
-def _put(made: JsonObject, member: JsonValue, name: str) -> None:
-    """Add a member, whose key may be another than its `name` was. Raises GatewayError for two of one key."""
+def _add_field(made: JsonObject, member: JsonValue, name: str) -> None:
+    """Add a field to `made`. Its key may differ from its original `name`. Raises GatewayError if the key exists
+    already."""
     added = cast(JsonObject, member)
     if not added.keys().isdisjoint(made):
         raise _unreadable(name)
@@ -306,7 +316,7 @@ def _word(value: str | None, name: str, walk: _Walk) -> str | None:
 
 
 def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) -> Mapping[str, JsonValue] | None:
-    """Return members that no API's fields are, changed as texts."""
+    """Return fields that no API defines, changed as texts."""
     walk.kind, walk.role = "other", ""
     return cast("Mapping[str, JsonValue] | None", changed(members, "", place, walk))
 

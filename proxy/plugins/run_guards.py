@@ -1,4 +1,4 @@
-"""Pass texts through guards in order, each seeing what the one before it left."""
+"""Pass texts through guards in order. Each guard sees the output of the guard before it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +23,8 @@ from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
 from proxy.request_record import RequestRecord
 
-MOST_ADDED: Final = 1024 * 1024
-"""Characters by which a rewriting may be longer than what was shown."""
+MAX_ADDED: Final = 1024 * 1024
+"""The maximum characters by which rewritten texts may be longer than the original ones."""
 
 LONGEST_REASON: Final = 300
 
@@ -32,20 +32,21 @@ _CODES: Final = frozenset({"refused_by_plugin", "content_filter"})
 
 Texts = tuple[GuardedText, ...]
 
-Ask = Callable[[LoadedPlugin, Texts], Verdict]
-"""Asks a plugin about texts."""
+TextCheck = Callable[[LoadedPlugin, Texts], Verdict]
+"""Calls a plugin's check with texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Texts that passed, and the guards that changed them."""
+    """Texts that passed the guards, and the names of the guards that changed them."""
 
     texts: Texts
     names: tuple[str, ...] = ()
 
 
-async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heavy: bool) -> Passed:
-    """Return the texts as the guards leave them. Raises PluginError where one refuses, or fails and has to work."""
+async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: TextCheck, *, heavy: bool) -> Passed:
+    """Return the texts as the guards leave them. Raises PluginError if a guard refuses, or if it fails and does not
+    fail open."""
     names: list[str] = []
     for guard in guards:
         try:
@@ -71,21 +72,21 @@ async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heav
 
 
 def stopped(record: RequestRecord, error: PluginError) -> PluginError:
-    """Note which plugin ends a request, and why, and return its error."""
+    """Record which plugin ends a request and why, and return the plugin's error."""
     if record.guarded is not None:
         record.guarded.plugin, record.guarded.reason = error.plugin, error.reason
     return error
 
 
 def failed(guard: RunningGuard, failure: GuardFailed) -> None:
-    """Count a guard's failure. Raises PluginError unless it fails open."""
+    """Count a guard's failure. Raises PluginError unless the guard fails open."""
     guard.failed(failure)
     if not guard.plugin.fails_open:
         raise plugin_failed(guard.name, failure.why)
 
 
 def refused(guard: RunningGuard, reason: object, code: object) -> PluginError:
-    """Return the error for what a guard refuses."""
+    """Count a guard's refusal and return its error."""
     guard.refusals += 1
     text = reason if isinstance(reason, str) else ""
     shown = "".join(each if each.isprintable() else " " for each in text[:LONGEST_REASON])
@@ -94,24 +95,24 @@ def refused(guard: RunningGuard, reason: object, code: object) -> PluginError:
     )
 
 
-def ask_request(about: AboutRequest, plugin: LoadedPlugin, texts: Texts) -> Verdict:
-    """See Ask; of a request."""
+def request_verdict(about: AboutRequest, plugin: LoadedPlugin, texts: Texts) -> Verdict:
+    """Return a plugin's verdict on the texts of a request."""
     verdict: Verdict = plugin.made.check_request(RequestTexts(about, texts))
     return verdict
 
 
-def ask_answer(about: AboutRequest, choice: int, plugin: LoadedPlugin, texts: Texts) -> Verdict:
-    """See Ask; of a choice of an answer."""
+def response_verdict(about: AboutRequest, choice: int, plugin: LoadedPlugin, texts: Texts) -> Verdict:
+    """Return a plugin's verdict on the texts of a choice of a response."""
     verdict: Verdict = plugin.made.check_answer(AnswerTexts(about, choice, texts))
     return verdict
 
 
 def fault_of(texts: Texts, verdict: object) -> str | None:
-    """Return what is wrong with what a plugin returned for texts, None if nothing is."""
+    """Return the fault of a plugin's return value; `None` if it is valid."""
     if isinstance(verdict, Allow | Refuse):
         return None
     if not isinstance(verdict, Rewrite):
-        return f"returned {type(verdict).__name__}, which is no verdict"
+        return f"returned {type(verdict).__name__}, which is not a verdict"
     new: object = verdict.texts
     if not isinstance(new, tuple | list) or not all([isinstance(each, str) for each in new]):
         return "rewrote texts into something else"
@@ -121,8 +122,8 @@ def fault_of(texts: Texts, verdict: object) -> str | None:
 def _fault_of_texts(texts: Texts, new: Sequence[str]) -> str | None:
     if len(new) != len(texts):
         return f"rewrote {len(texts)} texts into {len(new)}"
-    if sum(map(len, new)) > sum([len(each.text) for each in texts]) + MOST_ADDED:
-        return f"rewrote texts into ones that are longer by more than {MOST_ADDED} characters"
+    if sum(map(len, new)) > sum([len(each.text) for each in texts]) + MAX_ADDED:
+        return f"rewrote texts into ones that are longer by more than {MAX_ADDED} characters"
     for old, text in zip(texts, new, strict=True):
         if text != old.text and (fault := _fault_of_text(old, text)) is not None:
             return fault
@@ -134,9 +135,9 @@ def _fault_of_text(old: GuardedText, text: str) -> str | None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            return "rewrote a text into one that is no Unicode"
+            return "rewrote a text into one that is not valid Unicode"
     if old.kind == "tool_arguments" and _is_json(old.text) and not _is_json(text):
-        return "rewrote the arguments of a tool call, which are JSON, into a text that is none"
+        return "rewrote the arguments of a tool call, which are JSON, into a text that is not JSON"
     return None
 
 

@@ -1,7 +1,7 @@
-"""The guards of each team, and how a request and its answer pass them.
+"""The guards of each team. They check the team's requests and responses.
 
-A table has its own guards: requests that began under the one before keep theirs, which are closed when the last of
-these requests has let go of them.
+Each loaded configuration has its own guards. Requests that began under an earlier configuration keep its guards, which
+are closed when the last of these requests has ended.
 """
 
 import logging
@@ -24,7 +24,7 @@ from proxy.plugins.api import AboutRequest
 from proxy.plugins.load_plugins import Plugins, guards_of
 from proxy.plugins.plugin_threads import begin_close
 from proxy.plugins.request_texts import rewritten, texts_of
-from proxy.plugins.run_guards import Ask, Passed, Texts, ask_answer, ask_request, passed, stopped
+from proxy.plugins.run_guards import Passed, TextCheck, Texts, passed, request_verdict, response_verdict, stopped
 from proxy.plugins.running_guard import RunningGuard
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
 from proxy.request_outcomes import GuardMarks
@@ -32,32 +32,32 @@ from proxy.request_record import NO_TEAM, RequestRecord
 
 T = TypeVar("T")
 
-LONG: Final = 64 * 1024
-"""Characters of an answer that nobody looks at on the event loop: unescaping them may take 8 ms."""
+LARGE_RESPONSE: Final = 64 * 1024
+"""The size in characters from which responses are checked off the event loop. Unescaping this many may take 8 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuardChain:
-    """The guards of one team, in order. `desk` is kept alive by the requests that use it."""
+    """The guards of one team, in order. Requests that use the chain keep its `registry` alive."""
 
-    desk: "TeamGuards"
+    registry: "TeamGuards"
     tags: Mapping[str, str]
     request: tuple[RunningGuard, ...]
     answer: tuple[RunningGuard, ...]
     streams: bool
-    """Whether all guards of answers take streams as they come."""
+    """Whether all response guards support streams."""
 
     def about(self, record: RequestRecord, model: str) -> AboutRequest:
-        """Return what guards may know of a request."""
+        """Return the facts about a request that guards may see."""
         return AboutRequest(record.request_id, record.team, model, record.surface, record.user, self.tags)
 
     async def request_passed(self, request: Q, record: RequestRecord, *, heavy: bool) -> Q:
-        """Return a request of a kind that `texts_of` knows as its guards leave it. Raises GatewayError if one refuses
-        it, or if one fails that has to work; the record has which."""
+        """Return a request as its guards leave it; `texts_of` must know its type. Raises GatewayError if a guard
+        refuses it, or if a guard fails and does not fail open. The record then has the guard's name."""
         record.guarded = marks = GuardMarks()
         if not self.request:
             return request
-        ask = partial(ask_request, self.about(record, request.model))
+        ask = partial(request_verdict, self.about(record, request.model))
         texts = await self._done(partial(texts_of, request), record, heavy=heavy)
         left = await _passed(self.request, texts, ask, record, heavy=heavy)
         if not left.names:
@@ -68,9 +68,9 @@ class GuardChain:
         return request
 
     async def choice_passed(self, choice: Choice, record: RequestRecord) -> Choice:
-        """Return a choice as the guards of answers leave it; the same one where none changed it. Raises GatewayError
-        as `request_passed` does."""
-        heavy = size_of_choice(choice) > LONG
+        """Return a choice as the response guards leave it. It is the same object if no guard changed it. Raises
+        GatewayError as `request_passed` does."""
+        heavy = size_of_choice(choice) > LARGE_RESPONSE
         texts = await self._done(partial(texts_of_choice, choice), record, heavy=heavy)
         left = await self._judged(texts, choice.index, record, heavy=heavy)
         if not left.names:
@@ -82,23 +82,23 @@ class GuardChain:
         return choice
 
     async def beside_passed(self, completion: Completion, sent: JsonObject | None, record: RequestRecord) -> bool:
-        """Return whether the guards of answers leave the texts beside a response's choices unchanged; see
-        `texts_beside`. Raises GatewayError as `request_passed` does."""
-        heavy = size_beside(completion) > LONG
+        """Return whether the response guards leave the texts of `texts_beside` unchanged. Raises GatewayError as
+        `request_passed` does."""
+        heavy = size_beside(completion) > LARGE_RESPONSE
         texts = await self._done(partial(texts_beside, completion, sent), record, heavy=heavy)
         return not texts or await self.unchanged(texts, record, heavy=heavy)
 
     async def unchanged(self, texts: Texts, record: RequestRecord, *, heavy: bool) -> bool:
-        """Return whether the guards of answers leave texts unchanged. Raises GatewayError as `request_passed` does."""
+        """Return whether the response guards leave texts unchanged. Raises GatewayError as `request_passed` does."""
         left = await self._judged(texts, 0, record, heavy=heavy)
         if left.names and record.guarded is not None:
             record.guarded.note(left.names)
         return not left.names
 
     async def transcript_passed(self, kind: str, body: bytes, record: RequestRecord) -> bytes:
-        """Return a transcription of a content type as the guards of answers leave it. Raises UpstreamError for a body
-        that is none, and otherwise as `choice_passed` does."""
-        heavy = len(body) > LONG
+        """Return a transcription as the response guards leave it; `kind` is its content type. Raises UpstreamError if
+        the body is not a transcription, and otherwise as `choice_passed` does."""
+        heavy = len(body) > LARGE_RESPONSE
         texts = await self._done(partial(texts_of_transcript, kind, body), record, heavy=heavy)
         left = await self._judged(texts, 0, record, heavy=heavy)
         if not left.names:
@@ -109,17 +109,17 @@ class GuardChain:
         return await self._done(partial(with_transcript, kind, body, new), record, heavy=heavy)
 
     async def _judged(self, texts: Texts, choice: int, record: RequestRecord, *, heavy: bool) -> Passed:
-        """Return the texts of a choice as the guards of answers leave them."""
-        ask = partial(ask_answer, self.about(record, record.asked), choice)
+        """Return the texts of a choice as the response guards leave them."""
+        ask = partial(response_verdict, self.about(record, record.asked), choice)
         return await _passed(self.answer, texts, ask, record, heavy=heavy)
 
     async def _done(self, work: Callable[[], T], record: RequestRecord, *, heavy: bool) -> T:
-        """Return what `work` returns, which takes long where it is `heavy`."""
-        return await self.desk.threads.run(record.owner, work) if heavy else work()
+        """Return the value of `work`, which runs in a thread if it is `heavy`."""
+        return await self.registry.threads.run(record.owner, work) if heavy else work()
 
 
 async def _passed(
-    guards: Sequence[RunningGuard], texts: Texts, ask: Ask, record: RequestRecord, *, heavy: bool
+    guards: Sequence[RunningGuard], texts: Texts, ask: TextCheck, record: RequestRecord, *, heavy: bool
 ) -> Passed:
     now = loop_clock()
     began = now()
@@ -133,8 +133,7 @@ async def _passed(
 
 
 class TeamGuards:
-    """The guards that one table names. `of` has the chain of each team that has any, by its name; `threads` are those
-    in which the texts of large requests and answers are read and changed."""
+    """The guards of one configuration. `threads` read and change the texts of large requests and responses."""
 
     def __init__(self, loaded: Loaded, plugins: Plugins, log: logging.Logger, threads: RequestThreads) -> None:
         self.threads = threads
@@ -150,7 +149,7 @@ class TeamGuards:
         self.close = weakref.finalize(self, _close, tuple(self.running.values()), log)
 
     def of(self, team: str) -> GuardChain | None:
-        """Return the chain of a team, None without guards."""
+        """Return the chain of a team; `None` if it has no guards."""
         guards = self._guards.get(team)
         if not guards:
             return None
@@ -166,7 +165,7 @@ class TeamGuards:
 
 
 def _close(guards: Sequence[RunningGuard], log: logging.Logger) -> list[threading.Thread]:
-    """Begin to close guards, and return the threads that end when they are closed or given up."""
+    """Begin to close guards. Return the threads, each of which ends when its guard is closed or abandoned."""
     for guard in guards:
         guard.close()
     return [closing for guard in guards if (closing := begin_close(guard.plugin, log)) is not None]

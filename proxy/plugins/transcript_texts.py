@@ -1,8 +1,9 @@
-"""The texts of a transcription, for guards of answers, and its body with other texts in their place. Pure.
+"""Collect the texts of a transcription for response guards, and replace them in its body. Pure.
 
-Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026): JSON with a `text`, and with `segments` or
-`words` that have it again in pieces; otherwise plain text, SRT or WebVTT, which are one text. What is split over
-pieces is seen in none of them, so the pieces of a list, and the cues of SRT and WebVTT, are shown together as well.
+Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026). A transcription is JSON with a `text`,
+which `segments` or `words` may repeat in segments. Otherwise it is plain text, SRT or WebVTT, which is one text. Words
+that are split over segments are not visible in any single one. So the segments of a list, and the cues of SRT and
+WebVTT, are also checked together.
 """
 
 import re
@@ -21,15 +22,16 @@ from proxy.plugins.request_texts import TextCollector, TextReplacer
 from proxy.upstream.transport import fail
 
 _JSON: Final = "application/json"
-_IN_PIECES: Final = ("text", "word")
-"""Members of the items of a list that have a piece of the text."""
+_SEGMENT_TEXTS: Final = ("text", "word")
+"""Fields of a list's items that contain a part of the text."""
 
 _TIMES: Final = "-->"
 _BETWEEN_CUES: Final = ("", " ")
-"""What cues are joined by to be shown: a number may be split at a digit, a sentence at a blank."""
+"""The separators with which cues are joined for a check: a number may be split between digits, a sentence at a space.
+"""
 
 _CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
-"""A language, as ISO 639 has it."""
+"""A language code of ISO 639."""
 
 _TASKS: Final = words("transcribe translate")
 _TYPES: Final = words("duration tokens transcript.text.segment transcript.text.done word segment spacing audio_event")
@@ -40,7 +42,7 @@ _FORMS: Final[Mapping[str, Callable[[str], bool]]] = {
     "task": _TASKS.__contains__,
     "type": _TYPES.__contains__,
 }
-"""Whether a field is no text, by its key: any other value of it is shown."""
+"""Tests by key. A value that passes the test is not a text; any other value is checked."""
 
 _KEYS: Final = KNOWN_KEYS | words(
     """
@@ -49,11 +51,12 @@ _KEYS: Final = KNOWN_KEYS | words(
     speaker speaker_id start task text_tokens token tokens total_tokens transient type usage audio_tokens word words
     """
 )
-"""Keys that transcriptions have; any other one is shown."""
+"""The known keys of transcriptions. Any other key is checked."""
 
 
 def texts_of_transcript(kind: str, body: bytes) -> tuple[GuardedText, ...]:
-    """Return every text of a transcription of a content type. Raises UpstreamError for a body that is none."""
+    """Return every text of a transcription; `kind` is its content type. Raises UpstreamError if the body is not a
+    transcription."""
     walk = TextCollector()
     walk.kind, walk.role = "content", "assistant"
     _walked(kind, body, walk)
@@ -61,7 +64,7 @@ def texts_of_transcript(kind: str, body: bytes) -> tuple[GuardedText, ...]:
 
 
 def with_transcript(kind: str, body: bytes, texts: list[str]) -> bytes:
-    """Return the body with these texts in place of those of `texts_of_transcript`."""
+    """Return the body with these texts in place of the texts of `texts_of_transcript`."""
     return _walked(kind, body, TextReplacer(texts))
 
 
@@ -74,12 +77,12 @@ def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes
             return orjson.dumps(_members(content, walk))
     except ValueError:
         pass
-    raise fail(FailureKind.MALFORMED, "The upstream's transcription is none that can be checked.")
+    raise fail(FailureKind.MALFORMED, "The upstream's transcription has a format that cannot be checked.")
 
 
 def _captions(text: str, walk: TextCollector | TextReplacer) -> str:
-    """Return a text with what guards put in its place. Raises UpstreamError if they changed words that are split over
-    cues, which cannot be put back."""
+    """Return a text as guards changed it. Raises UpstreamError if they changed words that are split over cues, because
+    such changes cannot be mapped back."""
     made = walk.take(text, "text", "text")
     for between in _BETWEEN_CUES:
         spoken = between.join(_cues(text))
@@ -89,12 +92,12 @@ def _captions(text: str, walk: TextCollector | TextReplacer) -> str:
 
 
 def _cues(text: str) -> list[str]:
-    """Return the spoken lines of SRT or WebVTT; none of a text without two cues."""
+    """Return the spoken lines of SRT or WebVTT. The list is empty if the text has fewer than two cues."""
     lines = text.splitlines()
     times = [at for at, line in enumerate(lines) if _TIMES in line]
     if len(times) < 2:
         return []
-    # SRT has a cue's number, WebVTT may have its name, on the line before its times.
+    # The line before a cue's times is its number in SRT, and may be its name in WebVTT.
     left_out = {*times, *(at - 1 for at in times)}
     return [line for at, line in enumerate(lines) if line and at > times[0] and at not in left_out]
 
@@ -106,12 +109,12 @@ def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObj
         if before is None or name not in made:
             continue
         if walk.take(before, name, name) not in (before, _joined(made[name])):
-            del made[name]  # a guard changed what stands in no piece alone
+            del made[name]  # a guard changed words that are in no single segment
     return made
 
 
 def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
-    """Return a value with each string changed, except strings in the form that _FORMS has for their key."""
+    """Return a value with each string changed, except strings that pass the test of their key in _FORMS."""
     if isinstance(value, str):
         form = _FORMS.get(key)
         return value if form is not None and form(value) else walk.take(value, key, place)
@@ -123,7 +126,7 @@ def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextR
 
 
 def _changed_object(value: JsonObject, prefix: str, walk: TextCollector | TextReplacer) -> JsonObject:
-    """Return an object with its keys and strings changed; `prefix` is the beginning of their places."""
+    """Return an object with its keys and strings changed. `prefix` is the beginning of their places."""
     made: JsonObject = {}
     for name, each in value.items():
         place = f"{prefix}{name}"
@@ -132,17 +135,17 @@ def _changed_object(value: JsonObject, prefix: str, walk: TextCollector | TextRe
 
 
 def _named(name: str, place: str, walk: TextCollector | TextReplacer, made: JsonObject) -> str:
-    """Return the key that stands for one. Raises UpstreamError if a guard makes two alike."""
+    """Return the key that replaces `name`. Raises UpstreamError if a guard makes two keys equal."""
     named = name if name in _KEYS else walk.take_name(name, f"{place}, key")
     if named in made:
-        raise fail(FailureKind.MALFORMED, "A plugin gave two members of the transcription one name.")
+        raise fail(FailureKind.MALFORMED, "A plugin gave two fields of the transcription the same name.")
     return named
 
 
 def _joined(value: JsonValue) -> str | None:
-    """Return the pieces of a list as one text; None for a list without several, and for another value."""
+    """Return the segments of a list as one text; `None` if the value is not a list with at least two segments."""
     if not isinstance(value, list):
         return None
     items = [item for item in value if isinstance(item, dict)]
-    pieces = [text for item in items for name in _IN_PIECES if isinstance(text := item.get(name), str)]
+    pieces = [text for item in items for name in _SEGMENT_TEXTS if isinstance(text := item.get(name), str)]
     return "".join(pieces) if len(pieces) > 1 else None

@@ -1,4 +1,5 @@
-"""Deliver what was used to the table's sinks: in batches, within bounds of time and memory, beside the requests."""
+"""Deliver the usage of finished requests to the sinks of the configuration. Rows are delivered in batches, within
+limits of time and memory, and without delaying requests."""
 
 import asyncio
 import logging
@@ -15,27 +16,28 @@ from proxy.plugins.load_plugins import LoadedPlugin, Plugins
 from proxy.plugins.plugin_threads import begin_close
 from proxy.request_record import RequestRecord, fresh_id
 
-MOST_ROWS: Final = 10_000
-"""Rows that wait for one sink in one process; further ones are dropped, and counted."""
+MAX_ROWS: Final = 10_000
+"""The maximum number of rows that wait for one sink in one process. Further rows are dropped and counted."""
 
 BATCH: Final = 100
 
 LINGER: Final = 0.5
-"""Seconds that the first row of a batch waits for others."""
+"""Seconds that the first row of a batch waits for further rows."""
 
 TRIES: Final = 5
 FIRST_WAIT: Final = 0.5
-"""Seconds before the second try; they double with each."""
+"""Seconds before the second try. The wait doubles with each further try."""
 
 LAST_FLUSH: Final = 3.0
-"""Seconds that a process which ends, or a table that goes, has for the rows that wait: those of all sinks together."""
+"""The maximum seconds for delivering the waiting rows of all sinks when a process ends or a configuration is replaced.
+"""
 
-UNWINDING: Final = 0.5
-"""Seconds that a delivery which was cancelled has to end."""
+CANCEL_GRACE: Final = 0.5
+"""The maximum seconds that a cancelled delivery may take to end."""
 
 
 class RunningSink:
-    """One sink in use. `delivered`, `dropped`, `calls` (tries) and `failures` are since its process began."""
+    """One sink in use. `delivered`, `dropped`, `calls` (tries) and `failures` are counted since the process began."""
 
     def __init__(self, plugin: LoadedPlugin, http: Poster, log: logging.Logger) -> None:
         plugin.users.join()
@@ -55,19 +57,19 @@ class RunningSink:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait."""
+        """The number of waiting rows."""
         return len(self._rows)
 
     def append(self, row: UsageRow) -> None:
-        """Take a row; without room it is dropped."""
-        if len(self._rows) >= MOST_ROWS:
+        """Add a row, or drop it if the queue is full."""
+        if len(self._rows) >= MAX_ROWS:
             self.dropped += 1
             return
         self._rows.append(row)
         self._task.start()
 
     async def aclose(self) -> None:
-        """Deliver what waits, as far as there is time, and close the plugin, or give it up."""
+        """Deliver the waiting rows within LAST_FLUSH, drop the rest, and close the plugin."""
         self.linger = 0.0
         try:
             async with asyncio.timeout(LAST_FLUSH):
@@ -93,7 +95,7 @@ class RunningSink:
                 self.dropped += len(batch)
 
     async def _delivered(self, batch: tuple[UsageRow, ...]) -> bool:
-        """Return whether a batch could be delivered, after so many tries."""
+        """Return whether a batch could be delivered within TRIES tries."""
         wait = self.first_wait
         for number in range(TRIES):
             if number:
@@ -112,11 +114,11 @@ class RunningSink:
         return False
 
     async def _tried(self, batch: tuple[UsageRow, ...]) -> str | None:
-        """Let the plugin deliver a batch, within its deadline; return why it was not delivered. What would cancel a
-        task, or end the process, is raised by the plugin itself."""
+        """Let the plugin deliver a batch within its deadline. Return the reason if it was not delivered.
+        CancelledError and SystemExit can come only from the plugin itself."""
         work = _outcome(self.plugin.made, batch, self._http)
         try:
-            failure = await run_with_timeout(work, self.plugin.deadline, UNWINDING)
+            failure = await run_with_timeout(work, self.plugin.deadline, CANCEL_GRACE)
         except TimeoutError:
             return "takes longer than its deadline"
         return None if failure is None else f"raises {failure}"
@@ -136,13 +138,13 @@ class RunningSink:
 async def _outcome(sink: UsageSink, batch: tuple[UsageRow, ...], http: Poster) -> Raised | None:
     try:
         await sink.deliver(batch, http)
-    except BaseException as error:  # whatever code that is not ours raises
+    except BaseException as error:  # a plugin may raise anything
         return raised(error)
     return None
 
 
-class SinkDesk:
-    """The sinks of the table in force. A request costs one look while there are none."""
+class SinkRegistry:
+    """The sinks of the current configuration. Without sinks, a request costs one check."""
 
     def __init__(self, http: Callable[[], Poster], log: logging.Logger, now: Callable[[], float] = time.time) -> None:
         self.running: tuple[RunningSink, ...] = ()
@@ -152,14 +154,14 @@ class SinkDesk:
         self._now = now
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
-        """Tell every sink of a finished request, which cost so much."""
+        """Report a finished request and its cost to every sink."""
         if self.running:
             row = usage_row(record, cost, dict(record.tags or {}), int(self._now() * 1000))
             for sink in self.running:
                 sink.append(row)
 
     async def use(self, loaded: Loaded, plugins: Plugins) -> None:
-        """Use a table's sinks from now on; those of the table before deliver what they have first."""
+        """Use the sinks of a configuration from now on. The previous sinks first deliver their waiting rows."""
         before = self.running
         sinks = [each for each in plugins.values() if each.has("deliver")]
         if sinks and self._http is None:
@@ -169,7 +171,7 @@ class SinkDesk:
         await _closed(before)
 
     async def aclose(self) -> None:
-        """Deliver what waits, as far as there is time."""
+        """Deliver the waiting rows within LAST_FLUSH and close the sinks."""
         running, self.running = self.running, ()
         await _closed(running)
 
@@ -179,7 +181,7 @@ async def _closed(sinks: tuple[RunningSink, ...]) -> None:
 
 
 def usage_row(record: RequestRecord, cost: float | None, tags: Mapping[str, str], now: int) -> UsageRow:
-    """Return what sinks learn of a request that ended at `now` (ms)."""
+    """Return the row for a request that ended at `now` (ms)."""
     usage = record.counted
     prompt = (usage and usage.prompt_details) or {}
     completion = (usage and usage.completion_details) or {}

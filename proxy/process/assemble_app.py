@@ -15,7 +15,7 @@ from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.gateway_lock import sole_gateway
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
-from proxy.accounting.limits_coordinator import ALONE, Siblings
+from proxy.accounting.limits_coordinator import SINGLE_PROCESS, Siblings
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
@@ -93,7 +93,7 @@ class ProcessOutputs:
 
     log: ByteSink
     heartbeat: Heartbeat
-    siblings: Siblings = ALONE
+    siblings: Siblings = SINGLE_PROCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,11 +311,11 @@ async def _limiting(
     """Return the limits of teams, and hold the calls of deployments to theirs."""
     made = limits_and_ledger(table.loaded, table.snapshot, shared, siblings)
     limits = await stack.enter_async_context(made)
-    dispatcher.limits.book = limits.book
+    dispatcher.limits.registry = limits.registry
     dispatcher.limits.use(table.snapshot)
-    metrics, book, team = dispatcher.metrics, limits.book, limits.team
+    metrics, registry, team = dispatcher.metrics, limits.registry, limits.team
     team.refused = metrics.rate_limited
-    metrics.watch_families(limit_families(lambda: tuple(book.views(*team.times())), lambda: book.alone))
+    metrics.watch_families(limit_families(lambda: tuple(registry.views(*team.times())), lambda: registry.alone))
     if limits.ledger is not None:
         metrics.watch_families(ledger_families(limits.ledger.state))
     return limits

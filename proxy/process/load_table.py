@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from config.checks.expiry import expiry_warnings
 from config.checks.open_listener import exposure_problems, exposure_warnings
-from config.load_config import Examined, Loaded, Sources, examine_embedded, examine_file
+from config.load_config import Loaded, LoadResult, Sources, examine_embedded, examine_file
 from config.problem import ConfigError, Problem
 from config.reading.table_files import DISK, Store
 from config.sections.server_section import ServerSection
@@ -130,10 +130,10 @@ class Source:
             raise TableRefused(examined.problems, examined.sources)
         return examined.table, examined.problems
 
-    def _examined(self, store: Store) -> Examined:
+    def _examined(self, store: Store) -> LoadResult:
         return examine_embedded(self.env) if self.path is None else examine_file(self.path, self.env, store)
 
-    def _built(self, examined: Examined) -> tuple[LoadedTable | None, list[Problem]]:
+    def _built(self, examined: LoadResult) -> tuple[LoadedTable | None, list[Problem]]:
         """Return what can be built, to be used only without problems, and the problems; None where nothing can."""
         if examined.table is None:
             return None, list(examined.problems)

@@ -10,28 +10,28 @@ from proxy.plugins.guarded_answers import attach_guards
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
 from proxy.plugins.team_guards import TeamGuards
-from proxy.plugins.usage_sinks import SinkDesk
+from proxy.plugins.usage_sinks import SinkRegistry
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
 
 
 class PluginsInUse:
-    """Requests pass the guards of `desk` by `hooks`."""
+    """Requests pass the guards of `registry` by `hooks`."""
 
-    def __init__(self, hooks: TeamHooks, sinks: SinkDesk, threads: RequestThreads) -> None:
+    def __init__(self, hooks: TeamHooks, sinks: SinkRegistry, threads: RequestThreads) -> None:
         self._threads = threads
         self._hooks = hooks
         self.sinks = sinks
-        self.desk: TeamGuards | None = None
+        self.registry: TeamGuards | None = None
         self._counts = PluginCounts()
         self._log = logging.getLogger("dragoman")
 
     def use_guards(self, table: LoadedTable) -> None:
         """Put a table's guards in force. Those of the table before are closed once no request uses them."""
-        self._counts.retire(() if self.desk is None else self.desk.running.values(), ())
-        self.desk = TeamGuards(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
-        attach_guards(self._hooks, self.desk)
+        self._counts.retire(() if self.registry is None else self.registry.running.values(), ())
+        self.registry = TeamGuards(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
+        attach_guards(self._hooks, self.registry)
 
     async def use_sinks(self, table: LoadedTable) -> None:
         """Put a table's sinks in force, and let those of the table before deliver what they have."""
@@ -41,20 +41,20 @@ class PluginsInUse:
 
     async def aclose(self) -> None:
         """Deliver what waits, as far as there is time, and close the guards beside it."""
-        closing = (None if self.desk is None else self.desk.close()) or ()
+        closing = (None if self.registry is None else self.registry.close()) or ()
         await self.sinks.aclose()
         for each in closing:
             await asyncio.to_thread(each.join)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yield the metrics of plugins."""
-        guards = () if self.desk is None else self.desk.running.values()
+        guards = () if self.registry is None else self.registry.running.values()
         return self._counts.families(guards, self.sinks.running)
 
 
 async def plugins_in_use(
     hooks: TeamHooks,
-    sinks: SinkDesk,
+    sinks: SinkRegistry,
     threads: RequestThreads,
     table: LoadedTable,
     metrics: Metrics,
@@ -67,6 +67,6 @@ async def plugins_in_use(
     return plugins
 
 
-def sinks_of_process() -> SinkDesk:
+def sinks_of_process() -> SinkRegistry:
     """Return what tells sinks of requests, none yet; it makes no connection before there are some."""
-    return SinkDesk(JsonPoster, logging.getLogger("dragoman"))
+    return SinkRegistry(JsonPoster, logging.getLogger("dragoman"))

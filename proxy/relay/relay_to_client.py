@@ -246,7 +246,7 @@ class Relay:
             size = self._length - self._escapes
             self.size += size
             if self._counts:
-                self._decoder.passed(size - self._beyond)
+                self._decoder.note_run(size - self._beyond)
             self.record.chunks += self._texts
             self._texts = self._length = self._escapes = self._beyond = 0
 
@@ -281,7 +281,7 @@ class Relay:
         self.size += run.size
         sent = self.write(frames)
         self._idle_since = self.sent_at = self.deadlines.advance()
-        form = None if self._decoder is None else self._decoder.around()
+        form = None if self._decoder is None else self._decoder.run_frame()
         if form is not self._form:
             self._learn(form, run)
         if isinstance(sent, bool):

@@ -1,1 +1,1 @@
-"""The routing table compiled, and the way from a model string to ordered targets. Pure."""
+"""The compiled configuration, and the resolution of a model string to ordered targets. It does no I/O."""

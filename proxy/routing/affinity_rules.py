@@ -1,4 +1,4 @@
-"""The rules by which a name sends the requests of a conversation to one deployment, from the sections of the table."""
+"""The rules by which a model name sends the requests of a conversation to one deployment, from the configuration."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Final
 from config.sections.affinity_section import AffinitySection
 from config.table.inheritance import model_inheritance
 from config.table.table_schema import GatewayConfig
-from proxy.routing.policies import WEIGHED
+from proxy.routing.policies import WEIGHTED_POLICIES
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.session_key import BUILT_IN_KEY, KeyNames, key_names
 
 BYTES_PER_TOKEN: Final = 4
-"""Bytes of a body that count as one token of its prompt."""
+"""The bytes of a body that count as one token of its prompt."""
 
-BY_CONVERSATION: Final = frozenset({"weighted", "round_robin", "least_busy"})
-"""The policies that have affinity unless the operator writes otherwise."""
+AFFINITY_BY_DEFAULT: Final = frozenset({"weighted", "round_robin", "least_busy"})
+"""The policies that have affinity unless the operator sets otherwise."""
 
-IF_WRITTEN: Final = frozenset({"fastest"})
-"""The policies that have affinity only if it is written at the name itself: they would lose what they are for."""
+AFFINITY_IF_SET: Final = frozenset({"fastest"})
+"""The policies that have affinity only if it is set at the name itself, because it works against their purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ OFF: Final = AffinityRules(on=False)
 
 
 def affinity_rules(section: AffinitySection | None) -> AffinityRules:
-    """Return the rules of a section; the built-in ones without a section."""
+    """Return the rules of a section, or the built-in ones without a section."""
     if section is None:
         return BUILT_IN
     if section.mode == "off":
@@ -64,21 +64,21 @@ def affinity_rules(section: AffinitySection | None) -> AffinityRules:
 
 
 def model_affinity(config: GatewayConfig, name: str) -> AffinityRules:
-    """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
+    """Return the rules of an entry of `models`: its own, otherwise its vendor's, otherwise the defaults'."""
     return affinity_rules(model_inheritance(config, name).first("affinity", lambda level: level.affinity))
 
 
 def under_policy(rules: AffinityRules, policy: str, *, written: bool) -> AffinityRules:
-    """Return the rules as they hold under a policy; `written` says that they are written at the name itself."""
-    return rules if policy in BY_CONVERSATION or (written and policy in IF_WRITTEN) else OFF
+    """Return the rules that apply under a policy. `written` means that they are set at the name itself."""
+    return rules if policy in AFFINITY_BY_DEFAULT or (written and policy in AFFINITY_IF_SET) else OFF
 
 
 def member_group(
     label: str, policy: str, names: Sequence[str], weights: Sequence[int], away: Iterable[int] = ()
 ) -> MemberGroup | None:
-    """Return the group of a model's or route's members that a conversation may be placed in; None under policy
-    `priority`, and if at most one member gets requests."""
-    if policy not in BY_CONVERSATION | IF_WRITTEN or sum(1 for weight in weights if weight > 0) < 2:
+    """Return the group of a model's or route's members for conversations. Return `None` under the policy `priority`, or
+    if at most one member gets requests."""
+    if policy not in AFFINITY_BY_DEFAULT | AFFINITY_IF_SET or sum(1 for weight in weights if weight > 0) < 2:
         return None
-    counted = weights if policy in WEIGHED else [min(weight, 1) for weight in weights]
+    counted = weights if policy in WEIGHTED_POLICIES else [min(weight, 1) for weight in weights]
     return MemberGroup(label, tuple(names), tuple(counted), frozenset(away))

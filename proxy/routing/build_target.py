@@ -27,13 +27,13 @@ from proxy.vendor_credentials.sources import Deployment, Missing, source_of
 _T = TypeVar("_T")
 
 GENERIC: Final = "openai_compatible"
-"""The profile for any server that speaks OpenAI's API."""
+"""The profile for any server with OpenAI's API."""
 
 
 def make_target(
     key: str, deployment: str, settings: Settings, loaded: Loaded, prices: ListPrices = NO_LIST_PRICES
 ) -> Target | tuple[Problem, ...]:
-    """Return the target of one deployment of the entry `key`, `vendor/model` or `vendor/*`, or its problems."""
+    """Return the target of one deployment of the entry `key` (`vendor/model` or `vendor/*`), or its problems."""
     vendor, _, model = key.partition("/")
     report = _Report(loaded, vendor, settings)
     profile = load_profiles().get(settings.profile)
@@ -62,7 +62,7 @@ def make_target(
         retries=with_settings(partial(Retries, budget=budget), settings.retries),
         circuit_breaker=with_settings(partial(CircuitBreaker), settings.circuit_breaker),
         context_window=settings.context_window or pricing.window,
-        table_key=key,
+        model_key=key,
         authorities=report.authorities("ca_file"),
         permits=permits,
         price=pricing.price,
@@ -73,14 +73,14 @@ def make_target(
 
 
 def with_settings(part: partial[_T], settings: Section) -> _T:
-    """Make a target, or a part of one, with the settings that its fields are named after unless they are given."""
+    """Make a target, or a part of one, from the settings with the names of its fields, unless these are given."""
     shared = _shared(part.func, type(settings))
     return part(**{name: getattr(settings, name) for name in shared if name not in part.keywords})
 
 
 @cache
 def _shared(kind: Callable[..., object], section: type[Section]) -> tuple[str, ...]:
-    """Return the names that the fields of a dataclass and the settings of a section have in common."""
+    """Return the names that a dataclass's fields and a section's settings have in common."""
     return tuple(name for name in signature(kind).parameters if name in section.model_fields)
 
 
@@ -112,7 +112,7 @@ def unknown_profile(vendor: str, name: str, loaded: Loaded) -> Problem:
 
 @dataclass(slots=True, eq=False)
 class _Report:
-    """Collects the problems of one deployment, each located where the operator would change it."""
+    """A collector of the problems of one deployment, each located at the setting to change."""
 
     _loaded: Loaded
     vendor: str
@@ -129,7 +129,8 @@ class _Report:
         self.problems.append(Problem.at(self._loaded.locate(path), path, message))
 
     def authorities(self, key: str, *below: str) -> Authorities | None:
-        """Return the certificates of the file that is set at the key's origin, or below it; None without one."""
+        """Return the certificates of the file that is set at the key's origin, or below it, `None` if there is no
+        file."""
         found = self._loaded.authorities.get((*self._settings.origins.get(key, ()), *below))
         return None if found is None else Authorities(found.digest, found.pem)
 
@@ -145,7 +146,7 @@ def _credential(profile: Profile, settings: Settings, base_url: str, report: _Re
     authorities = report.authorities("credentials", "oidc", "ca_file")
     source = source_of(Deployment(settings, profile, base_url, near, authorities))
     if isinstance(source, Missing):
-        if base_url:  # else a problem of the address has been reported
+        if base_url:  # Otherwise a problem of the address has been reported.
             report.add("credentials", here, source.message)
     elif source is not None:
         return Credential(static=settings.headers, source=source)
@@ -155,7 +156,7 @@ def _credential(profile: Profile, settings: Settings, base_url: str, report: _Re
 
 
 def _base_url(profile: Profile, settings: Settings, report: _Report) -> str:
-    """Return the address with its placeholders filled in and no trailing slash; empty after a problem."""
+    """Return the address with its placeholders filled in and without a trailing slash. It is empty after a problem."""
     here: Path = ("vendors", report.vendor)
     template = settings.base_url or profile.base_url
     if template is None:

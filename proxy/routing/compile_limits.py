@@ -1,6 +1,6 @@
-"""Compile the limits and budgets of a table to the words of `proxy.limits`.
+"""Compile the limits and budgets of a configuration to the types of `proxy.limits`.
 
-Equal limits become one value: tables have thousands of teams with the same ones.
+Equal limits become one object, because a configuration may have thousands of teams with the same ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,14 +36,14 @@ from proxy.limits.limit import (
 from proxy.request_record import NO_TEAM
 
 NO_LIMITS: Final = TeamLimits(models=MappingProxyType({}))
-"""The limits of a team that has none."""
+"""The limits of a team without limits."""
 
 _UPSTREAM_BURST: Final = 10.0
-"""Seconds. Vendors count within parts of a minute: Azure OpenAI evaluates a limit per minute over 1 to 10 s
-(learn.microsoft.com, quota management, November 2026)."""
+"""Seconds of a limit that may be used in one burst. Vendors count within parts of a minute: Azure OpenAI evaluates a
+limit per minute over 1 to 10 s (learn.microsoft.com, quota management, November 2026)."""
 
 _Burst: TypeAlias = Callable[[WrittenLimit, float], int]
-"""The units that may come at once under a limit whose period lasts so many seconds, where the table does not say."""
+"""The burst of a limit whose period lasts the given seconds, if the configuration does not set one."""
 
 
 def _whole_limit(written: WrittenLimit, _seconds: float) -> int:
@@ -80,8 +80,8 @@ def _budget(section: AnyBudget) -> ScopeBudget:
 
 @dataclass(slots=True, eq=False)
 class LimitCompiler:
-    """Compiles the limits of one table; `scopes` and `budgets` collect those that are any, by the text of their
-    scope."""
+    """A compiler of the limits of one configuration. `scopes` and `budgets` collect the existing ones by the text of
+    their scope."""
 
     scopes: dict[str, Limits] = field(default_factory=dict)
     budgets: dict[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
@@ -105,21 +105,21 @@ class LimitCompiler:
         return self.client(f"key {team}/{own.label}", own.limits, own.budget)
 
     def client(self, scope: str, section: LimitsSection, budgets: Sequence[BudgetSection] = ()) -> Limits:
-        """Return the limits of a scope of clients, who may use all of a limit at once."""
-        self._spends(scope, budgets)
-        return self._kept(scope, _limits(section, _whole_limit))
+        """Return the limits of a client's scope. A client may use the whole limit in one burst."""
+        self._add_budgets(scope, budgets)
+        return self._add_limits(scope, _limits(section, _whole_limit))
 
     def upstream(self, scope: str, section: LimitsSection, budgets: Sequence[TargetBudgetSection] = ()) -> Limits:
-        """Return the limits of a vendor, a model or a deployment, whose requests are spread over the minute."""
-        self._spends(scope, budgets)
-        return self._kept(scope, _limits(section, _part_of_limit))
+        """Return the limits of a vendor, a model or a deployment. Their requests are spread over the minute."""
+        self._add_budgets(scope, budgets)
+        return self._add_limits(scope, _limits(section, _part_of_limit))
 
-    def _spends(self, scope: str, sections: Sequence[AnyBudget]) -> None:
+    def _add_budgets(self, scope: str, sections: Sequence[AnyBudget]) -> None:
         if sections:
             made = tuple(_budget(each) for each in sections)
             self.budgets[scope] = self._equal_budgets.setdefault(made, made)
 
-    def _kept(self, scope: str, limits: Limits) -> Limits:
+    def _add_limits(self, scope: str, limits: Limits) -> Limits:
         if not limits:
             return UNLIMITED
         shared = self._equal.setdefault(limits, limits)
@@ -128,7 +128,8 @@ class LimitCompiler:
 
 
 def compile_each_user(config: GatewayConfig) -> dict[str, EachUser]:
-    """Return the limits of each end user by team; in a configuration without teams, by the team of every request."""
+    """Return the limits of each end user by team. In a configuration without teams they belong to the team of every
+    request."""
     of_all = config.each_user
     sections = {name: team.each_user or of_all for name, team in config.teams.items()} or {NO_TEAM: of_all}
     found = {name: _each_user(section) for name, section in sections.items() if section is not None}
@@ -141,7 +142,7 @@ def _each_user(section: EachUserSection) -> EachUser:
 
 
 ScopeLimits: TypeAlias = tuple[tuple[str, Limits], ...]
-"""Scopes and their limits, those of the vendor first, the deployment's last."""
+"""Scopes and their limits: the vendor's first, the deployment's last."""
 
 TargetLimits: TypeAlias = Mapping[str, ScopeLimits]
-"""By the label of a target: the scopes with limits that a request to it must fit into."""
+"""The scopes that limit requests to a target, by the label of the target."""

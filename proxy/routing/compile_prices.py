@@ -1,4 +1,4 @@
-"""The price of a deployment: its own, the vendor's list price, or none; and what the list says of its base model."""
+"""The price of a deployment (its own, the vendor's list price, or none) and the list's data of its base model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ _ANY_MODEL = "*"
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """What holds for a deployment. `listed` is the entry of the list that the price or the window is from; `list_price`
-    looks up the price of a model by its name, for deployments of any model. `base_model` is without its maker."""
+    """The price of a deployment. `listed` is the list entry of the price or the window. `list_price` returns the price
+    of a model by its name, for deployments of any model. `base_model` is the name without its maker."""
 
     price: Price | None = None
     listed: ListEntry | None = None
@@ -26,13 +26,14 @@ class Pricing:
 
     @property
     def window(self) -> int | None:
-        """The context window of the base model, in tokens; `None` for a model under its own name, of which the vendor's
-        own answers tell."""
+        """The context window of the base model in tokens, `None` for a model under its own name, whose window the
+        vendor's responses contain."""
         return None if self.base_model is None or self.listed is None else self.listed.window
 
 
 def compile_pricing(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> Pricing:
-    """Return what holds for a deployment of a model, or of any with `*`. Reads the list only if it may be needed."""
+    """Return the price of a deployment of a model, or of any model for `*`. The list is read only if it may be
+    needed."""
     _, base = _base_model(settings.base_model)
     if isinstance(settings.price, PriceSection):
         own = written_price(settings.price)
@@ -50,7 +51,8 @@ def compile_pricing(settings: Settings, profile: Profile, base_url: str, model: 
 
 
 def takes_list_price(settings: Settings, base_url: str) -> bool:
-    """Return whether a deployment costs the vendor's list price: `auto`, which is built in outside the own network."""
+    """Return whether a deployment costs the vendor's list price. That is `price: auto`, the default outside private
+    networks."""
     if settings.price is None:
         return not settings.allow_private and base_url.startswith("https:")
     return settings.price == "auto"
@@ -62,7 +64,7 @@ def _price_of(prices: ListPrices, vendor: str | None, model: str) -> Price | Non
 
 
 def _base_model(written: str | None) -> tuple[str | None, str | None]:
-    """Return the maker of a base model, if a vendor is called so, and its name there."""
+    """Return the maker of a base model, if a vendor has this name, and the model's name there."""
     if written is None:
         return None, None
     maker, _, name = written.partition("/")
@@ -70,7 +72,7 @@ def _base_model(written: str | None) -> tuple[str | None, str | None]:
 
 
 def look_up(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> ListEntry | None:
-    """Return the entry of the list: of the vendor at the deployment's address, else of the base model's maker."""
+    """Return the list entry of the vendor at the deployment's address, otherwise of the base model's maker."""
     maker, base = _base_model(settings.base_model)
     names = (settings.upstream_model or model, model) if base is None else (base,)
     found = prices.model(_vendor(profile, base_url, prices), names)
@@ -80,22 +82,23 @@ def look_up(settings: Settings, profile: Profile, base_url: str, model: str, pri
 
 
 def _vendor(profile: Profile, base_url: str, prices: ListPrices) -> str | None:
-    """Return the vendor of the list at the address, else that of the profile's own address."""
+    """Return the listed vendor at the address, otherwise the vendor at the profile's own address."""
     return prices.vendor([each for each in (base_url, profile.base_url) if each])
 
 
 def written_price(section: PriceSection) -> Price:
-    """Return the price that the operator wrote. Tiers and long contexts cost what they do not name as the price around
-    them."""
+    """Return the price that the operator set. Tiers and long contexts inherit the rates that they do not set."""
     base = price_of_rates(dict(section.rates()))
-    tiers = tuple((name, _with_lengths(_over(base, tier), tier)) for name, tier in section.service_tiers.items())
+    tiers = tuple(
+        (name, _with_lengths(_with_section_rates(base, tier), tier)) for name, tier in section.service_tiers.items()
+    )
     return replace(_with_lengths(base, section), tiers=tiers)
 
 
 def _with_lengths(price: Price, section: PriceSection | TierSection) -> Price:
     lengths = sorted(section.long_context, key=lambda each: each.above)
-    return replace(price, long_context=tuple((each.above, _over(price, each)) for each in lengths))
+    return replace(price, long_context=tuple((each.above, _with_section_rates(price, each)) for each in lengths))
 
 
-def _over(price: Price, section: RatesSection) -> Price:
+def _with_section_rates(price: Price, section: RatesSection) -> Price:
     return with_rates(price, dict(section.rates()))

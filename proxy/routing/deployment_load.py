@@ -1,4 +1,4 @@
-"""The load of deployments for selection policies: requests in flight, latency, turns and chance."""
+"""The load of deployments for selection policies: requests in flight, latency, counters and random numbers."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Protocol
@@ -17,17 +17,17 @@ class Load(Protocol):
         """Return a random number in [0, 1)."""
 
     def turn(self, group: str) -> int:
-        """Return the next number of a counter, from 0; `group` is the name of a model or route."""
+        """Return the next number of a counter, from 0. `group` is the name of a model or route."""
 
     def in_flight(self, target: Target) -> int:
         """Return the number of requests in flight at a deployment."""
 
     def first_byte(self, target: Target) -> float | None:
-        """Return the usual seconds to a deployment's first byte; None when unknown."""
+        """Return the usual seconds to a deployment's first byte, `None` if unknown."""
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """Return the positions of a group's members in the order for the conversation of the request, or None if the
-        policy is to order them."""
+        """Return the positions of a group's members in the order for the request's conversation, `None` if the policy
+        orders them."""
 
 
 class LiveLoad:
@@ -41,33 +41,30 @@ class LiveLoad:
         self._turns: dict[str, int] = {}
 
     def draw(self) -> float:
-        """See Load."""
         return self._draw()
 
     def turn(self, group: str) -> int:
-        """See Load."""
         number = self._turns.get(group, 0)
         self._turns[group] = number + 1
         return number
 
     def keep(self, groups: Container[str]) -> None:
-        """Forget the counters of groups that a new table no longer has."""
+        """Forget the counters of groups that a new configuration no longer has."""
         self._turns = {group: number for group, number in self._turns.items() if group in groups}
 
     def in_flight(self, target: Target) -> int:
-        """See Load."""
         return self._breakers.of(target).in_flight
 
     def first_byte(self, target: Target) -> float | None:
-        """See Load; a decayed mean of attempts."""
+        """Return a decayed mean of attempts."""
         return self._breakers.of(target).first_byte
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """Return None: a process has no conversation."""
+        """Return `None`, because a process has no conversation."""
 
 
 class Idle:
-    """No load: nothing in flight, no latency known, every counter and every draw 0."""
+    """No load: no requests in flight, no known latency, and 0 for every counter and random number."""
 
     __slots__ = ()
 
@@ -84,58 +81,54 @@ class Idle:
         return 0
 
     def first_byte(self, target: Target) -> float | None:
-        """Return None."""
+        """Return `None`."""
         return None
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """Return None: without a request there is no conversation."""
+        """Return `None`, because there is no conversation without a request."""
         return None
 
 
 IDLE = Idle()
 
 
-class NotingLoad:
-    """A load that notes whether it was asked for anything. An order that was found without asking holds until the table
+class RecordingLoad:
+    """A load that records whether it was used. An order that was found without using it holds until the configuration
     changes."""
 
-    __slots__ = ("_load", "asked")
+    __slots__ = ("_load", "used")
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self.asked = False
+        self.used = False
 
     def draw(self) -> float:
-        """See Load."""
-        self.asked = True
+        self.used = True
         return self._load.draw()
 
     def turn(self, group: str) -> int:
-        """See Load."""
-        self.asked = True
+        self.used = True
         return self._load.turn(group)
 
     def in_flight(self, target: Target) -> int:
-        """See Load."""
-        self.asked = True
+        self.used = True
         return self._load.in_flight(target)
 
     def first_byte(self, target: Target) -> float | None:
-        """See Load."""
-        self.asked = True
+        self.used = True
         return self._load.first_byte(target)
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
-        """See Load."""
-        self.asked = True
+        self.used = True
         return self._load.ordered(rules, group, members)
 
 
 @frozen
 class MemberLoad:
-    """The load of the members of one model or route, by position; `reach` returns the deployments of a member.
+    """The load of the members of one model or route, by position. `reach` returns the deployments of a member.
 
-    A member is as busy as its deployments together and as fast as the fastest of them, which its own policy may choose.
+    A member is as busy as its deployments together, and as fast as the fastest of them, which its own policy may
+    choose.
     """
 
     load: Load
@@ -143,11 +136,10 @@ class MemberLoad:
     reach: Callable[[int], Sequence[Target]]
 
     def draw(self) -> float:
-        """See Load."""
         return self.load.draw()
 
     def turn(self) -> int:
-        """See Load."""
+        """Return the next number of the group's counter."""
         return self.load.turn(self.group)
 
     def in_flight(self, position: int) -> int:

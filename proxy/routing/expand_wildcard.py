@@ -11,13 +11,15 @@ from proxy.routing.snapshot import Model
 def expand(model: Model, name: str) -> Model:
     """Return a `vendor/*` entry as the model `name` (without the vendor).
 
-    Cached, because dialects compile each target once; bounded, because clients choose the names.
+    The result is cached, because dialects compile each target once. The cache is bounded, because clients choose the
+    names.
     """
     targets = tuple(_named(target, name) for target in model.targets)
     return replace(model, name=f"{model.targets[0].vendor}/{name}", targets=targets)
 
 
 def _named(target: Target, name: str) -> Target:
-    """Return a deployment of any model as one of the model `name`, at its list price if it takes list prices."""
+    """Return a deployment of any model as a deployment of the model `name`, with its list price if it uses list
+    prices."""
     price = target.price if target.list_price is None else target.list_price(name)
     return replace(target, model=name, upstream_model=name, price=price)

@@ -1,4 +1,4 @@
-"""Takes the deployments that the operator has taken out of service from a plan."""
+"""Removes the deployments that the operator has taken out of service from a plan."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,8 @@ from proxy.routing.request_plan import Plan
 
 
 def is_served(targets: Sequence[Target]) -> bool:
-    """Return whether one of the targets may be called. A name without one is refused, and not in lists of models."""
+    """Return whether one of the targets may be called. A name without one is refused, and missing in lists of
+    models."""
     return not all(target.out_of_service for target in targets)
 
 
@@ -19,10 +20,10 @@ def in_service(targets: Sequence[Target]) -> tuple[Target, ...]:
 
 
 def plan_in_service(whole: Plan) -> Plan:
-    """Return a plan over the deployments that are in service. Raises GatewayError if none of its targets is.
+    """Return a plan over the deployments in service. Raises GatewayError if none of its targets is in service.
 
-    A policy orders all members before, and whichever order it gives them, the rest of it is the order of the others:
-    weights keep their proportions, and turns stay even.
+    The policy has ordered all members before. Removing some does not disturb the order of the others: weights keep
+    their proportions, and round robin stays even.
     """
     targets = in_service(whole.targets)
     if not targets:

@@ -1,14 +1,15 @@
-"""Selection policies: functions that order the members of a model or route. State and chance are arguments."""
+"""Selection policies: functions that order the members of a model or route. State and random numbers are arguments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-EXPLORED = 0.05
-"""The share of requests that `fastest` sends first to a random member, so that a slow one is seen to recover."""
+EXPLORED_SHARE = 0.05
+"""The share of requests that `fastest` sends first to a random member, so that the recovery of a slow one is
+noticed."""
 
 
 class Members(Protocol):
-    """The current state of the members of one model or route, by position in the table."""
+    """The current state of the members of one model or route, by position in the configuration."""
 
     def draw(self) -> float:
         """Return a random number in [0, 1)."""
@@ -20,23 +21,23 @@ class Members(Protocol):
         """Return the number of requests in flight at a member."""
 
     def first_byte(self, position: int) -> float | None:
-        """Return the usual seconds to a member's first byte; None when unknown."""
+        """Return the usual seconds to a member's first byte, `None` if unknown."""
 
 
 Policy = Callable[[Sequence[int], Members], Sequence[int]]
 """Takes the members' weights and returns their positions in the order of attempts.
 
-All policies but `priority` leave out members of weight 0, by which an operator takes one out of service.
+All policies except `priority` leave out members of weight 0: so an operator takes a member out of service.
 """
 
 
 def priority(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Return the order of the table."""
+    """Return the order of the configuration."""
     return range(len(weights))
 
 
 def weighted(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Draw members without replacement in proportion to their weights; so the fallback order is fair too."""
+    """Draw members without replacement in proportion to their weights, so that the order of fallbacks is fair too."""
     left = _in_service(weights)
     order: list[int] = []
     while left:
@@ -53,8 +54,8 @@ def weighted(weights: Sequence[int], members: Members) -> Sequence[int]:
 
 
 def round_robin(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Put each member first in turn, whatever the weights. The order of the others rotates once a round, so that the
-    requests of a failing member go to all others and not only to the next."""
+    """Put each member first once a round, regardless of the weights. The order of the others rotates with each round,
+    so that requests of a failing member go to all others and not only to the next one."""
     left = _in_service(weights)
     if len(left) < 2:
         return left
@@ -65,14 +66,14 @@ def round_robin(weights: Sequence[int], members: Members) -> Sequence[int]:
 
 
 def least_busy(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Order by requests in flight in proportion to weight; equal members take turns."""
+    """Order by requests in flight in proportion to weight. Equal members rotate."""
     return sorted(round_robin(weights, members), key=lambda position: members.in_flight(position) / weights[position])
 
 
 def fastest(weights: Sequence[int], members: Members) -> Sequence[int]:
-    """Order by usual time to the first byte, whatever the weights.
+    """Order by the usual time to the first byte, regardless of the weights.
 
-    A member without a measurement gets one request before all others; until that is measured it comes last.
+    A member without a measurement gets one request before all others. Until that is measured it comes last.
     """
 
     def rank(position: int) -> tuple[int, float]:
@@ -83,8 +84,8 @@ def fastest(weights: Sequence[int], members: Members) -> Sequence[int]:
         return (2, busy) if busy else (0, 0)
 
     order = sorted(_in_service(weights), key=rank)
-    if len(order) > 1 and (chance := members.draw()) < EXPLORED:
-        order.insert(0, order.pop(int(chance / EXPLORED * len(order))))
+    if len(order) > 1 and (chance := members.draw()) < EXPLORED_SHARE:
+        order.insert(0, order.pop(int(chance / EXPLORED_SHARE * len(order))))
     return order
 
 
@@ -92,8 +93,8 @@ def _in_service(weights: Sequence[int]) -> list[int]:
     return [position for position, weight in enumerate(weights) if weight > 0]
 
 
-WEIGHED = frozenset({"weighted", "least_busy"})
-"""Policies for which weights matter beyond 0."""
+WEIGHTED_POLICIES = frozenset({"weighted", "least_busy"})
+"""The policies whose order depends on weights above 0."""
 
 POLICIES: Mapping[str, Policy] = {
     "priority": priority,

@@ -1,4 +1,4 @@
-"""Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
+"""Resolves a model string to the ordered targets that may serve it. The load provides state and random numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from providers.frozen_record import frozen
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.affinity_rules import AffinityRules
-from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
+from proxy.routing.deployment_load import IDLE, Load, MemberLoad, RecordingLoad
 from proxy.routing.expand_wildcard import expand
 from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
@@ -19,19 +19,19 @@ from proxy.routing.route_settings import RouteSettings
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team
 
-ANY_MODEL = "vendor/*"
-ITS_DEPLOYMENT = "vendor/* deployment"
+WILDCARD_MODEL = "vendor/*"
+WILDCARD_DEPLOYMENT = "vendor/* deployment"
 """The rules by which a name leads to a `vendor/*` entry, or to one of its deployments."""
 
 _NO_SEGMENT = frozenset({"", ".", ".."})
 
-NEAREST = 3
+MAX_SUGGESTIONS = 3
 
 MAX_COMPARED = 250
-"""Names with which an unknown one is compared; 1,000 comparisons block the event loop for 40 ms."""
+"""The most names with which an unknown name is compared: 1,000 comparisons block the event loop for 40 ms."""
 
-MAX_KEPT = 1024
-"""Names of which is kept what they lead to."""
+MAX_CACHED_NAMES = 1024
+"""The most names whose resolution is cached."""
 
 
 @frozen
@@ -43,61 +43,62 @@ class Match:
 
 
 @frozen(eq=False)
-class _NameMeaning:
-    """What a name leads to, by which steps, whatever the load."""
+class _ResolvedName:
+    """The entry or route that a name leads to, and the steps to it. It does not depend on the load."""
 
     asked: str
     found: Match | Route
     steps: tuple[Step, ...]
 
 
-KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _NameMeaning]
-"""By team, asked name and surface: the plan of a name, or what it leads to where the load decides the order."""
+CachedNames: TypeAlias = dict[tuple[Team, str, str], Plan | _ResolvedName]
+"""The cached resolution of a name by team, name and surface. It is a resolved name if the load decides the order."""
 
 
 def plan_for(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
-    """Resolve `name` as the team may use it, to deployments that are in service.
+    """Resolve `name` for the team to deployments in service.
 
-    Raises GatewayError: as `whole_plan`, and 503 if none of the deployments is in service.
+    Raises GatewayError as `whole_plan` does, and 503 if none of the deployments is in service.
     """
-    kept = snapshot.kept.get((team, name, surface))
-    whole = kept if isinstance(kept, Plan) else whole_plan(snapshot, team, name, surface, load)
+    cached = snapshot.cached_names.get((team, name, surface))
+    whole = cached if isinstance(cached, Plan) else whole_plan(snapshot, team, name, surface, load)
     return plan_in_service(whole) if snapshot.out_of_service else whole
 
 
 def whole_plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
-    """Resolve `name` as the team may use it, to deployments in and out of service.
+    """Resolve `name` for the team to deployments in and out of service.
 
-    Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
-    GatewayError: 403 for a name that the team may not use but knows from those that it may, else 404, the same for a
-    name that exists and one that does not.
+    The order is: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor.
+    Raises GatewayError: 403 for a name that the team may not use but knows from the names that it may use. Otherwise
+    404, which is the same for an existing and a missing name.
 
-    What a name leads to is kept with the table, and so is the order of its targets where no load was asked for it.
+    The resolution of a name is cached until the next configuration, with the order of its targets if the load was not
+    used.
     """
-    asked = (team, name, surface)
-    kept = snapshot.kept.get(asked)
-    if kept is None:
-        kept = _resolve(snapshot, team, name, surface)
-        noting = NotingLoad(load)
-        made = _ordered(snapshot, team, kept, noting)
-        if len(snapshot.kept) >= MAX_KEPT:
-            # Clients choose the names under `vendor/*`.
-            snapshot.kept.clear()
-        snapshot.kept[asked] = kept if noting.asked else made
+    key = (team, name, surface)
+    cached = snapshot.cached_names.get(key)
+    if cached is None:
+        cached = _resolve(snapshot, team, name, surface)
+        recording = RecordingLoad(load)
+        made = _ordered(snapshot, team, cached, recording)
+        if len(snapshot.cached_names) >= MAX_CACHED_NAMES:
+            # Clients choose the names under `vendor/*`, so their number must be bounded.
+            snapshot.cached_names.clear()
+        snapshot.cached_names[key] = cached if recording.used else made
         return made
-    return kept if isinstance(kept, Plan) else _ordered(snapshot, team, kept, load)
+    return cached if isinstance(cached, Plan) else _ordered(snapshot, team, cached, load)
 
 
-def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _NameMeaning:
-    """Return what a name leads to. Raises as `whole_plan` does."""
+def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _ResolvedName:
+    """Return the resolution of a name. Raises as `whole_plan` does."""
     route = team.routes.get(name)
     if route is not None:
-        return _NameMeaning(name, route, (Step("team route", route.name),))
+        return _ResolvedName(name, route, (Step("team route", route.name),))
     route = snapshot.routes.get(name)
     if route is not None:
         if not covered(team, name):
             raise _unavailable(snapshot, team, name, name, model_hidden)
-        return _NameMeaning(name, route, (Step("route", route.name),))
+        return _ResolvedName(name, route, (Step("route", route.name),))
     found = find(snapshot, name)
     canonical = name
     steps: tuple[Step, ...] = ()
@@ -109,42 +110,42 @@ def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _NameMe
         raise _unavailable(snapshot, team, name, name, model_not_found)
     if not granted(snapshot, team, found, canonical):
         raise _unavailable(snapshot, team, name, canonical, model_hidden)
-    return _NameMeaning(name, found, (*steps, Step(found.rule, canonical)))
+    return _ResolvedName(name, found, (*steps, Step(found.rule, canonical)))
 
 
-def _ordered(snapshot: Snapshot, team: Team, meaning: _NameMeaning, load: Load) -> Plan:
-    """Return the plan of a name, its targets in the order that the load gives them."""
-    found = meaning.found
+def _ordered(snapshot: Snapshot, team: Team, resolved: _ResolvedName, load: Load) -> Plan:
+    """Return the plan of a name, with its targets in the order by the load."""
+    found = resolved.found
     if isinstance(found, Route):
-        return _plan_route(snapshot, team, found, meaning, load)
-    plan = (meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps)
+        return _plan_route(snapshot, team, found, resolved, load)
+    plan = (resolved.asked, found.label, tuple(_order_targets(found, load)), False, resolved.steps)
     return Plan(*plan, {}, {}, False, found.model.cache, found.model.affinity, found.model.hedge)
 
 
 def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> Match | None:
-    """Return the entry that a name leads to; `under_wildcard` makes the model of a `vendor/*` entry."""
+    """Return the entry that a name leads to. `under_wildcard` makes the model of a `vendor/*` entry."""
     model = snapshot.models.get(name)
     if model is not None:
         return Match(model, model.name, "model")
-    # Model names may have slashes and the longest key wins, so only the last segment can be a deployment.
+    # Model names may contain slashes and the longest key wins, so only the last segment can be a deployment.
     head, _, tail = name.rpartition("/")
     model = snapshot.models.get(head)
     if model is not None and any(target.deployment == tail for target in model.targets):
         return Match(model, model.name, "deployment", tail)
     vendor, _, rest = name.partition("/")
     wildcard = snapshot.wildcards.get(vendor)
-    # Some vendors have the model in the path of the URL. Names in the table have no such segments either.
+    # Some vendors have the model in the URL's path. Configured names have no such segments either.
     if wildcard is None or not _NO_SEGMENT.isdisjoint(rest.split("/")):
         return None
     inner, _, pinned = rest.rpartition("/")
     if inner and any(target.deployment == pinned for target in wildcard.targets):
-        return Match(under_wildcard(wildcard, inner), wildcard.name, ITS_DEPLOYMENT, pinned)
-    return Match(under_wildcard(wildcard, rest), wildcard.name, ANY_MODEL)
+        return Match(under_wildcard(wildcard, inner), wildcard.name, WILDCARD_DEPLOYMENT, pinned)
+    return Match(under_wildcard(wildcard, rest), wildcard.name, WILDCARD_MODEL)
 
 
 def _order_targets(found: Match, load: Load, above: AffinityRules | None = None) -> Iterator[Target]:
-    """Return the targets of an entry in the order of attempts; `above` are the rules for conversations that a route
-    over this entry alone has instead."""
+    """Return the targets of an entry in the order of attempts. `above` replaces the affinity rules of the entry: it has
+    the rules of a route over this entry alone."""
     model, targets = found.model, found.model.targets
     if found.deployment is not None:
         return (target for target in targets if target.deployment == found.deployment)
@@ -158,22 +159,22 @@ def _order_targets(found: Match, load: Load, above: AffinityRules | None = None)
 
 
 def _by_conversation(rules: AffinityRules, group: MemberGroup | None, members: MemberLoad) -> Sequence[int] | None:
-    """Return the order of members for the conversation of the request; None if the policy is to order them."""
+    """Return the order of members for the request's conversation, `None` if the policy orders them."""
     return members.ordered(rules, group) if rules.on and group is not None else None
 
 
-def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMeaning, load: Load) -> Plan:
-    steps = [*meaning.steps]
+def _plan_route(snapshot: Snapshot, team: Team, route: Route, resolved: _ResolvedName, load: Load) -> Plan:
+    steps = [*resolved.steps]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
     settings = settings_of(snapshot, team, route)
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in settings.fallbacks.items()}
-    found = (meaning.asked, route.name, targets, True, tuple(steps), fallbacks)
+    found = (resolved.asked, route.name, targets, True, tuple(steps), fallbacks)
     return Plan(*found, {}, settings.same_space, settings.cache, settings.affinity, settings.hedge)
 
 
 def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
-    """Return the settings that hold for requests by a route's name: its own, and those of the route or model that it
-    stands for, however many names lie between."""
+    """Return the settings for requests by a route's name: its own, and the settings of the route or model that it
+    stands for, over any number of names in between."""
     settings = route.own_settings
     while len(route.members) == 1:
         name = route.members[0].name
@@ -201,8 +202,8 @@ def _expand_route(
 ) -> Iterator[Target]:
     """Yield the targets of a route depth first: all deployments of a member before the next member.
 
-    A team's own routes come before the table's. The loader refuses cycles, so this ends. The allow list does not apply
-    to what a granted route expands to. `above` is as that of `_order_targets`.
+    A team's own routes come before the configured ones. The loader refuses cycles, so this ends. The allow list does
+    not apply to the members of a granted route. `above` is as in `_order_targets`.
     """
     own = route.own_settings
     if len(route.members) == 1:
@@ -237,15 +238,15 @@ def _expand_member(
 
 
 def inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
-    """Return the route that a name means inside another route. A team's own come first."""
+    """Return the route that a name means inside another route. A team's own routes come first."""
     return team.inner_routes.get(name) or snapshot.routes.get(name)
 
 
 def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
     """Return whether the allow list grants the match of `name`.
 
-    A deployment is also granted with its model. Under `vendor/*` the name before a deployment may be another entry of
-    the table, whose grant does not count for this one.
+    A deployment is also granted with its model. Under `vendor/*` the name before a deployment may be another configured
+    entry, whose grant does not count for this one.
     """
     if allowed(snapshot, team, name):
         return True
@@ -258,16 +259,15 @@ def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
 def _unavailable(
     snapshot: Snapshot, team: Team, asked: str, canonical: str, unknown: Callable[[str, tuple[str, ...]], GatewayError]
 ) -> GatewayError:
-    """Return the error for a name that is not available to the team. The work is the same whether the name exists or
-    not, so that timing does not tell."""
+    """Return the error for an unavailable name. Timing must not reveal whether it exists, so the work is equal."""
     if knows(snapshot, team, canonical):
         return model_not_allowed(asked)
     return unknown(asked, nearest(snapshot, team, asked))
 
 
 def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
-    """Return whether the team knows a name from its grants: the model of a granted deployment, and the models and
-    deployments behind its routes, which answers name."""
+    """Return whether the team knows a name from its grants. It knows the model of a granted deployment, and the models
+    and deployments behind its routes, because responses name them."""
     for pattern in team.allow:
         if pattern.rpartition("/")[0] == name and (found := find(snapshot, pattern)) and found.deployment:
             return True
@@ -286,8 +286,8 @@ def _reachable(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]
 
 
 def targets_of_names(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Target, ...]]]:
-    """Yield every route and every entry of `models` with all of its targets, those of fallbacks for a kind of failure
-    excluded. A route hides the model of its name."""
+    """Yield every route and every entry of `models` with all of its targets, without fallbacks for a kind of failure. A
+    route hides the model of its name."""
     for route in snapshot.routes.values():
         yield route.name, tuple(dict.fromkeys(_expand_route(snapshot, ANYONE, route, IDLE, [])))
     for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
@@ -296,13 +296,12 @@ def targets_of_names(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Target, ..
 
 
 def reached(snapshot: Snapshot, team: Team, name: str) -> tuple[Target, ...]:
-    """Return the deployments that a name within a route of the team's leads to, in the order of the table."""
+    """Return the deployments that a name leads to within a route of the team, in the configured order."""
     return tuple(dict.fromkeys(_expand_member(snapshot, team, name, IDLE, [])))
 
 
 def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
-    """Return whether the allow list covers the name of a model or deployment. A name that is also a route's grants the
-    route, which hides the model."""
+    """Return whether the allow list grants a model or deployment. If a route has the name, it grants only the route."""
     return any(
         covers(pattern, name) and (pattern != name or (name not in snapshot.routes and name not in team.routes))
         for pattern in team.allow
@@ -315,13 +314,13 @@ def covered(team: Team, route: str) -> bool:
 
 
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
-    """Return every name that the team may use and that is listed, as the models list has them: routes first, without
+    """Return every listed name that the team may use, in the order of the list of models: routes first, without
     `vendor/*`. A route hides the model or deployment of its name."""
     return tuple(dict.fromkeys(each_visible(snapshot, team)))
 
 
 def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
-    """Yield those names one by one, for callers that must yield to other work; a name may occur again."""
+    """Yield the names of `visible` one by one, for callers that must yield to other work. Names may repeat."""
     routes = {**snapshot.routes, **team.routes}
     yield from (name for name, route in team.routes.items() if route.listed)
     yield from (name for name, route in snapshot.routes.items() if route.listed and covered(team, name))
@@ -337,20 +336,20 @@ def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
 
 
 def unexpanded(wildcard: Model, name: str) -> Model:
-    """Return a `vendor/*` entry under a model's name, its targets as they are: whole lists of names would displace from
-    the cache of `expand` the models that are in use."""
+    """Return a `vendor/*` entry under a model's name with its unchanged targets. It is not cached: whole lists of names
+    would evict used models from the cache of `expand`."""
     return replace(wildcard, name=f"{wildcard.targets[0].vendor}/{name}")
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:
     """Return up to three names that the team may use and that resemble `name`.
 
-    A name without its first segment counts too, since litellm and dspy cut that off. In a large table names of the same
-    vendor are compared first.
+    A name without its first segment counts too, because litellm and dspy remove that. If there are many names, the ones
+    of the same vendor are compared first.
     """
     names = visible(snapshot, team)
     tails = [candidate for candidate in names if candidate.partition("/")[2] == name]
     vendor = name.partition("/")[0]
     likely = sorted(names, key=lambda candidate: candidate.partition("/")[0] != vendor)
-    close = get_close_matches(name, likely[:MAX_COMPARED], NEAREST, 0.6)
-    return tuple(dict.fromkeys([*tails, *close]))[:NEAREST]
+    close = get_close_matches(name, likely[:MAX_COMPARED], MAX_SUGGESTIONS, 0.6)
+    return tuple(dict.fromkeys([*tails, *close]))[:MAX_SUGGESTIONS]

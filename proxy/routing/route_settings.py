@@ -1,5 +1,5 @@
-"""The settings of a route beside its targets, those of its response cache included, and how a name that stands for one
-route inherits them."""
+"""The settings of a route besides its targets, including its response cache, and their inheritance by a name that
+stands for one route."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,17 +14,17 @@ from providers.vendor_credential import Credential
 from proxy.hedging.hedge_rules import HedgeRules, hedge_rules
 from proxy.routing.affinity_rules import BUILT_IN, AffinityRules, affinity_rules
 
-_SEALED: Final = "answer cache"
+_SEAL_PURPOSE: Final = "answer cache"
 
-ASKED_BY: Final = "requests with a temperature of 0, or with the header x-dragoman-cache: use"
-"""Which requests of a name with a cache are answered out of it."""
+CACHED_REQUESTS: Final = "requests with a temperature of 0, or with the header x-dragoman-cache: use"
+"""The requests of a name with a cache that are served from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
-    """For how many seconds an answer is given again, and for how many more while no deployment answers; to whom; where
-    it is kept beside this process; how large it may be. `seal` is known only to gateways with the same secret (empty =
-    there is none)."""
+    """The rules of a response cache. `ttl` is for how many seconds a response is reused, `stale` for how many more
+    while no deployment responds. `scope` is who shares it, `shared` whether it is also stored in Redis, and `max_bytes`
+    the largest response. Only gateways with the same secret know `seal` (empty: there is no secret)."""
 
     ttl: float
     stale: float
@@ -42,7 +42,7 @@ class CacheRules:
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """The rules for programs, by the names that the table has for them."""
+        """The rules for programs, by their configured names."""
         where = "redis" if self.shared else "memory"
         return {
             "ttl": self.ttl,
@@ -57,13 +57,13 @@ def cache_rules(section: CacheSection | None) -> CacheRules | None:
     """Return the rules of a section; `None` if there is no cache."""
     if section is None or section.where == "off":
         return None
-    seal = "" if section.secret is None else Credential(static={"secret": section.secret}).seal(_SEALED)
+    seal = "" if section.secret is None else Credential(static={"secret": section.secret}).seal(_SEAL_PURPOSE)
     shared = section.where == "redis"
     return CacheRules(section.ttl, section.stale, section.scope, shared, section.max_bytes, seal)
 
 
 def model_cache(config: GatewayConfig, name: str) -> CacheRules | None:
-    """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
+    """Return the rules of an entry of `models`: its own, otherwise its vendor's, otherwise the defaults'."""
     return cache_rules(model_inheritance(config, name).first("cache", lambda level: level.cache))
 
 
@@ -71,19 +71,21 @@ FALLBACKS: Mapping[FailureKind, str] = {
     FailureKind.CONTEXT_LENGTH: "context_window",
     FailureKind.CONTENT_FILTER: "content_filter",
 }
-"""The kinds of failure for which a route has fallbacks of their own, with their names in the table."""
+"""The kinds of failure with their own fallbacks in a route, and the configured names of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteSettings:
-    """The settings of a route that are about its targets as a whole.
+    """The settings of a route that concern its targets as a whole.
 
-    `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of all targets may be
-    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` the rules of
-    conversations, `hedge` the rules of second attempts (`None`: no second attempts). `written`
-    are the names of the settings that the operator wrote at this route: each other one has its built-in value, or that
-    of `defaults`. `fallbacks_of` is the route that the fallbacks were taken from, empty for its own. Every field but
-    these two has the name that it has in the table.
+    - `fallbacks` are the names to use after a failure of a kind. `same_space`: vectors of all targets may be compared.
+    - `cache`, `affinity` and `hedge` are the rules of the response cache (`None`: no cache), of conversations, and of
+      second attempts (`None`: no second attempts).
+    - `written` are the names of the settings that the operator set at this route. Each other one has its value from
+      `defaults` or the built-in one.
+    - `fallbacks_of` is the route from which the fallbacks were inherited, empty for its own.
+
+    Every field except `written` and `fallbacks_of` has its configured name.
     """
 
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
@@ -95,15 +97,15 @@ class RouteSettings:
     fallbacks_of: str = ""
 
     def over(self, inner: "RouteSettings", name: str) -> "RouteSettings":
-        """Return the settings of a name that stands for one route: its own; those that are not
-        written are the settings of that route, `name`."""
+        """Return the settings of a name that stands for one route: its own, and otherwise the settings of that route,
+        `name`."""
         taken = {each: getattr(inner, each) for each in ROUTE_SETTINGS if each not in self.written}
         source = name if "fallbacks" in taken and inner.fallbacks else self.fallbacks_of
         return replace(self, **taken, written=self.written | inner.written, fallbacks_of=source)
 
 
 def route_settings(route: RouteSection, defaults: DeploymentSettings) -> RouteSettings:
-    """Return the settings of a route; for those that it does not have, the settings of `defaults`."""
+    """Return the settings of a route. A setting that it does not have is taken from `defaults`."""
     written = frozenset(route.model_fields_set.intersection(ROUTE_SETTINGS))
     cache = cache_rules(defaults.cache if route.cache is None else route.cache)
     affinity = affinity_rules(defaults.affinity if route.affinity is None else route.affinity)

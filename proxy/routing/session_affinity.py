@@ -1,7 +1,7 @@
-"""Which member of a group serves a conversation: weighted rendezvous hashing, with a bound on load. Pure.
+"""The choice of a group's member for a conversation: weighted rendezvous hashing with bounded load. It does no I/O.
 
-Each member gets a score of the conversation's number and its own name, and the greatest wins: nothing is stored, all
-processes agree, shares follow the weights, and a member that is lost moves its own conversations alone.
+Each member gets a score from the conversation's number and its own name, and the greatest wins. Nothing is stored, all
+processes agree, and shares follow the weights. A member that is lost moves only its own conversations.
 
 Sources: Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998; the score -w / ln(u) for weights
 is Wang and Ravishankar's (CARP); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2017.
@@ -17,15 +17,15 @@ from typing import Final
 from providers.frozen_record import frozen
 
 ALWAYS_ALLOWED: Final = 4
-"""Requests in flight at which no member is skipped: among a few the shares say nothing."""
+"""Requests in flight up to which no member is skipped: with few requests the shares mean nothing."""
 
 _WORD: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberGroup:
-    """The members of the model or route `label` by position: their names and weights, and those that are out of
-    service. Members whose weights do not matter under the policy have the weight 1, those that get no requests 0."""
+    """The members of the model or route `label` by position: their names, their weights, and the ones out of service
+    (`away`). If weights do not matter under the policy, each is 1. A member that gets no requests has 0."""
 
     label: str
     names: tuple[str, ...]
@@ -35,9 +35,9 @@ class MemberGroup:
 
 @frozen
 class MemberRanks:
-    """The positions of a group's members for one conversation. `ranks` has the best first, `order` is that of the
-    attempts: the ranks, but first the best that is not over its bound. `bound` is that of the first of the ranks, and
-    `busy` the requests in flight there."""
+    """The positions of a group's members for one conversation. `ranks` has the best first. `order` is the order of
+    attempts: the best member within its bound first, then the others by rank. `bound` and `busy` are the bound of the
+    first rank and its requests in flight."""
 
     ranks: tuple[int, ...]
     order: tuple[int, ...]
@@ -46,7 +46,7 @@ class MemberRanks:
 
     @property
     def skipped(self) -> bool:
-        """Whether the first of the ranks is skipped for its load."""
+        """Whether the first of the ranks is skipped because of its load."""
         return self.order[:1] != self.ranks[:1]
 
 
@@ -54,12 +54,12 @@ class MemberRanks:
 def rank(number: int, group: MemberGroup) -> tuple[int, ...]:
     """Return the positions of the members with a weight above 0, the best for a conversation first.
 
-    Cached, because a conversation has many turns; 4 members take 4 us.
+    The result is cached, because a conversation has many turns. Ranking 4 members takes 4 us.
     """
     scores: list[tuple[float, int]] = []
     for position, weight in enumerate(group.weights):
         if weight > 0:
-            # The finaliser of splitmix64 (Steele, Lea, Flood, 2014), and its upper 53 bits between 0 and 1.
+            # The finaliser of splitmix64 (Steele, Lea, Flood, 2014). Its upper 53 bits become a number between 0 and 1.
             mixed = number ^ seed(group.names[position])
             mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _WORD
             mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _WORD
@@ -72,8 +72,8 @@ def rank(number: int, group: MemberGroup) -> tuple[int, ...]:
 def within_load(
     ranks: tuple[int, ...], group: MemberGroup, in_flight: Callable[[int], int], load: float
 ) -> MemberRanks:
-    """Return the order of attempts: first the best of the ranks that has no more than `load` times its share of the
-    requests in flight, the others after it by rank. If all have more, the best stays first."""
+    """Return the order of attempts. First comes the best member with at most `load` times its share of the requests in
+    flight, then the others by rank. If all have more, the best member stays first."""
     ready = [position for position in ranks if position not in group.away] if group.away else ranks
     busy = in_flight(ready[0]) if ready else 0
     if busy <= ALWAYS_ALLOWED or len(ready) < 2:
@@ -90,5 +90,5 @@ def within_load(
 
 @lru_cache(maxsize=4096)
 def seed(name: str) -> int:
-    """Return the number of a member, the same in every process."""
+    """Return the number of a member, which is the same in every process."""
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big")

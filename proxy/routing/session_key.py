@@ -1,7 +1,8 @@
-"""Which conversation a request belongs to: a number of 64 bits by a header, a field, or a digest of how it begins.
+"""The conversation of a request as a number of 64 bits: from a header, from a field, or from a digest of its beginning.
 
-Sources of the headers: captures of Claude Code, Codex (`session-id` since 0.149, before `session_id`), OpenCode and pi
-of August and September 2026; xAI's guide to prompt caching. `x-client-request-id` names a request, no conversation.
+Sources of the headers: captures of Claude Code, Codex (`session-id` since 0.149, before that `session_id`), OpenCode
+and pi of August and September 2026; xAI's guide to prompt caching. `x-client-request-id` names a request, not a
+conversation.
 """
 
 import re
@@ -16,35 +17,35 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, NativeApi, NativeRequest, UnifiedRequest
 
 PROMPT: Final = "prompt"
-"""The name that stands for a digest of how the conversation begins."""
+"""The name for a digest of the conversation's beginning."""
 
 CONTINUED: Final = "previous_response_id"
-"""The source of the key of a request that continues a stored response: the key of that response's conversation."""
+"""The source of the key of a request that continues a stored response: the conversation of that response."""
 
 LONGEST_ID: Final = 1024
-"""Characters of an id that count, from both of its ends: a client may send as many as a head may have."""
+"""The characters of an id that count, from both of its ends. A client may send as many as a head may have."""
 
-SAMPLED: Final = 1024
-"""Characters of a text that count, from both of its ends."""
+SAMPLE_LENGTH: Final = 1024
+"""The characters of a text that count, from both of its ends."""
 
 _NAMED_TOOLS: Final = 4
 _FIRST_MESSAGES: Final = 8
 _INSTRUCTIONS: Final = 2
-"""Tools whose names count, messages among which the first turn of the user is looked for, and messages before it that
-count: together with SAMPLED they bound a digest to 4 KB of text."""
+"""The tools whose names count, the messages among which the first user message is searched, and the messages before it
+that count. Together with SAMPLE_LENGTH they bound a digest to 4 KB of text."""
 
 _SESSION: Final = re.compile(r"""_session_([0-9A-Za-z-]{8,64})$|"session_id"\s?:\s?"([^"\\]{1,128})\"""")
-"""The session in the `user_id` of Claude Code: `user_HASH_account_UUID_session_UUID`, since 2.1 a JSON object."""
+"""The session in the `user_id` of Claude Code: `user_HASH_account_UUID_session_UUID`, and since 2.1 a JSON object."""
 
 _OWN_FIELDS: Final = {NativeApi.MESSAGES: ("system", "messages"), NativeApi.RESPONSES: ("instructions", "input")}
-"""The fields of a client's own body that hold its instructions and its messages."""
+"""The fields of a client's own body with its instructions and its messages."""
 
 Reader = Callable[[UnifiedRequest], str | None]
 
 
 @frozen
 class SessionKey:
-    """The conversation of a request: the name of the header or field that says it, and its number."""
+    """The conversation of a request: its number, and the header or field that it is from."""
 
     source: str
     number: int
@@ -52,16 +53,16 @@ class SessionKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyNames:
-    """The headers and fields that may name a conversation, in their order. `names` are as the operator wrote them;
-    each of `readers` has the name of a header and None, or the name of a field and what reads it."""
+    """The headers and fields that may name a conversation, in their order. `names` are as the operator set them. Each
+    of `readers` has the name of a header and `None`, or the name of a field and its reader."""
 
     names: tuple[str, ...]
     readers: tuple[tuple[str, Reader | None], ...]
 
 
 def session_key(tenant: str, key: KeyNames, headers: Mapping[str, str], request: UnifiedRequest) -> SessionKey | None:
-    """Return the conversation of a request of a tenant (the team's name, empty without teams), or None if neither a
-    header nor a field says it. `headers` have case-insensitive names."""
+    """Return the conversation of a request, `None` if neither a header nor a field names it. `tenant` is the team's
+    name, empty without teams. `headers` has case-insensitive names."""
     for name, read in key.readers:
         value = headers.get(name) if read is None else read(request)
         if value:
@@ -70,8 +71,8 @@ def session_key(tenant: str, key: KeyNames, headers: Mapping[str, str], request:
 
 
 def session_number(tenant: str, value: str) -> int:
-    """Return the number of a conversation, the same in every process. The tenant is part of it, so that no team's
-    conversation can be that of another."""
+    """Return the number of a conversation, which is the same in every process. The tenant is part of it, so two teams
+    never share a conversation."""
     if len(value) > LONGEST_ID:
         value = value[: LONGEST_ID // 2] + value[-LONGEST_ID // 2 :]
     data = f"{tenant}\0{value}".encode("utf-8", "surrogatepass")
@@ -79,13 +80,13 @@ def session_number(tenant: str, value: str) -> int:
 
 
 def key_names(names: Sequence[str]) -> KeyNames:
-    """Return the key that an operator wrote: each name is a header, or else a field of the body."""
+    """Return the key that an operator set. Each name is a header, or otherwise a field of the body."""
     return KeyNames(tuple(names), tuple(each for name in names for each in _readers(name)))
 
 
 def _readers(name: str) -> Iterator[tuple[str, Reader | None]]:
     if name == PROMPT:
-        yield PROMPT, _beginning
+        yield PROMPT, _first_turn_text
         return
     yield name, None
     path = name.split(".")
@@ -111,7 +112,7 @@ def _top_field(request: UnifiedRequest, name: str) -> object:
 
 
 def _session_of_user(request: UnifiedRequest) -> str | None:
-    """Return the session in Anthropic's `metadata.user_id`; a user id without one names no conversation."""
+    """Return the session in Anthropic's `metadata.user_id`, `None` if the user id has no session."""
     native = request.native
     metadata = None if native is None else native.body.get("metadata")
     user = metadata.get("user_id") if isinstance(metadata, dict) else None
@@ -124,16 +125,16 @@ def _cache_key(request: UnifiedRequest) -> str | None:
 
 
 def _conversation(request: UnifiedRequest) -> str | None:
-    """Return OpenAI's `conversation`, an id or an object that has it."""
+    """Return OpenAI's `conversation`, which is an id or an object with an id."""
     value = _top_field(request, "conversation") if request.unknown or request.native else None
     if isinstance(value, dict):
         value = value.get("id")
     return value if isinstance(value, str) else None
 
 
-def _beginning(request: UnifiedRequest) -> str | None:
-    """Return a text of at most 4 KB that tells a conversation from others by its tools, its instructions and the first
-    turn of its user; None for a prompt that has no turns."""
+def _first_turn_text(request: UnifiedRequest) -> str | None:
+    """Return a text of at most 4 KB from the tools, the instructions and the first user message, which distinguishes
+    conversations. Return `None` for a prompt without messages."""
     prompt = request.prompt
     if not isinstance(prompt, ChatPrompt):
         return None
@@ -142,10 +143,10 @@ def _beginning(request: UnifiedRequest) -> str | None:
     for message in islice(first, _FIRST_MESSAGES):
         role = message.get("role")
         if role == "user":
-            parts.append(_sampled(message.get("content")))
+            parts.append(_sample(message.get("content")))
             break
         if role in INSTRUCTION_ROLES and len(parts) < _INSTRUCTIONS:
-            parts.append(_sampled(message.get("content")))
+            parts.append(_sample(message.get("content")))
     tools = request.params.get("tools")
     if tools:
         parts.append(str(len(tools)))
@@ -154,7 +155,8 @@ def _beginning(request: UnifiedRequest) -> str | None:
 
 
 def _own_messages(native: NativeRequest) -> Iterator[JsonObject]:
-    """Yield the instructions and the messages of a client's own body: making a chat of all of them takes far longer."""
+    """Yield the instructions and the messages of a client's own body. Converting all of them to a chat takes far
+    longer."""
     name, others = _OWN_FIELDS[native.api]
     if (instructions := native.body.get(name)) is not None:
         yield {"role": "system", "content": instructions}
@@ -166,16 +168,16 @@ def _own_messages(native: NativeRequest) -> Iterator[JsonObject]:
             yield each
 
 
-def _sampled(content: JsonValue) -> str:
+def _sample(content: JsonValue) -> str:
     """Return the beginning and the end of a text, or of the texts of a content's parts."""
     if isinstance(content, list):
         first, last = (_text_of(content[0]), _text_of(content[-1])) if content else ("", "")
-        return f"{len(content)} {len(first)} {len(last)}\0{first[: SAMPLED // 2]}\0{last[-SAMPLED // 2 :]}"
+        return f"{len(content)} {len(first)} {len(last)}\0{first[: SAMPLE_LENGTH // 2]}\0{last[-SAMPLE_LENGTH // 2 :]}"
     if not isinstance(content, str):
         return ""
-    if len(content) <= SAMPLED:
+    if len(content) <= SAMPLE_LENGTH:
         return content
-    return f"{len(content)}\0{content[: SAMPLED // 2]}{content[-SAMPLED // 2 :]}"
+    return f"{len(content)}\0{content[: SAMPLE_LENGTH // 2]}{content[-SAMPLE_LENGTH // 2 :]}"
 
 
 def _text_of(part: JsonValue) -> str:
@@ -207,7 +209,7 @@ BUILT_IN_KEY: Final = KeyNames(
         ("metadata.user_id", _session_of_user),
         ("prompt_cache_key", _cache_key),
         ("conversation", _conversation),
-        (PROMPT, _beginning),
+        (PROMPT, _first_turn_text),
     ),
 )
-"""The key without one of the operator's."""
+"""The key unless the operator sets one."""

@@ -1,4 +1,5 @@
-"""The load of one request: that of its deployments, and the conversation by which members of a group are ordered."""
+"""The load of one request: the load of its deployments, and its conversation, by which members of a group are
+ordered."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -30,7 +31,7 @@ class Placement:
 
     @property
     def why_skipped(self) -> str | None:
-        """Why the best member is not first, in words; None if it is."""
+        """The reason why the best member is not first, `None` if it is."""
         ranking = self.ranking
         if not ranking.skipped:
             return None
@@ -42,11 +43,11 @@ class Placement:
         return self.reach(self.ranking.ranks[0])
 
     def is_home(self, label: str) -> bool:
-        """Return whether a deployment is one of the best member's."""
+        """Return whether a deployment belongs to the best member."""
         return self._reaches(self.ranking.ranks[0], label)
 
     def concerns(self, label: str) -> bool:
-        """Return whether a deployment is one of any member's."""
+        """Return whether a deployment belongs to any member."""
         return any(self._reaches(position, label) for position in self.ranking.ranks)
 
     def _reaches(self, position: int, label: str) -> bool:
@@ -54,7 +55,7 @@ class Placement:
 
 
 class PlacedSession:
-    """How the members of the groups behind a name were ordered for one request, the outermost group first. Without a
+    """The order of the members of the groups behind a name for one request, the outermost group first. Without a
     conversation there are no placements, and `without` is the reason. `first` is the label of the first target."""
 
     __slots__ = ("_known", "first", "placements", "session", "without")
@@ -68,11 +69,11 @@ class PlacedSession:
 
     @property
     def number(self) -> int | None:
-        """See PlacedRequest."""
         return None if self.session is None else self.session.number
 
     def outcome(self, label: str) -> AffinityOutcome | None:
-        """See PlacedRequest. To be asked after the request is planned; log, metrics and page ask each."""
+        """Return the outcome for a deployment, after the request is planned. The log, the metrics and the page each
+        call it."""
         known = self._known
         if known is None or known[0] != label:
             known = self._known = label, self._outcome(label)
@@ -91,9 +92,8 @@ class PlacedSession:
 
 
 class SessionLoad:
-    """The load of a request of a tenant; `size` are the bytes of its body, with what it continues, and `continued` is
-    the conversation of the stored response that it continues. The conversation is looked for when a group with affinity
-    is met."""
+    """The load of a request of a tenant. `size` is the bytes of its body, including the response that it continues.
+    `continued` is the conversation of that response. The conversation is searched only at a group with affinity."""
 
     __slots__ = ("_continued", "_headers", "_known", "_load", "_request", "_size", "_tenant", "placed")
 
@@ -116,23 +116,18 @@ class SessionLoad:
         self.placed: PlacedSession | None = None
 
     def draw(self) -> float:
-        """See Load."""
         return self._load.draw()
 
     def turn(self, group: str) -> int:
-        """See Load."""
         return self._load.turn(group)
 
     def in_flight(self, target: Target) -> int:
-        """See Load."""
         return self._load.in_flight(target)
 
     def first_byte(self, target: Target) -> float | None:
-        """See Load."""
         return self._load.first_byte(target)
 
     def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> Sequence[int] | None:
-        """See Load."""
         placed = self.placed
         if placed is None:
             placed = self.placed = PlacedSession()
@@ -148,14 +143,14 @@ class SessionLoad:
         return ranking.order
 
     def sent(self, rules: AffinityRules) -> str | None:
-        """Return the digest of the conversation that vendors receive by the rules of a name, or None."""
+        """Return the digest of the conversation that vendors receive by the rules of a name, or `None`."""
         if not rules.send or self._size < rules.least:
             return None
         session = self.session(rules)
         return None if session is None else f"{session.number:016x}"
 
     def session(self, rules: AffinityRules) -> SessionKey | None:
-        """Return the conversation of the request by the key of these rules, or None without one."""
+        """Return the conversation of the request by the key of these rules, `None` if there is no conversation."""
         if self._known is None or self._known[0] is not rules.key:
             self._known = rules.key, self._named(rules.key)
         return self._known[1]

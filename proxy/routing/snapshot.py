@@ -1,4 +1,4 @@
-"""The compiled routing table, immutable and built whole or not at all, and the holder of the one in force."""
+"""The compiled configuration, immutable and built as a whole or not at all, and the holder of the current one."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from config.problem import ConfigError, Path, Problem
 from config.sections.route_section import RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
 from config.sections.team_section import TeamKey, TeamSection
-from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective_settings
 from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
 from providers.list_prices.list_prices import NO_LIST_PRICES, ListPrices
@@ -33,26 +33,26 @@ from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import REASONING_FIELDS
 
 if TYPE_CHECKING:
-    from proxy.routing.resolve_model import KeptNames
+    from proxy.routing.resolve_model import CachedNames
 
 WILDCARD = "*"
 
 BUILT_IN_VENDORS: dict[str, str] = {
     surface.name: surface.default_vendor for surface in SURFACES if surface.default_vendor
 }
-"""The vendor of a bare model name, by surface, unless the table sets one."""
+"""The vendor of a bare model name by surface, unless the configuration sets one."""
 
 _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """One entry of `models`: its targets in the order of the table, the policy that orders them, the rules of its
-    answer cache (`None`: no cache), and whether the list of models names it.
+    """One entry of `models`: its targets in the configured order, the policy that orders them, the rules of its
+    response cache (`None`: no cache), and whether the list of models names it.
 
-    `affinity` are its rules for conversations, `placing` the same as they hold under its policy, and `group` are its
-    targets as a conversation may be placed at (`None`: no conversation is). `hedge` are the rules of second
-    attempts."""
+    `affinity` are its rules for conversations, and `placing` the same rules as they apply under its policy. `group` are
+    its targets as members for conversations (`None`: no affinity). `hedge` are the rules of second attempts.
+    """
 
     name: str
     policy: str
@@ -76,8 +76,8 @@ class RouteMember:
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A name over models: its members, the policy that orders them, and whether the list of models names it.
-    `own_settings` are those of the route alone; `settings_of` tells which hold for requests by its name. `placing` and
-    `group` are as those of Model."""
+    `own_settings` are its own settings, `settings_of` returns the ones for its requests. `placing` and `group` are as
+    in Model."""
 
     name: str
     policy: str
@@ -89,19 +89,18 @@ class Route:
 
 
 _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
-"""Stands for the own routes that may be asked for."""
+"""The marker for "the routes that may be requested" as the default of `inner_routes`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Team:
-    """A team and its rights, or what one of its keys may do of them. `allow` are patterns over names, `routes` the own
-    routes that may be asked for, `inner_routes` all own routes, which come first inside other routes (unless given:
-    those that may be asked for).
+    """A team and its rights, or the part of them that one of its keys has. `allow` are patterns over names. `routes`
+    are its own routes that may be requested. `inner_routes` are all its own routes, which come first inside other
+    routes.
 
-    `on_unsupported`, `context_length_exceeded_behavior` and `media` override the deployment's settings (None = the
-    deployment's). `extra_params` and `extra_headers` say whether the team's clients may send
-    `inference_extra_params` and `inference_extra_headers`. `limits` and `tags`, which the ledger keeps, are the team's
-    for all its keys.
+    `on_unsupported`, `context_length_exceeded_behavior` and `media` override the deployment's settings (`None`: the
+    deployment's). `extra_params` and `extra_headers` are whether the team's clients may send `inference_extra_params`
+    and `inference_extra_headers`. `limits`, and `tags` for the ledger, apply to all its keys together.
     """
 
     name: str
@@ -116,7 +115,8 @@ class Team:
     tags: Mapping[str, str] = field(default_factory=lambda: _NO_TAGS)
     inner_routes: Mapping[str, Route] = field(default_factory=lambda: _AS_ROUTES)
     tenant: str = field(init=False)
-    """Its name; empty for the only team of a table without teams, whose name no other can have."""
+    """The team's name. It is empty for the only team of a configuration without teams. No other team can have its
+    name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tenant", "" if self.name == NO_TEAM else self.name)
@@ -126,10 +126,10 @@ class Team:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """A team's key, which expires at `ends` (unix s, infinity = never). `name` is for the log, possibly empty.
+    """A team's key, which expires at `ends` (unix s, infinity: never). `name` is for the log, possibly empty.
 
-    `team` holds the rights of requests with this key: where `allow`, the names that the key is for, narrows the team's,
-    a value of its own under the same name. `label` is the name or the first 8 hex digits of the digest; the scope of
+    `team` has the rights of requests with this key. If the names `allow` of the key narrow the team's rights, it is a
+    separate object with the same name. `label` is the name or the first 8 hex digits of the digest. The scope of
     `limits` is `key TEAM/LABEL`.
     """
 
@@ -143,18 +143,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
+    """One version of the configuration. `keys` has every team's key by its SHA-256 in hex. If it is empty, all clients
+    are allowed.
 
-    `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
-    `default_vendors`, `default_models` and `reasoning_fields` are by surface name, `task_models` by surface name and
-    task. `discover` are the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what
-    `resolve_model.plan_for` has found out about names, which holds as long as the table.
+    `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor. `default_vendors`,
+    `default_models` and `reasoning_fields` are by surface name, `task_models` by surface name and task. `discover` are
+    the vendors whose own lists define the models of their `vendor/*` entries. `cached_names` has the resolutions of
+    `resolve_model.plan_for`, which hold as long as the configuration.
 
-    `places` says that some name places conversations, so that requests are looked at for theirs.
+    `has_affinity` means that some name has affinity, so that the conversation of a request is searched.
 
-    `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
-    every scope that has some, `budgets` the budgets, and `each_user` by team the limits of each end user. `zone` is
-    the time zone of their periods. `out_of_service` has the labels of the targets that get no new requests.
+    `target_limits` has the scopes with limits or budgets of the targets that have any, by label. `scopes` has the
+    limits of every scope with limits, `budgets` the budgets, and `each_user` by team the limits of each end user.
+    `zone` is the time zone of their periods. `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str
@@ -174,28 +175,28 @@ class Snapshot:
     each_user: Mapping[str, EachUser] = field(default_factory=dict)
     zone: tzinfo = UTC
     out_of_service: frozenset[str] = frozenset()
-    places: bool = False
-    kept: "KeptNames" = field(default_factory=dict, repr=False)
+    has_affinity: bool = False
+    cached_names: "CachedNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
-        """Yield every deployment of the table, those of `vendor/*` included."""
+        """Yield every configured deployment, including the ones of `vendor/*`."""
         for model in (*self.models.values(), *self.wildcards.values()):
             yield from model.targets
 
 
 ANYONE = Team(NO_TEAM, (WILDCARD,), MappingProxyType({}))
-"""The team of every request in a table without teams."""
+"""The team of every request in a configuration without teams."""
 
 NO_KEY = Key(ANYONE)
-"""The key of every request in a table without teams."""
+"""The key of every request in a configuration without teams."""
 
 
 @dataclass(slots=True, eq=False)
 class CurrentSnapshot:
-    """Holds the snapshot in force. A request reads `snapshot` once and keeps what it read; `swap` is one assignment.
+    """The holder of the current snapshot. A request reads `snapshot` once and uses that object to its end. `swap` is
+    one assignment.
 
-    `since` is when the gateway started, in unix seconds, the `created` of every model; `now` gives unix seconds, by
-    which keys expire.
+    `since` is the gateway's start in unix seconds, the `created` of every model. `now` returns unix seconds for keys.
     """
 
     snapshot: Snapshot
@@ -203,20 +204,20 @@ class CurrentSnapshot:
     now: Callable[[], float] = time.time
 
     def swap(self, snapshot: Snapshot) -> None:
-        """Put a new table in force for requests that begin from now on."""
+        """Make a new configuration current for requests that begin from now on."""
         self.snapshot = snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled table and its problems; deployments with problems are left out."""
+    """A compiled configuration and its problems. Deployments with problems are left out."""
 
     snapshot: Snapshot
     problems: tuple[Problem, ...]
 
 
 def build_snapshot(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Snapshot:
-    """Compile a table with the vendors' profiles. Raises ConfigError with every problem."""
+    """Compile a configuration with the vendors' profiles. Raises ConfigError with every problem."""
     compiled = compile_table(loaded, prices)
     if compiled.problems:
         raise ConfigError(compiled.problems)
@@ -224,7 +225,7 @@ def build_snapshot(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Snaps
 
 
 def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compiled:
-    """Compile a table with the vendors' profiles and list prices, as far as it is valid."""
+    """Compile a configuration with the vendors' profiles and list prices, as far as it is valid."""
     config = loaded.config
     problems = [
         unknown_profile(name, profile, loaded)
@@ -266,13 +267,13 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
         out_of_service=frozenset(
             target.label for model in compiled.values() for target in model.targets if target.out_of_service
         ),
-        places=_places([*compiled.values(), *routes.values(), *chain.from_iterable(own)]),
+        has_affinity=_any_affinity([*compiled.values(), *routes.values(), *chain.from_iterable(own)]),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
 
 
-def _places(names: Iterable[Model | Route]) -> bool:
-    """Return whether a conversation may be placed behind one of the names, or vendors are told of it."""
+def _any_affinity(names: Iterable[Model | Route]) -> bool:
+    """Return whether one of the names has affinity, or sends the digest of conversations to vendors."""
     return any(each.group is not None or _rules_of(each).send for each in names)
 
 
@@ -308,7 +309,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
     model = loaded.config.models[name]
     targets: list[Target] = []
     for deployment in model.deployments or (IMPLICIT_DEPLOYMENT,):
-        settings = effective(loaded.config, _vendor(name), name, deployment)
+        settings = effective_settings(loaded.config, _vendor(name), name, deployment)
         made = make_target(name, deployment, settings, loaded, prices)
         if isinstance(made, Target):
             targets.append(made)
@@ -348,7 +349,7 @@ def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompile
 def _keys(
     sections: Mapping[str, TeamSection], teams: Mapping[str, Team], limits: LimitCompiler
 ) -> Iterator[tuple[str, Key]]:
-    """Yield every team's keys by their digests. Keys of a team for the same names share one value of the team."""
+    """Yield every team's keys by their digests. Keys of a team for the same names share one Team object."""
     for name, section in sections.items():
         narrowed: dict[tuple[str, ...], Team] = {}
         for _, _, own in section.every_key():
@@ -363,8 +364,8 @@ def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitC
 
 
 def _narrowed(team: Team, names: tuple[str, ...]) -> Team:
-    """Return a team's rights within the names of a key, in which its own routes keep their meaning. The loader has
-    checked that the team may ask for all of them; a name of an own route grants nothing else."""
+    """Return a team's rights within the names of a key. Its own routes keep their meaning in it. The loader has checked
+    that the team may use all of them, and a name of an own route grants nothing else."""
     granted = tuple(name for name in names if name not in team.routes or any(covers(each, name) for each in team.allow))
     routes = {name: route for name, route in team.routes.items() if any(covers(pattern, name) for pattern in names)}
     return replace(team, allow=granted, routes=MappingProxyType(routes))

@@ -38,7 +38,7 @@ class RateRequest:
     (0: none). If the key has another epoch, its memory was lost. Then at least `owed` units count as used, and so do
     units that the process has paid for by its part since.
 
-    These fields are for a process that counts alone. `again` is the seconds of silence after which it does so (0:
+    These fields are for a process that counts alone. `silence` is the seconds of silence after which it does so (0:
     silence means nothing). `share` is the part of the limit that it would have then, and `equal` the part of an idle
     process. `paid` are the units that it took alone and paid for by its part in that time.
     """
@@ -56,7 +56,7 @@ class RateRequest:
     epoch: int = 0
     owed: int = 0
     paid: int = 0
-    again: float = 0.0
+    silence: float = 0.0
     share: float = 0.0
     equal: float = 0.0
 
@@ -154,7 +154,7 @@ def encode_requests(requests: Sequence[LeaseRequest]) -> list[str]:
                 words += [
                     str(request.owed),
                     str(request.paid),
-                    repr(request.again),
+                    repr(request.silence),
                     repr(request.share),
                     repr(request.equal),
                 ]

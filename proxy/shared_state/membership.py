@@ -18,8 +18,8 @@ class Membership:
     """The membership of this process among all. It is always exchanged, so the coordinator knows the process before its
     first lease, and the process knows the coordinator.
 
-    All others have reported the units that they hold since `all_reported_since`: a process that reports to be `here`
-    and does not count alone reports all its leases in the same round. `guessed` means that neither a reply nor a
+    All others have reported the units that they hold since `all_reported_since`. A process that does not count alone
+    reports to be `here`, and reports all its leases in the same round. `guessed` means that neither a reply nor a
     division on disk has given the number of `processes`.
     """
 

@@ -122,8 +122,8 @@ def error_headers(surface: Surface, facts: ErrorFacts) -> Mapping[str, str]:
     `x-should-retry: false` would end their work. So they get that header only if the wait is longer than
     MAX_RETRY_AFTER: Anthropic's SDK (2.12.0) sleeps as long as `retry-after` says, even weeks, so that the agent would
     seem to hang."""
-    soon = int(facts.headers.get("retry-after", 0)) <= MAX_RETRY_AFTER
-    if surface.name in _PATIENT_SURFACES and facts.code in _TRANSIENT_CODES and soon:
+    is_short = int(facts.headers.get("retry-after", 0)) <= MAX_RETRY_AFTER
+    if surface.name in _PATIENT_SURFACES and facts.code in _TRANSIENT_CODES and is_short:
         return {name: value for name, value in facts.headers.items() if name != "x-should-retry"}
     return facts.headers
 

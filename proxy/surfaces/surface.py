@@ -170,7 +170,7 @@ class Renderer(Protocol):
         """Return the events of the chunks of a run, as `chunk` does; `None` if `chunk` must be called for each."""
 
     def usage(self, usage: Usage) -> bytes:
-        """Store the usage, and return the events that it completes."""
+        """Store the usage. Return held-back events that can be sent now."""
 
     def end(self) -> bytes:
         """Return the held-back chunks, the usage if the surface reports it last, and the terminator."""
@@ -225,12 +225,12 @@ class StoringRenderer(Renderer, Protocol):
         response that reports a failure.
         """
 
-    def unstored(self, shown: bytes) -> bytes:
+    def unstored(self, rendered: bytes) -> bytes:
         """Return the result of `completion` or `end`, changed so that it reports that the response is not stored."""
 
 
 class Surface(Protocol):
-    """One API."""
+    """One API that clients speak."""
 
     @property
     def name(self) -> str:

@@ -51,15 +51,15 @@ class EnvelopeOpener:
         if not text.startswith(PREFIX) or len(text) > MAX_ENVELOPE_CHARS:
             return None
         try:
-            held = urlsafe_b64decode(text[len(PREFIX) :])
+            payload = urlsafe_b64decode(text[len(PREFIX) :])
         except (Error, ValueError):
             return None
         # Marks inside strings count too: reasoning has few of them for its length.
-        self._left -= sum([held.count(mark) for mark in _MARKS])
+        self._left -= sum([payload.count(mark) for mark in _MARKS])
         if self._left < 0:
             return None
         try:
-            details = decode(held).get("details")
+            details = decode(payload).get("details")
         except InvalidJson:
             return None
         if not isinstance(details, list) or not details:

@@ -1,1 +1,1 @@
-"""Who a client is, and what each team has used: keys, wrong keys, limits, retry budgets."""
+"""The teams of clients and their use: keys, wrong keys, limits, retry budgets."""

@@ -1,6 +1,7 @@
-"""Identifies the team of a request by its key, and checks what the team may pass through to vendors.
+"""Identifies the team of a request by its key, and checks which fields the team may pass through to vendors.
 
-Never stores a key in clear: the table has SHA-256 digests, and a request's key is hashed before it is compared.
+Keys are never stored in clear text: the configuration has SHA-256 digests, and the key of a request is hashed before it
+is compared.
 """
 
 import hashlib
@@ -20,12 +21,12 @@ from proxy.errors import (
 )
 from proxy.routing.snapshot import NO_KEY, Key, Snapshot, Team
 
-MAX_KEY = 512
-"""Characters of a key; longer ones are not hashed."""
+MAX_KEY_LENGTH = 512
+"""The most characters of a key. Longer ones are not hashed."""
 
 
 class WrongKey(GatewayError):
-    """The request has a key of no team, possibly a guess."""
+    """The key of a request belongs to no team. It may be a guess."""
 
 
 def missing_key() -> GatewayError:
@@ -35,7 +36,7 @@ def missing_key() -> GatewayError:
 
 
 class ExpiredKey(GatewayError):
-    """The request has a team's key, `key`, that has expired; so it is no guess."""
+    """The key of a request is a team's `key` that has expired, so it is no guess."""
 
     def __init__(self, key: Key) -> None:
         error = expired_key(key.ends)
@@ -44,11 +45,11 @@ class ExpiredKey(GatewayError):
 
 
 def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
-    """Return the key in the first header of `order` that has one; `authorization` may hold `Bearer KEY` or the bare
+    """Return the key in the first header of `order` that has one. `authorization` may contain `Bearer KEY` or the bare
     key.
 
-    Raises GatewayError 400 where that header occurs twice with different keys: a filter in front of the gateway may
-    have judged the other one.
+    Raises GatewayError 400 if that header occurs twice with different keys, because a filter in front of the gateway
+    may have checked the other one.
     """
     for name in order:
         values = headers.getall(name, None)
@@ -76,28 +77,28 @@ def _bare(name: str, value: str) -> str:
 
 
 def key_digest(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
-    """Return the SHA-256 digest of a request's key, in hex: empty for a key that no team can have, None without one.
-    Raises GatewayError 400 for two different ones in the same header."""
+    """Return the SHA-256 digest of a request's key in hex. It is empty for a key that no team can have, and `None`
+    without a key. Raises GatewayError 400 for two different keys in the same header."""
     key = presented_key(headers, order)
     if key is None:
         return None
-    return "" if len(key) > MAX_KEY or not key.isascii() else hashlib.sha256(key.encode("ascii")).hexdigest()
+    return "" if len(key) > MAX_KEY_LENGTH or not key.isascii() else hashlib.sha256(key.encode("ascii")).hexdigest()
 
 
 def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key:
     """Return the key of a request at the time `now`, in unix seconds.
 
-    Where the table has teams, raises WrongKey for a key of none of them, ExpiredKey for an expired one, and
-    GatewayError 401 for a missing key and 400 for two different ones in the same header.
+    If there are teams, raises WrongKey for a key of no team, ExpiredKey for an expired one, and GatewayError 401 for a
+    missing key or 400 for two different ones in the same header.
     """
     return key_of(snapshot, key_digest(headers, order), now) if snapshot.keys else NO_KEY
 
 
 def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
-    """Return the key with a digest, in a table with teams. Raises as `identify` does."""
+    """Return the key with a digest, in a configuration with teams. Raises as `identify` does."""
     if digest is None:
         raise missing_key()
-    # How long the look-up takes may tell of digests at most, which nobody can choose.
+    # The time of this lookup can only reveal digests, which no client can choose.
     found = snapshot.keys.get(digest)
     if found is None:
         raise WrongKey(invalid_key().facts)
@@ -107,19 +108,19 @@ def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
 
 
 def recognize(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key | None:
-    """Return the key of a request for the log, where it is refused anyway; None where `identify` would raise."""
+    """Return the key of a request that is refused anyway, for the log. Return `None` if `identify` would raise."""
     try:
         return identify(snapshot, headers, order, now)
     except GatewayError:
-        return None  # the request is refused for another reason
+        return None  # The request is refused for another reason.
 
 
 class ClientExtras(Protocol):
-    """What a request passes through to the vendor."""
+    """The fields of a request that are passed through to the vendor."""
 
     @property
     def unknown(self) -> Collection[str] | None:
-        """The names of fields that are not the gateway's."""
+        """The names of fields that the gateway does not define."""
 
     @property
     def extra_params(self) -> Collection[str] | None:
@@ -131,10 +132,10 @@ class ClientExtras(Protocol):
 
 
 def permit_extras(team: Team, request: ClientExtras) -> None:
-    """Raise GatewayError (400 or the surface's 422) with every field or header that the team may not pass through.
+    """Raise GatewayError (400, or 422 by the surface) with every field or header that the team may not pass through.
 
-    Unknown fields count as `inference_extra_params`, since the upstream gets both unchanged. An empty object passes
-    nothing.
+    Unknown fields count as `inference_extra_params`, because the vendor receives both unchanged. An empty object passes
+    nothing through.
     """
     if team.extra_params and team.extra_headers:
         return

@@ -11,7 +11,7 @@ from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, EachUser
 from proxy.limits.reservation import Meters, Reservation
 from proxy.limits.token_estimate import UNKNOWN_RATIO, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
-from proxy.teams.limit_errors import kept_lines, limit_headers, limit_lines
+from proxy.teams.limit_errors import cached_limit_lines, limit_headers, limit_lines
 from proxy.teams.user_scopes import UserState
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 
 @dataclass(slots=True, eq=False)
 class BoundScopes:
-    """The scopes that hold a key's requests for a name: those with limits, whether some of them count more than
-    requests, whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first
-    request and kept: the meters, and the ratio of tokens of such requests, UNKNOWN_RATIO until there was one.
+    """The scopes that limit a key's requests for a model name.
 
-    `each_user` are the limits of each end user of the team, if there are any. Each user has a value of its own, with
-    the scope of the `user`, and the `state` that counts for it."""
+    - `pair`: the team and the model name. `scopes` are the scopes with limits.
+    - `amounts`: whether some limits count more than requests. `budgets`: whether some are budgets. `priced`: whether
+      one counts USD.
+    - `meters`, `ratio`: the meters and the token ratio of such requests, set by the first request.
+    - `each_user`: the limits of each end user of the team, if there are any. Each user has its own BoundScopes, with
+      the scope `user` and the meters `state`.
+    """
 
     pair: tuple[str, str]
     scopes: tuple[str, ...] = ()
@@ -72,25 +75,23 @@ class Held(Reservation):
         self.ended = False
 
     def cost_at(self, price: Price | None) -> int | None:
-        """See HeldLimits."""
         if self._estimate is None:
             return None if price is None else 0
         ratio, prompt_bytes, most = self._estimate
         return cost_of(price, *ratio.parts(prompt_bytes, most))
 
     def hold_target(self, reservation: TargetHold) -> None:
-        """See HeldLimits."""
         self._target = reservation
 
     def leave_target(self) -> None:
-        """See HeldLimits. The request stays counted there: it was sent."""
+        """Settle the target without use. The request stays counted there, because it was sent."""
         target, self._target = self._target, None
         if target is not None:
             target.settle(0, 0)
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. A request that called no deployment is no use in the ledger, and gives everything back. A
-        response from the cache counts as a request, and uses no tokens."""
+        """Settle all limits. A request that called no deployment counts nothing in the ledger, and gives everything
+        back. A response from the cache counts as a request, and uses no tokens."""
         if self.ended:
             return
         from_cache = record.cache is not None and record.from_cache
@@ -111,7 +112,7 @@ class Held(Reservation):
                 billed = None
                 if self._bound.priced or (self._target is not None and self._target.priced):
                     paid = record.cost
-                    record.paid = usage, paid  # for the metrics and the ledger, which ask next
+                    record.paid = usage, paid  # For the metrics and the ledger, which need it next.
                     if paid is not None:
                         nano = round(paid * NANO)
                         billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
@@ -137,19 +138,18 @@ class Held(Reservation):
             self._estimate = None
 
     def headers(self) -> Mapping[str, str]:
-        """See HeldLimits."""
         return limit_headers(self.meters.facts(*self._limits.times()))
 
     def header_lines(self) -> str:
-        """See HeldLimits. The head of a non-streaming response is written right after the end, by the same reading of
-        the clock. Most responses find nothing used of any rate, since each took less than has come back since its
-        request."""
+        """Return the header lines. The head of a non-streaming response is written right after the end, by the same
+        reading of the clock. For most responses all rates are unused again, because less was taken than has come back
+        since the request."""
         meters, limits = self.meters, self._limits
         now = limits.now() if self._ended_at is None else self._ended_at
         if not meters.unused(now):
             return limit_lines(meters.facts(now, limits.wall()))
         if meters.full_lines is None:
-            meters.full_lines = kept_lines(meters.facts(now, limits.wall()))
+            meters.full_lines = cached_limit_lines(meters.facts(now, limits.wall()))
         return meters.full_lines
 
 

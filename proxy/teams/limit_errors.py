@@ -1,8 +1,8 @@
-"""The answers to requests that are beyond a limit or a budget, and what headers say of limits.
+"""The responses to requests beyond a limit or a budget, and the headers about limits.
 
-Names, units and order are those of OpenAI's API: whole numbers, and Go's durations until all of a limit is there again
-(page "Rate limits" of OpenAI's platform, and answers of it that users published; November 2026). Its SDKs wait exactly
-as long as `retry-after-ms` says, all at once, so that each refusal here says something different.
+Names, units and order are those of OpenAI's API: whole numbers, and Go's durations until the whole limit is available
+again (page "Rate limits" of OpenAI's platform, and responses that users published; November 2026). Its SDKs wait
+exactly as long as `retry-after-ms` and would all return at once, so each refusal here has a different wait.
 """
 
 from collections.abc import Callable
@@ -18,24 +18,25 @@ from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import HeaderFacts
 from proxy.request_outcomes import RefusingLimit
 
-SPREAD: Final = 0.25
-"""The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""
+MAX_SPREAD: Final = 0.25
+"""The largest part of a wait, up to LONGEST_RETRY, that is added to it. So the end of a month is not delayed by a
+week."""
 
 QUOTA: Final = "insufficient_quota"
 
-PATIENT: Final = 60.0
-"""Seconds up to which a client is told to try again. Anthropic's SDKs (2.12) would wait for any time, to the end of the
-month."""
+LONGEST_RETRY: Final = 60.0
+"""The longest wait in seconds after which a client should retry. Anthropic's SDKs (2.12) would wait for any time, up to
+the end of the month."""
 
 
 def limit_exceeded(exceeded: Exceeded, facts: HeaderFacts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
-    """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
-    0 to 1."""
+    """Return the error for a request beyond a limit. `facts` are the header values of all its limits. `draw` returns a
+    number from 0 to 1."""
     budget = exceeded.kind is LimitKind.BUDGET
-    wait = _told(exceeded, draw)
-    hopeless = not exceeded.passing and (wait > 1000 * PATIENT or budget)
+    wait = _retry_milliseconds(exceeded, draw)
+    hopeless = not exceeded.passing and (wait > 1000 * LONGEST_RETRY or budget)
     headers = known_wait(wait, hopeless) | limit_headers(facts)
-    here = _at_hand(exceeded)
+    here = _left_here(exceeded)
     if here is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
         headers[left] = str(min(here, int(headers[left])))
     kind, code = (QUOTA, QUOTA) if budget else (exceeded.unit.value, "rate_limit_exceeded")
@@ -43,8 +44,8 @@ def limit_exceeded(exceeded: Exceeded, facts: HeaderFacts, zone: tzinfo, draw: C
 
 
 def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) -> Failure:
-    """Return the failure of a call that a limit of its deployment, model or vendor kept from being made."""
-    wait = _told(exceeded, draw) / 1000
+    """Return the failure of a call that was not made because of a limit of its deployment, model or vendor."""
+    wait = _retry_milliseconds(exceeded, draw) / 1000
     message = f"{_message(exceeded, wait, zone)} {_OF_ALL}"
     unit = QUOTA if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
     return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=wait, unsent=True, ours=True)
@@ -58,17 +59,17 @@ def refusing_limit(exceeded: Exceeded) -> RefusingLimit:
 
 
 def no_price(scope: str, model: str) -> GatewayError:
-    """Return the error for a model without a price, if a budget in USD refuses it: with the code of a spent budget,
-    which clients know, and without a retry."""
+    """Return the error for a model without a price that a budget in USD refuses. It has the code of a spent budget,
+    which clients know, and forbids a retry."""
     message = (
-        f"The budget of {scope} is in USD, and what '{model}' costs is not known here: ask for one with a price, or "
-        "have the gateway's operator write one."
+        f"The budget of {scope} is in USD, and the price of '{model}' is not known here: use a model with a price, or "
+        "ask the gateway's operator to configure one."
     )
     return GatewayError(ErrorFacts(429, QUOTA, QUOTA, message, "model", headers=NO_RETRY))
 
 
 def user_required() -> GatewayError:
-    """Return the error for a request that names no end user, if each has limits of its own."""
+    """Return the error for a request without an end user, if each user has limits."""
     message = (
         "'user' is missing ('metadata.user_id' on /v1/messages): the gateway's operator has limited each end user, and "
         "requires requests to name one."
@@ -77,20 +78,19 @@ def user_required() -> GatewayError:
 
 
 def budget_unread() -> GatewayError:
-    """Return the error for a request that a budget holds, while a gateway that has just begun cannot read what was
-    spent."""
-    message = "What has been spent of a budget cannot be read at the moment. Try again shortly."
+    """Return the error for a request under a budget while a gateway that has just started cannot read the spending."""
+    message = "The spending of a budget cannot be read at the moment. Try again shortly."
     return GatewayError(ErrorFacts(503, "server_error", "overloaded", message, headers={"retry-after": "2"}))
 
 
 def limit_headers(facts: HeaderFacts) -> dict[str, str]:
-    """Return the headers of an answer about the tightest limits of requests and of tokens."""
+    """Return the response headers about the tightest limits of requests and of tokens."""
     lines = limit_lines(facts).split("\r\n")[:-1]
     return dict([line.split(": ", 1) for line in lines])
 
 
 def limit_lines(facts: HeaderFacts) -> str:
-    """Return the same headers as lines: most answers are written so, and need nothing else of them."""
+    """Return the same headers as lines, which is the only form that most responses need."""
     requests, tokens, of_requests, of_tokens = facts
     lines = ""
     if requests is not None:
@@ -109,20 +109,21 @@ def limit_lines(facts: HeaderFacts) -> str:
 
 
 @lru_cache(maxsize=1024)
-def kept_lines(facts: HeaderFacts) -> str:
-    """Return the same lines. Kept: for limits of which nothing is used, since most teams have the same limits."""
+def cached_limit_lines(facts: HeaderFacts) -> str:
+    """Return the same lines, cached for unused limits, because most teams have the same limits."""
     return limit_lines(facts)
 
 
-def _told(exceeded: Exceeded, draw: Callable[[], float]) -> int:
-    """Return the milliseconds after which one of several that wait is to try again: not at the end of a month where the
-    same request may pass a little later."""
-    wait = min(exceeded.wait, PATIENT) if exceeded.passing else exceeded.wait
-    return max(1, _milliseconds(wait + min(wait, PATIENT) * SPREAD * draw()))
+def _retry_milliseconds(exceeded: Exceeded, draw: Callable[[], float]) -> int:
+    """Return the milliseconds after which one of several waiting clients should retry. It is not the end of a month if
+    the same request may pass soon."""
+    wait = min(exceeded.wait, LONGEST_RETRY) if exceeded.passing else exceeded.wait
+    return max(1, _milliseconds(wait + min(wait, LONGEST_RETRY) * MAX_SPREAD * draw()))
 
 
-def _at_hand(exceeded: Exceeded) -> int | None:
-    """Return what this process has of a limit that is not used up; None where that is all that is left of it."""
+def _left_here(exceeded: Exceeded) -> int | None:
+    """Return the units that this process has of a limit that is not used up, `None` if these are all that are left of
+    it."""
     if exceeded.elsewhere:
         return max(0, exceeded.limit - exceeded.used - exceeded.elsewhere)
     return exceeded.alone
@@ -163,31 +164,31 @@ _ELSEWHERE: Final = (
 
 
 def _advice(exceeded: Exceeded) -> str:
-    """Return what passes before the period ends, of a limit that is not used up."""
+    """Return which requests pass before the period ends, for a limit that is not used up."""
     unit, left = exceeded.unit, max(0, exceeded.limit - exceeded.used)
     if exceeded.alone is not None:
         left = exceeded.alone
-        told = _alone(unit, left)
+        advice = _alone(unit, left)
     elif exceeded.elsewhere:
         return _ELSEWHERE
     elif exceeded.passing:
-        told = " It may pass when running requests have ended."
+        advice = " It may pass when running requests have ended."
     else:
-        told = f" Left: {amount_words(unit, left)}."
+        advice = f" Left: {amount_words(unit, left)}."
     if unit is Unit.REQUESTS or exceeded.alone == 0:
-        return told
+        return advice
     when = "" if left or exceeded.alone is not None else " when running requests have ended"
-    return f"{told} One with a smaller `max_tokens` may pass{when}."
+    return f"{advice} One with a smaller `max_tokens` may pass{when}."
 
 
 def _alone(unit: Unit, left: int) -> str:
-    """Return why a limit refuses that is not used up by all."""
+    """Return the reason why a limit refuses that is not used up by all processes."""
     has = amount_words(unit, left)
     return f" The gateway's processes count alone until they reach each other again; this one has {has} left."
 
 
 def _account(exceeded: Exceeded) -> str:
-    """Return what is used and held of a budget, and what the request would hold."""
+    """Return the used and reserved units of a budget, and the units that the request would reserve."""
     unit, reserved = exceeded.unit, exceeded.reserved
     parts = (
         f"{amount_words(unit, exceeded.used - reserved)} of {amount_words(unit, exceeded.limit)} used",
@@ -204,16 +205,16 @@ def _moment(seconds: int, zone: tzinfo) -> str:
 
 
 _ROUNDED: Final = 1e-6
-"""Milliseconds by which sums of intervals may be too much."""
+"""Milliseconds by which sums of intervals may be too large."""
 
 
 def go_duration(seconds: float) -> str:
-    """Return seconds as Go writes durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
+    """Return seconds in the form of Go's durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
     milliseconds = _milliseconds(seconds)
     if milliseconds < 1000:
         return f"{milliseconds}ms" if milliseconds > 0 else "0ms"
     if milliseconds < 60_000:
-        return f"{milliseconds / 1000:g}s"  # six digits are all of them
+        return f"{milliseconds / 1000:g}s"  # Six digits are all that it has.
     minutes, left = divmod(milliseconds, 60_000)
     if minutes < 60:
         return f"{minutes}m{left / 1000:g}s"

@@ -1,6 +1,6 @@
-"""What a request would be held to, for dry runs: limits and budgets by their scopes, and what it would reserve.
+"""The limits and budgets of a request for dry runs, by their scopes, and the tokens that it would reserve.
 
-Pure: nothing is counted. What was used of them only a running gateway knows.
+Nothing is counted here. Only a running gateway knows their use.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ from proxy.teams.team_limiter import RequestSize, lacks_price
 
 @dataclass(frozen=True, slots=True)
 class HeldTo:
-    """The limits and budgets of one scope, in words."""
+    """The limits and budgets of one scope as text."""
 
     scope: str
     words: tuple[str, ...]
@@ -35,9 +35,9 @@ class HeldTo:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a request would be held to, and how many tokens it would reserve before any was seen of its team. `targets`
-    are the limits of deployments by their labels: one that is at its limit is skipped. `patience` is how many
-    seconds it would wait instead of being refused."""
+    """The limits of a request, and the tokens that it would reserve before any request of its team. `targets` are the
+    limits of deployments by their labels: a deployment at its limit is skipped. `patience` is how many seconds the
+    request would wait instead of being refused."""
 
     tokens: int
     held: tuple[HeldTo, ...]
@@ -48,8 +48,8 @@ class RequestLimits:
 def request_limits(
     snapshot: Snapshot, team: Team, plan: Plan, size: RequestSize, user: str | None = None
 ) -> RequestLimits | None:
-    """Return the limits that a request for a plan of the end user `user` would be held to; `None` if there are none.
-    Raises GatewayError if it has to name a user, or if a budget refuses it since its cost is not known."""
+    """Return the limits of a request for a plan of the end user `user`, `None` if there are none. Raises GatewayError
+    if it must name a user, or if a budget refuses it because its cost is not known."""
     held = (*_of_user(snapshot, team, user), *_of_team(snapshot, team, plan.label))
     targets = {
         target.label: tuple(
@@ -80,7 +80,7 @@ def _of_user(snapshot: Snapshot, team: Team, user: str | None) -> Iterator[HeldT
 
 
 def _require_price(snapshot: Snapshot, team: Team, plan: Plan, user: str | None) -> None:
-    """Raise GatewayError if a budget that holds each request of the team refuses one whose cost is not known."""
+    """Raise GatewayError if a budget for each request of the team refuses one whose cost is not known."""
     scopes = scopes_of(ScopeSide.CLIENT, Subject(team.name, "", plan.label))
     budgets = [(scope, budget) for scope in scopes for budget in snapshot.budgets.get(scope, ())]
     rule = snapshot.each_user.get(team.name)
@@ -92,8 +92,8 @@ def _require_price(snapshot: Snapshot, team: Team, plan: Plan, user: str | None)
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
-    """Yield the limits of a team, of its keys, of the team for one name, and of all clients. Which key will ask nobody
-    knows."""
+    """Yield the limits of a team, of its keys, of the team for one model name, and of all clients. The key of the
+    request is not known."""
     labels = sorted({key.label for key in snapshot.keys.values() if key.team.name == team.name})
     every = [scopes_of(ScopeSide.CLIENT, Subject(team.name, label, model)) for label in ("", *labels)]
     for scope in dict.fromkeys(scope for scopes in every for scope in reversed(scopes)):
@@ -102,15 +102,15 @@ def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
 
 
 def _words_of(snapshot: Snapshot, scope: str) -> tuple[str, ...]:
-    """Return the limits and budgets of a scope in words."""
+    """Return the limits and budgets of a scope as text."""
     budgets = map(_budget, snapshot.budgets.get(scope, ()))
     return (*limit_words(snapshot.scopes.get(scope, UNLIMITED)), *budgets)
 
 
 def _budget(budget: ScopeBudget) -> str:
-    """Return a budget in words, with what happens once so much of it is spent."""
-    then = f"answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    strict = "; what has no price is refused" if budget.unpriced == "reject" else ""
+    """Return a budget as text, with the action once the part `at` of it is spent."""
+    then = f"requests go to {budget.route}" if budget.then == "route" else _THEN[budget.then]
+    strict = "; models without a price are refused" if budget.unpriced == "reject" else ""
     return f"{budget_words(budget)}; once {budget.at:.0%} are spent: {then}{strict}"
 
 

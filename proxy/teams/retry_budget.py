@@ -1,4 +1,4 @@
-"""The retry budgets of teams: token buckets that keep retries a share of the requests."""
+"""The retry budgets of teams: token buckets that limit retries to a share of the requests."""
 
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,8 @@ from providers.target import RetryBudget
 
 @dataclass(frozen=True, slots=True)
 class BudgetRules:
-    """A retry budget gains `per_request` with every request and `per_second` with time, holds what `worth` seconds
-    bring and `least` in any case; a retry that is not free takes 1."""
+    """The rules of a retry budget. It gains `per_request` with every request and `per_second` with time. It holds the
+    gain of `worth` seconds, and at least `least`. A retry that is not free takes 1."""
 
     per_request: float = built_in(RetryBudgetSection, "share", float)
     per_second: float = built_in(RetryBudgetSection, "per_second", float)
@@ -30,17 +30,17 @@ class BudgetRules:
 
 @dataclass(slots=True, eq=False)
 class RetryBucket:
-    """A token bucket, filled by requests and by time, so that retries stay a share of the requests even when everything
+    """A token bucket, filled by requests and by time, so that retries stay a share of the requests even if everything
     fails. It begins with `least` tokens."""
 
     _counted: float
     requests: int = 0
-    """Requests since the tokens were last counted."""
+    """The requests since the tokens were last counted."""
     _tokens: float | None = None
     _worth: float = 0.0
 
     def spend(self, rules: BudgetRules, now: float) -> bool:
-        """Take a token; False when there is none."""
+        """Take a token. Return false if there is none."""
         passed = now - self._counted
         gained = self.requests * rules.per_request + passed * rules.per_second
         if passed >= 1:
@@ -56,20 +56,21 @@ class RetryBucket:
 
 @dataclass(slots=True, eq=False)
 class RetryBudgets:
-    """The retry budgets in this process, one for each team (by `Team.tenant`) and name of the table: no team uses up
-    another's, and no name. They outlive the table, as the state of deployments does."""
+    """The retry budgets of this process, one for each team (by `Team.tenant`) and configured model name. So no team and
+    no name uses up another's. They survive a reload, as the state of deployments does."""
 
     _known: dict[tuple[str, str], RetryBucket] = field(default_factory=dict)
 
     def of(self, tenant: str, name: str, now: float) -> RetryBucket:
-        """Return the budget of a team and a name; a running request may have one that a new table does not have."""
+        """Return the budget of a team and a name. A request in flight may have one that a new configuration does not
+        have."""
         budget = self._known.get((tenant, name))
         if budget is None:
             budget = self._known[tenant, name] = RetryBucket(now)
         return budget
 
     def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
-        """Count a request, and return the budget that it belongs to."""
+        """Count a request, and return its budget."""
         budget = self._known.get((tenant, name))
         if budget is None:
             budget = self.of(tenant, name, now)
@@ -77,5 +78,5 @@ class RetryBudgets:
         return budget
 
     def keep(self, tenants: Set[str], names: Set[str]) -> None:
-        """Forget the teams and names that a new table does not have."""
+        """Forget the teams and names that a new configuration does not have."""
         self._known = {key: each for key, each in self._known.items() if key[0] in tenants and key[1] in names}

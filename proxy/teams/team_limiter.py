@@ -1,7 +1,7 @@
-"""Holds requests to the limits and budgets of all clients, their team, their key and their end user: once, after they
-are parsed and planned, and before any deployment is called.
+"""Applies the limits and budgets of all clients, of the team, of the key and of the end user to a request. It does so
+once, after parsing and planning, and before any deployment is called.
 
-A request without limits costs one look into a dict.
+A request without limits costs one dict lookup.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,60 +36,63 @@ from proxy.teams.held_limits import ONE, Amounts, BoundScopes, Held, cost_of
 from proxy.teams.limit_errors import budget_unread, limit_exceeded, no_price, refusing_limit, user_required
 from proxy.teams.user_scopes import UserScopes
 
-KEPT: Final = 16_384
-"""Pairs of key and name, and of these and an end user, whose scopes are kept."""
+MAX_CACHED: Final = 16_384
+"""The most pairs of key and model name, and of such a pair and an end user, whose scopes are cached."""
 
-LEARN: Final = 2.0
+LEARN_TIMEOUT: Final = 2.0
 """Seconds for which the first request of an end user waits for its sums in the ledger."""
 
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
-"""Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""
+"""Waits until a request is admitted, for at most the given seconds. Raises GatewayError if it is refused."""
 
 
 RequestSize: TypeAlias = tuple[int | None, int | None, int]
-"""What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most tokens
-of each of its answers (None: it does not say), and how many answers it wants. A plain tuple: one is made for most
-requests."""
+"""The size of a request. The parts are the bytes of its prompt (`None` if its cost does not follow from tokens), the
+most tokens of each choice (`None` if it sets no limit), and the number of choices. It is a plain tuple, because one is
+made for most requests."""
 
 
 class TeamLimiter:
-    """Admits the requests of teams by the limits of a table. `now` returns seconds of the event loop, `wall` unix
-    seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted, where the mark of
-    the book's notes is over, `refused` with the team and the limit of each refusal; `unread` says whether budgets
-    refuse since nobody knows what was spent, and is asked until that is known once."""
+    """Admits the requests of teams by the limits of a configuration.
+
+    - `now` returns the event loop's seconds, `wall` unix seconds, and `draw` a number from 0 to 1.
+    - `settling` is called before usage is counted if the mark of the registry's notes is over.
+    - `refused` is called with the team and the limit of each refusal.
+    - `unread` returns whether budgets refuse because the spending is not known. It is called until it returns false.
+    """
 
     def __init__(
-        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
+        self, registry: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
     ) -> None:
-        self.book = book
-        self.notes = book.notes
+        self.registry = registry
+        self.notes = registry.notes
         self.estimates = TokenEstimates()
-        self.settling: Callable[[], None] = _nothing
+        self.settling: Callable[[], None] = _ignore
         self.unread: Callable[[], bool] | None = None
         self.refused: Callable[[str, str], None] = lambda team, limit: None
         self.now = now
         self.wall = wall
         self._draw = draw
-        self._lines = book.lines
+        self._lines = registry.lines
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
         self.limits_anything = False
-        """Whether the table has a limit or a budget."""
-        self.users = UserScopes(book, now, wall)
-        self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(KEPT)
-        self._of_users: BoundedDict[tuple[BoundScopes, str], BoundScopes] = BoundedDict(KEPT)
+        """Whether the configuration has a limit or a budget."""
+        self.users = UserScopes(registry, now, wall)
+        self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(MAX_CACHED)
+        self._of_users: BoundedDict[tuple[BoundScopes, str], BoundScopes] = BoundedDict(MAX_CACHED)
         self._budgets: Mapping[str, tuple[ScopeBudget, ...]] = {}
         self.routed: frozenset[str] = frozenset()
-        """The scopes with a budget that sends requests to another name once it is spent."""
+        """The scopes with a budget that sends requests to another model name once it is spent."""
         self._routing: dict[Key, tuple[str, ...]] = {}
-        self._free: dict[Team, Team] = {}
+        self._unrestricted: dict[Team, Team] = {}
 
     def use(self, snapshot: Snapshot) -> None:
-        """Put a table's limits in force for requests that begin from now on."""
+        """Apply the limits of a configuration to requests that begin from now on."""
         budgets = self._budgets = snapshot.budgets
-        self.book.use(snapshot.scopes, budgets, snapshot.zone, self.now())
+        self.registry.use(snapshot.scopes, budgets, snapshot.zone, self.now())
         self._zone = snapshot.zone
         amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
@@ -97,38 +100,39 @@ class TeamLimiter:
         self.users.use(snapshot.each_user)
         self.limits_anything = bool(self._limited or self._targets or snapshot.each_user)
         self.routed = frozenset(scope for scope, every in budgets.items() if any(each.route for each in every))
-        self._scopes, self._of_users = BoundedDict(KEPT), BoundedDict(KEPT)
+        self._scopes, self._of_users = BoundedDict(MAX_CACHED), BoundedDict(MAX_CACHED)
         self._routing = {}
-        self._free = {}
+        self._unrestricted = {}
 
     def times(self) -> tuple[float, float]:
-        """Return the time of the loop, and that of the calendar."""
+        """Return the event loop's time and the unix time."""
         return self.now(), self.wall()
 
     def route(self, key: Key, snapshot: Snapshot) -> tuple[str, Team] | None:
-        """Return the name that answers a client's requests because of what was spent, and the team that may ask for it,
-        since the operator wrote it; None for the name asked for. Of several budgets the narrowest scope's counts."""
+        """Return the model name to which a client's requests go because of spending, and a team that may use it,
+        because the operator configured it. Return `None` for the requested name. Of several budgets the one of the
+        narrowest scope counts."""
         if not self.routed:
             return None
         if (scopes := self._routing.get(key)) is None:
             every = scopes_of(ScopeSide.CLIENT, _subject(key, ""))
             scopes = self._routing[key] = tuple(scope for scope in every if scope in self.routed)
         for scope in scopes:
-            name = self.book.route_of(scope, *self.times())
-            # A request that began before a reload has the names of the table before.
+            name = self.registry.route_of(scope, *self.times())
+            # A request that began before a reload has the names of the former configuration.
             if name is not None and any(each.route == name for each in snapshot.budgets.get(scope, ())):
                 return name, self._unbound(key.team)
         return None
 
     def _unbound(self, team: Team) -> Team:
-        """Return a team that may ask for any name."""
-        if (free := self._free.get(team)) is None:
-            free = self._free[team] = replace(team, allow=(WILDCARD,))
+        """Return a copy of a team that may use any name."""
+        if (free := self._unrestricted.get(team)) is None:
+            free = self._unrestricted[team] = replace(team, allow=(WILDCARD,))
         return free
 
     def admit(self, key: Key, plan: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
-        """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
-        Raises GatewayError where it is refused."""
+        """Admit a planned request, or return the wait for its admission. `size` measures it if something is limited.
+        Raises GatewayError if it is refused."""
         if not self.limits_anything:
             return None
         bound = self._scopes.get((key, plan.label))
@@ -139,15 +143,15 @@ class TeamLimiter:
         if not bound.scopes and not self._targets:
             return None
         if bound.budgets and self.unread is not None:
-            self._have_read(self.unread, record)
+            self._require_read(self.unread, record)
         amounts = self._measure(bound, plan, size()) if bound.amounts or self._targets else ONE
         if bound.state is not None and not self._is_known(bound):
             return partial(self._admitted_once_known, key, record, bound, amounts)
         now, wall = self.now(), self.wall()
         meters = bound.meters
         if meters is None:
-            meters = bound.meters = self.book.meters(bound.scopes, now)
-        # What passes at once needs nothing else of the book, whose work begins where something is lacking.
+            meters = bound.meters = self.registry.meters(bound.scopes, now)
+        # A request that passes at once needs nothing else of the registry.
         if not self._lines and meters.attempt(amounts[0], amounts[1], now, wall):
             record.held = Held(self, bound, meters, amounts)
             return None
@@ -157,7 +161,7 @@ class TeamLimiter:
         self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: Amounts, now: float, wall: float
     ) -> Later | None:
         """Admit a request that may have to wait, or return the wait for its admission."""
-        outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], now, wall)
+        outcome = self.registry.begin(bound.scopes, amounts[0], amounts[1], now, wall)
         if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
             return None
@@ -166,17 +170,16 @@ class TeamLimiter:
         return partial(self._admitted_later, key, record, bound, amounts)
 
     def _measure(self, bound: BoundScopes, plan: Plan, size: RequestSize) -> Amounts:
-        """Estimate what a request takes. Where one of the targets that may answer has no price, nobody knows what it
-        costs."""
+        """Estimate the amounts of a request. The cost is unknown if one of the possible targets has no price."""
         prompt_bytes, most, answers = size
         if most is None:
             most = plan.targets[0].max_output_tokens or DEFAULT_OUTPUT_TOKENS
         most *= answers
         most = most if most < MOST_TOKENS else MOST_TOKENS
         ratio = bound.ratio
-        if ratio is UNKNOWN_RATIO:  # another key of the team may have begun
+        if ratio is UNKNOWN_RATIO:  # A request with another key of the team may have begun it.
             ratio = bound.ratio = self.estimates.ratio(bound.pair)
-        # As `TokenRatio.parts`, whose call would cost as much again.
+        # As `TokenRatio.parts`: a call of it would double the cost.
         prompt, answer = round((prompt_bytes or 0) / TEXT_BYTES_PER_TOKEN * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:
@@ -189,8 +192,8 @@ class TeamLimiter:
                 paid = cost_of(price, prompt, answer)
         return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
 
-    def _have_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
-        """Refuse what a budget holds as long as nobody knows what was spent."""
+    def _require_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
+        """Refuse requests under a budget as long as the spending has not been read."""
         if unread():
             record.outcome = "limited"
             raise budget_unread()
@@ -201,7 +204,7 @@ class TeamLimiter:
     ) -> None:
         began, patience = self.now(), min(key.team.limits.patience, longest)
         try:
-            outcome = await self.book.admit_within(bound.scopes, amounts[0], amounts[1], patience)
+            outcome = await self.registry.admit_within(bound.scopes, amounts[0], amounts[1], patience)
         finally:
             record.limit_waited += self.now() - began
         if isinstance(outcome, Exceeded):
@@ -209,8 +212,8 @@ class TeamLimiter:
         record.held = Held(self, bound, outcome.meters, amounts)
 
     def _bind_user(self, bound: BoundScopes, rule: EachUser, record: RequestRecord) -> BoundScopes:
-        """Return the scopes of a request of an end user: its own beside its key's. Raises GatewayError if it names no
-        user and has to."""
+        """Return the scopes of a request of an end user: the user's besides the key's. Raises GatewayError if it must
+        name a user and does not."""
         name = record.user
         if name is None:
             if rule.required:
@@ -243,7 +246,7 @@ class TeamLimiter:
     ) -> None:
         began, users = self.now(), self.users
         try:
-            known = await users.learned(bound.user, min(longest, LEARN))
+            known = await users.learned(bound.user, min(longest, LEARN_TIMEOUT))
         finally:
             waited = self.now() - began
             record.limit_waited += waited
@@ -260,10 +263,10 @@ class TeamLimiter:
             self.refused(team, f"{limit}, unpriced")
             return no_price(exceeded.scope, record.asked or bound.pair[1])
         self.refused(team, limit)
-        return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
+        return limit_exceeded(exceeded, self.registry.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
     def _bind(self, key: Key, model: str) -> BoundScopes:
-        """Find out what holds a key's request for a name."""
+        """Find the scopes that limit a key's requests for a model name."""
         every = scopes_of(ScopeSide.CLIENT, _subject(key, model))
         scopes = tuple(scope for scope in every if scope in self._limited)
         amounts = any(self._limited[scope] for scope in scopes)
@@ -277,7 +280,7 @@ class TeamLimiter:
 
 
 def _subject(key: Key, model: str) -> Subject:
-    """Return what the scopes of requests with a key for a name are found from."""
+    """Return the labels for the scopes of requests with a key for a model name."""
     return Subject(key.team.name, key.label, model)
 
 
@@ -288,10 +291,10 @@ def _on_amounts(limits: Limits) -> bool:
 
 
 def lacks_price(plan: Plan, answer: int) -> bool:
-    """Return whether what may be used has no price at one of the targets: as `providers.target.cost`, of what has none,
-    none must be used."""
+    """Return whether usage has no price at one of the targets. As in `providers.target.cost`, a missing price matters
+    only for tokens that are used."""
     return any(each.price is None or (each.price.output is None and answer > 0) for each in plan.every_target)
 
 
-def _nothing() -> None:
-    """Called where nothing keeps count of what is settled."""
+def _ignore() -> None:
+    """Do nothing: the default without a ledger."""

@@ -1,8 +1,9 @@
-"""The end users of teams, each with limits of its own: a bounded number of scopes, made when a user is first seen.
+"""The end users of teams, each with its own limits. The number of scopes is bounded, and each is made when a user is
+first seen.
 
-Clients may name any number of users, so that a process counts the last MOST only. When there are more, the least used
-of the oldest ones is forgotten, never one with a request in flight. The spending of a forgotten user is read from the
-ledger when it comes back. Without a ledger it begins anew, so that users with high use are forgotten last.
+Clients may name any number of users, so a process counts only the last MAX_USERS. If there are more, the least used one
+of the oldest is forgotten, but never one with a request in flight. The spending of a forgotten user is read from the
+ledger when it comes back. Without a ledger it begins anew, so users with high use are forgotten last.
 """
 
 import asyncio
@@ -18,17 +19,17 @@ from proxy.limits.limit_views import LimitView
 from proxy.limits.scope_state import ScopeState
 from proxy.limits.spending import SpendingCounter
 
-MOST: Final = 10_000
-"""Users that a process counts at a time: some 2 KB each."""
+MAX_USERS: Final = 10_000
+"""The most users that a process counts at a time. Each takes about 2 KB."""
 
-LOOK: Final = 16
+OLDEST_COMPARED: Final = 16
 """The number of oldest users of which the least used one is forgotten; the others become the newest."""
 
-NOBODY: Final = EachUser()
+NO_RULE: Final = EachUser()
 
 
 class UserState(ScopeState):
-    """The meters of one end user, with the rule and the calendar that they are made by."""
+    """The meters of one end user, with their rule and calendar."""
 
     __slots__ = ("clock", "rule")
 
@@ -39,11 +40,11 @@ class UserState(ScopeState):
 
     @property
     def busy(self) -> bool:
-        """Whether a request in flight holds any of it."""
+        """Whether a request in flight holds any unit."""
         return any([slots.used for slots in self.slots]) or any([each.reserved for each in self.counters])
 
     def used(self, now: float, wall: float) -> float:
-        """Return the largest part of a limit that is used, and 1 more while the ledger may not hold all that was."""
+        """Return the largest used part of a limit, plus 1 while the ledger may not include all of its use."""
         parts = [0.0]
         for rate in self.rates:
             parts.append(1 - rate.remaining(now, wall) / max(1, rate.rule.rate.burst))
@@ -54,20 +55,24 @@ class UserState(ScopeState):
 
 
 class UserScopes:
-    """The scopes of end users that the book finds. `known` returns whether the ledger's sums of a scope have been
-    read, `learn` waits for that, so many seconds at most, and returns whether they were; without a ledger there is
-    nothing to read. `gone` is called with a scope that is forgotten, or whose counters changed. If `refuses_unread` is
-    set, requests under calendar limits are refused until the sums have been read."""
+    """The scopes of end users, as the registry finds them.
+
+    - `known` returns whether the ledger's sums of a scope have been read.
+    - `learn` waits until they are read, for at most the given seconds, and returns whether they were. Without a ledger
+      there is nothing to read.
+    - `gone` is called with a scope that is forgotten, or whose counters changed.
+    - `refuses_unread`: requests under calendar limits are refused until the sums have been read.
+    """
 
     def __init__(
-        self, book: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], most: int = MOST
+        self, registry: LimitRegistry, now: Callable[[], float], wall: Callable[[], float], most: int = MAX_USERS
     ) -> None:
         self.rules: dict[str, EachUser] = {}
         self.known: Callable[[str], bool] = lambda scope: True
         self.learn: Callable[[str, float], Awaitable[bool]] = _nothing_to_learn
         self.gone: Callable[[str], None] = lambda scope: None
         self.refuses_unread = False
-        self._book = book
+        self._registry = registry
         self._now = now
         self._wall = wall
         self._most = most
@@ -78,18 +83,18 @@ class UserScopes:
         return len(self._states)
 
     def use(self, rules: Mapping[str, EachUser]) -> None:
-        """Apply the rules of a configuration, by team. The counts of users whose rule changed are kept."""
-        before, self._book.user, self._book.unread = self.rules, self.find, self._unread
+        """Apply the rules of a configuration, by team. Users whose rule changed keep their counts."""
+        before, self._registry.user, self._registry.unread = self.rules, self.find, self._unread
         self.rules = {team: known if (known := before.get(team)) == rule else rule for team, rule in rules.items()}
         ended = [scope for scope in self._states if _team_of(scope) not in self.rules]
         for scope in ended:
             self._forget(scope)
-        leases = self._book.maker.leases
+        leases = self._registry.maker.leases
         if self.rules and leases is not None:
             leases.join()
 
     def find(self, scope: str) -> UserState | None:
-        """Return the state of a user; `None` if it has no limits, or the scope is not a user's."""
+        """Return the state of a user, `None` if it has no limits or the scope belongs to no user."""
         state = self._states.get(scope)
         if state is None and self.rules and (rule := self.rules.get(_team_of(scope))) is not None:
             state = self.touch(scope, rule)
@@ -97,18 +102,18 @@ class UserScopes:
 
     def touch(self, scope: str, rule: EachUser) -> UserState:
         """Return the state of a user by a rule, and make it the newest."""
-        clock, state = self._book.maker.clocks[Period.DAY], self._states.get(scope)
+        clock, state = self._registry.maker.clocks[Period.DAY], self._states.get(scope)
         if state is not None and state.rule is rule and state.clock is clock:
             self._states.move_to_end(scope)
             return state
         if state is None:
             self._make_room()
         made = UserState(rule, clock)
-        made.make(scope, self._book.maker, self._now(), state)
+        made.make(scope, self._registry.maker, self._now(), state)
         self._states[scope] = made
         self._states.move_to_end(scope)
         if state is not None and (state.clock is not clock or not set(made.counters) <= set(state.counters)):
-            self.gone(scope)  # what the ledger has of it is that of other periods
+            self.gone(scope)  # The ledger's sums that were read belong to other periods.
         return made
 
     async def learned(self, scope: str, longest: float) -> bool:
@@ -126,7 +131,7 @@ class UserScopes:
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the counted users, with the remaining amount."""
-        # A copy: reports are made in a thread.
+        # A copy, because reports are made in a thread.
         for scope, state in list(self._states.items()):
             for _, meter in state:
                 yield from meter.views(scope, now, wall)
@@ -140,8 +145,8 @@ class UserScopes:
         """Forget one user if there are too many: more stay only while they have requests in flight."""
         if len(self._states) < self._most:
             return
-        now, wall, waited = self._now(), self._wall(), self._book.lines
-        oldest = list(islice(self._states.items(), LOOK))
+        now, wall, waited = self._now(), self._wall(), self._registry.lines
+        oldest = list(islice(self._states.items(), OLDEST_COMPARED))
         idle = [(scope, state) for scope, state in oldest if not state.busy and scope not in waited]
         least = min(idle, key=lambda each: each[1].used(now, wall), default=None)
         for scope, _ in oldest:
@@ -150,13 +155,13 @@ class UserScopes:
             self._forget(least[0])
 
     def _forget(self, scope: str) -> None:
-        self._states.pop(scope).end(self._book.maker)
+        self._states.pop(scope).end(self._registry.maker)
         self._passed_unknown.pop(scope, None)
         self.gone(scope)
 
 
 def _team_of(scope: str) -> str:
-    """Return the team of a user's scope; empty for another one."""
+    """Return the team of a user's scope, empty for another scope."""
     return scope.partition(" ")[2].rpartition("/")[0] if is_user_scope(scope) else ""
 
 

@@ -36,7 +36,7 @@ class WrongKeyLimiter:
 
 
 def _source(address: str) -> str:
-    """Return the address to count by: of IPv6 the /64 network, since one host has all of its addresses."""
+    """Return the address to count by. For IPv6 it is the /64 network, because one host has all of its addresses."""
     try:
         parsed = ip_address(address)
     except ValueError:

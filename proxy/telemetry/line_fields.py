@@ -1,6 +1,6 @@
 """Every field of the log's JSON lines: what kind of value it has, in which unit, when it is there, and an example.
 
-`deploy/log.md` is made of it, and tests hold it against the lines that are written.
+`docs/reference/log.md` is made of it, and tests hold it against the lines that are written.
 """
 
 from typing import Final, Literal, NamedTuple

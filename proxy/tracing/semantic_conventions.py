@@ -88,7 +88,7 @@ def called_deployments(targets: Iterable[Target]) -> Mapping[str, CalledDeployme
 
 def _called(target: Target) -> CalledDeployment:
     name, url = target.profile.name, urlsplit(target.base_url)
-    model = "" if target.table_key.endswith("/*") else target.upstream_model
+    model = "" if target.model_key.endswith("/*") else target.upstream_model
     if url.scheme not in _PORTS:
         return CalledDeployment(PROVIDERS.get(name, name), model, "", None)
     return CalledDeployment(PROVIDERS.get(name, name), model, url.hostname or "", url.port or _PORTS[url.scheme])

@@ -61,7 +61,7 @@ class MockResponse:
 def refused_by_mock(target: Target) -> GatewayError | None:
     """Return the answer where the mock does not serve a target. Faults, delays and long answers need a model that the
     table names: other models of an entry for any model are harmless, or do not exist."""
-    if target.table_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
+    if target.model_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
         return model_not_found(f"{target.vendor}/{target.model}", ())
     return None
 

@@ -40,7 +40,7 @@ _SHORT = 4096
 
 Parts = Iterable[StreamPart]
 Led = tuple[TextRun, bytes]
-"""A run, and what of the piece follows it. See RunDecoder.lead."""
+"""A run, and what of the piece follows it. See RunDecoder.read_run."""
 
 HandOn = Callable[[Parts], bool]
 """Takes the parts of a piece, which raise UpstreamError where the stream breaks; returns whether to go on."""
@@ -176,7 +176,7 @@ class OpenStream:
         if runs is None or not piece:
             parts: Parts = self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
         else:
-            found = runs.lead(piece)
+            found = runs.read_run(piece)
             if found is not None and not found[1]:
                 return hand_run(found[0])  # nearly every piece is a run, which ends no stream
             parts = _parts_after(found, runs, piece)
@@ -222,7 +222,7 @@ def reader_of(decoder: StreamDecoder) -> Read:
 
 
 def _parts_of(decoder: RunDecoder, piece: bytes) -> Parts:
-    return _parts_after(decoder.lead(piece), decoder, piece)
+    return _parts_after(decoder.read_run(piece), decoder, piece)
 
 
 def _parts_after(found: Led | None, decoder: RunDecoder, piece: bytes) -> Parts:
@@ -245,7 +245,7 @@ def _with_runs(decoder: RunDecoder, found: Led | None, piece: bytes) -> Iterator
         left -= 1
         yield from decoder.feed(piece[:end])
         piece = piece[end:]
-        found = decoder.lead(piece)
+        found = decoder.read_run(piece)
     if piece:
         yield from decoder.feed(piece)
 

@@ -1,1 +1,1 @@
-"""Credentials that expire: fetching them, keeping them, putting them on calls."""
+"""Credentials that expire: fetch them, cache them and put them on calls."""

@@ -20,16 +20,17 @@ from proxy.vendor_credentials.token_cache import CachedToken, Fetched, Token
 
 REFUSED: Final = "The upstream refused a token that has been replaced since."
 
-THREADS: Final = 8
-"""Fetches by blocking libraries at a time."""
+MAX_FETCHES: Final = 8
+"""The maximum number of concurrent fetches by blocking libraries."""
 
-UNUSED: Final = 3600.0
-"""Seconds after which an unused credential is forgotten: a reload has removed it from the table."""
+FORGET_AFTER: Final = 3600.0
+"""Seconds after which an unused credential is forgotten: a reload has removed it from the configuration."""
 
 
 class AuthorizedTransport:
-    """A transport before another one. Calls with a key of their own pass unchanged; the others wait for a token where
-    there is none. Tokens are kept by their source, so that they outlive reloads that do not change it.
+    """A transport that wraps another one and adds tokens. Calls with a key of their own pass unchanged. The other
+    calls wait if there is no valid token. Tokens are cached by their source, so they outlive reloads that do not
+    change the source.
 
     `clock` returns seconds.
     """
@@ -38,12 +39,12 @@ class AuthorizedTransport:
         self._inner = inner
         self._clock = clock
         self._cached: dict[Source, CachedToken] = {}
-        self._threads = ThreadPoolExecutor(THREADS, "credentials")
+        self._threads = ThreadPoolExecutor(MAX_FETCHES, "credentials")
 
     def open(
         self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()
     ) -> Coroutine[object, object, UpstreamResponse]:
-        """See Transport. Raises UpstreamError (AUTH) when no token can be obtained."""
+        """Open the call with the current token. Raises UpstreamError (AUTH) if no token can be obtained."""
         source = request.target.credential.source
         # Most calls carry a key: no coroutine for them.
         if source is None:
@@ -52,7 +53,8 @@ class AuthorizedTransport:
         return self._authorized(cached, request, request_id, repeats)
 
     def secrets(self, target: Target) -> Sequence[SecretStr]:
-        """Return the tokens that a target's calls have carried lately; none where it has a key of its own."""
+        """Return the tokens that a target's calls have carried lately. The list is empty if the target has a key of
+        its own."""
         source = target.credential.source
         cached = None if source is None else self._cached.get(source)
         return () if cached is None else cached.secrets()
@@ -60,13 +62,14 @@ class AuthorizedTransport:
     async def _authorized(
         self, cached: CachedToken, request: UpstreamRequest, request_id: str, repeats: Repeats
     ) -> UpstreamResponse:
-        """Send the call with the token in use. Raises RepeatableError once it was refused and there is a newer one."""
+        """Send the call with the current token. Raises RepeatableError if the upstream refused the token and a newer
+        one exists."""
         token = await cached.token()
         response = await self._inner.open(_carrying(token, request), request_id, repeats)
         if RepeatCause.CREDENTIAL_REFRESHED in repeats or not token.refused(response.status, response.headers):
             return response
         try:
-            newer = await cached.instead_of(token)
+            newer = await cached.newer_than(token)
         except BaseException:
             response.close()
             raise
@@ -78,7 +81,7 @@ class AuthorizedTransport:
 
     def _new(self, source: Source, target: Target) -> CachedToken:
         now = self._clock()
-        self._cached = {kept: cached for kept, cached in self._cached.items() if now - cached.used < UNUSED}
+        self._cached = {each: cached for each, cached in self._cached.items() if now - cached.used < FORGET_AFTER}
         name = f"{source.kind} credentials of {target.label}"
         cached = self._cached[source] = CachedToken(name, self._fetch(source, target), self._clock)
         return cached
@@ -97,7 +100,6 @@ class AuthorizedTransport:
         return InThread(blocking, self._threads)
 
     async def aclose(self) -> None:
-        """See Transport."""
         for cached in self._cached.values():
             await cached.aclose()
         self._threads.shutdown(wait=False, cancel_futures=True)

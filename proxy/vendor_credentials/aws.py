@@ -1,7 +1,7 @@
-"""Keys by AWS's own chain, and calls signed with them (by `providers.dialects.platforms.aws_sigv4`).
+"""Keys from AWS's own credential chain, and calls signed with them (by `providers.dialects.platforms.aws_sigv4`).
 
-Source: botocore 1.44.5. Its own refreshing is not used: every fetch walks the chain afresh, so that keys which were
-replaced in a file or revoked are noticed.
+Source: botocore 1.44.5. Its own refresh is not used: every fetch walks the chain anew. So keys that were replaced in a
+file or revoked are noticed.
 """
 
 import re
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from botocore.loaders import Loader
     from botocore.session import Session
 
-LASTING: Final = 900.0
-"""Seconds that keys without an expiry are taken to live: then files and environment are read again."""
+DEFAULT_LIFETIME: Final = 900.0
+"""Seconds for which keys without an expiry are used. After that, files and environment are read again."""
 
-GUARANTEED: Final = 600.0
-"""Seconds that keys of botocore's chain live at least, where it does not say how long."""
+MIN_LIFETIME: Final = 600.0
+"""The minimum lifetime in seconds of temporary keys from botocore's chain, if botocore does not report their expiry."""
 
-_EXPIRED: Final = ("ExpiredToken", "UnrecognizedClient", "InvalidClientTokenId", "InvalidSignature")
-"""Beginnings of the error types with which AWS answers 403 to keys that others could replace."""
+_EXPIRED_ERRORS: Final = ("ExpiredToken", "UnrecognizedClient", "InvalidClientTokenId", "InvalidSignature")
+"""Prefixes of the error types of AWS's 403 responses that a newer set of keys could fix."""
 
-_ERROR: Final = re.compile(r"[A-Z][A-Za-z]{2,63}")
-"""A name of an error of AWS. Other text is not repeated: it is from whatever answered in place of AWS."""
+_ERROR_NAME: Final = re.compile(r"[A-Z][A-Za-z]{2,63}")
+"""The name of an AWS error. Other text is not repeated: it may come from a server other than AWS."""
 
 _PREFIX: Final = "x-amz"
 
@@ -48,30 +48,27 @@ class AwsKeys:
     now: Callable[[], float] = time.time
 
     def secrets(self) -> Sequence[SecretStr]:
-        """See Token."""
         return self.signer.secrets
 
     def credential(self, sent: UpstreamRequest) -> Credential:
-        """See Token."""
         static = sent.target.credential.static
         timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.now()))
-        made = self.signer.headers(sent.method, sent.url, _signed(sent, static), sent.body, timestamp)
-        return Credential(static={**static, **made})
+        signature_headers = self.signer.headers(sent.method, sent.url, _signed(sent, static), sent.body, timestamp)
+        return Credential(static={**static, **signature_headers})
 
     def refused(self, status: int, headers: Mapping[str, str]) -> bool:
-        """See Token."""
-        return status == 401 or (status == 403 and headers.get("x-amzn-errortype", "").startswith(_EXPIRED))
+        return status == 401 or (status == 403 and headers.get("x-amzn-errortype", "").startswith(_EXPIRED_ERRORS))
 
 
 def _signed(sent: UpstreamRequest, static: Mapping[str, SecretStr]) -> dict[str, str]:
-    """Return the headers of a call, besides the signature's own, that AWS wants signed."""
+    """Return the headers that AWS requires to be signed, except the signature's own headers."""
     own = {name: reveal(value) for name, value in static.items() if name.lower().startswith(_PREFIX)}
     sent_headers = {name: value for name, value in sent.headers.items() if name.lower().startswith(_PREFIX)}
     return {**sent_headers, **own, "content-type": sent.content_type}
 
 
 class AwsFetch:
-    """Fetches keys for a source, by blocking calls, with one session of botocore and its service models."""
+    """Fetches keys for a source by blocking calls, with one botocore session and its service models."""
 
     def __init__(self, source: AwsSource) -> None:
         self._source = source
@@ -80,25 +77,25 @@ class AwsFetch:
     def __call__(self) -> Fetched:
         """Return fresh keys. Raises Unobtainable."""
         source = self._source
-        if lack := missing_extra(source.kind):
-            raise Unobtainable(lack)
+        if missing := missing_extra(source.kind):
+            raise Unobtainable(missing)
         from botocore.exceptions import BotoCoreError, ClientError
 
         silence("botocore", "urllib3")
         try:
-            found = self._found()
+            found = self._load_credentials()
             keys = found.get_frozen_credentials()
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code")
-            code = code if isinstance(code, str) and _ERROR.fullmatch(code) else "an error"
-            raise Unobtainable(f"{error.operation_name} was answered with {code}") from None
+            code = code if isinstance(code, str) and _ERROR_NAME.fullmatch(code) else "an error"
+            raise Unobtainable(f"{error.operation_name} failed with {code}") from None
         except (BotoCoreError, *LIBRARY_ERRORS) as error:
             raise Unobtainable(type(error).__name__) from None
         token = SecretStr(keys.token) if keys.token else None
         signer = Signer(keys.access_key, SecretStr(keys.secret_key), token, source.service, source.region)
-        return Fetched(AwsKeys(signer), _lives(found))
+        return Fetched(AwsKeys(signer), _lifetime(found))
 
-    def _found(self) -> "Credentials":
+    def _load_credentials(self) -> "Credentials":
         from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 
         if self._session is None:
@@ -127,15 +124,15 @@ def _session(source: AwsSource) -> "Session":
 
 @cache
 def _models() -> "Loader":
-    """Return the cache of AWS's service models: the one that assumes roles takes 8 MB, however many roles there are."""
+    """Return the shared cache of AWS's service models. The model for assuming roles takes 8 MB."""
     from botocore.loaders import Loader
 
     return Loader()
 
 
-def _lives(found: "Credentials") -> float:
-    """Return the seconds left; botocore keeps the expiry of temporary keys in a private field."""
+def _lifetime(found: "Credentials") -> float:
+    """Return the remaining lifetime in seconds. botocore stores the expiry of temporary keys in a private field."""
     if not hasattr(found, "refresh_needed"):
-        return LASTING
+        return DEFAULT_LIFETIME
     end = getattr(found, "_expiry_time", None)
-    return (end - datetime.now(UTC)).total_seconds() if isinstance(end, datetime) else GUARANTEED
+    return (end - datetime.now(UTC)).total_seconds() if isinstance(end, datetime) else MIN_LIFETIME

@@ -1,4 +1,4 @@
-"""Blocking fetches beside the event loop."""
+"""Run blocking fetches off the event loop."""
 
 import asyncio
 import time
@@ -11,10 +11,10 @@ from proxy.vendor_credentials.token_cache import Fetched
 
 @dataclass(slots=True, eq=False)
 class InThread:
-    """A blocking fetch in a thread, one at a time. One whose caller gave up goes on, and its result is for the next
-    caller: a slow library is waited for twice, and one that hangs holds one thread.
+    """A blocking fetch in a thread, one at a time. If its caller gives up, the fetch continues, and the next caller
+    gets its result. So a slow library is waited for twice at most, and one that hangs blocks one thread.
 
-    The threads are not the loop's own, which resolve host names. `clock` returns seconds.
+    The event loop's own threads are not used, because they resolve host names. `clock` returns seconds.
     """
 
     _fetch: Callable[[], Fetched]
@@ -23,14 +23,15 @@ class InThread:
     _running: Future[tuple[Fetched, float]] | None = None
 
     async def __call__(self) -> Fetched:
-        """Return the result of the fetch. Raises what it raises."""
+        """Return the result of the fetch, with its lifetime reduced by the time since the fetch ended. Raises the
+        fetch's own exceptions."""
         if self._running is None or _failed(self._running):
-            self._running = self._threads.submit(self._dated)
-        fetched, came = await asyncio.wrap_future(self._running)
+            self._running = self._threads.submit(self._timed_fetch)
+        fetched, fetched_at = await asyncio.wrap_future(self._running)
         self._running = None
-        return replace(fetched, lives=fetched.lives - (self._clock() - came))
+        return replace(fetched, lifetime=fetched.lifetime - (self._clock() - fetched_at))
 
-    def _dated(self) -> tuple[Fetched, float]:
+    def _timed_fetch(self) -> tuple[Fetched, float]:
         return self._fetch(), self._clock()
 
 

@@ -1,5 +1,5 @@
-"""Access tokens by Microsoft Entra ID. A service principal of the table's needs no library: it is OAuth 2.0 client
-credentials (`oidc`).
+"""Access tokens from Microsoft Entra ID. A service principal in the configuration needs no library: it uses OAuth 2.0
+client credentials (`oidc`).
 
 Source: azure-identity 1.27.0, `DefaultAzureCredential`.
 """
@@ -19,13 +19,13 @@ _ERROR_CODE: Final = re.compile(r"\bAADSTS[0-9]{3,8}\b")
 
 def fetch(source: EntraSource) -> Fetched:
     """Return a token for a source, by blocking calls. Raises Unobtainable."""
-    if lack := missing_extra(source.kind):
-        raise Unobtainable(lack)
+    if missing := missing_extra(source.kind):
+        raise Unobtainable(missing)
     from azure.core.exceptions import AzureError
     from azure.identity import DefaultAzureCredential
 
     silence("azure", "msal", "urllib3")
-    chosen = {} if source.client_id is None else dict.fromkeys(_CHOOSING, source.client_id)
+    chosen = {} if source.client_id is None else dict.fromkeys(_CLIENT_ID_OPTIONS, source.client_id)
     limits = {"connection_timeout": 3, "read_timeout": 5, "retry_total": 1}
     try:
         with DefaultAzureCredential(**chosen, **limits) as chain:
@@ -36,4 +36,4 @@ def fetch(source: EntraSource) -> Fetched:
     return Fetched(Bearer(SecretStr(given.token)), given.expires_on - time.time())
 
 
-_CHOOSING: Final = ("managed_identity_client_id", "workload_identity_client_id")
+_CLIENT_ID_OPTIONS: Final = ("managed_identity_client_id", "workload_identity_client_id")

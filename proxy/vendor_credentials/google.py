@@ -1,4 +1,4 @@
-"""Access tokens by Google's Application Default Credentials. The project of a call is in its URL.
+"""Access tokens from Google's Application Default Credentials. The project of a call is in its URL.
 
 Source: google-auth 2.62.2; "How Application Default Credentials works".
 """
@@ -16,13 +16,13 @@ from proxy.vendor_credentials.token_cache import Bearer, Fetched, Unobtainable
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
-LASTING: Final = 900.0
-"""Seconds that a token is taken to live when its expiry is not known."""
+DEFAULT_LIFETIME: Final = 900.0
+"""The assumed lifetime in seconds of a token whose expiry is unknown."""
 
 
 class GoogleFetch:
-    """Fetches tokens for a source, by blocking calls. Keeps the credentials as long as they work: reading a service
-    account's key takes 30 ms of the interpreter's lock."""
+    """Fetches tokens for a source by blocking calls. The credentials object is reused while it works: reading a
+    service account's key holds the interpreter lock for 30 ms."""
 
     def __init__(self, source: GoogleSource) -> None:
         self._source = source
@@ -30,42 +30,43 @@ class GoogleFetch:
 
     def __call__(self) -> Fetched:
         """Return a fresh token. Raises Unobtainable."""
-        if lack := missing_extra(self._source.kind):
-            raise Unobtainable(lack)
+        if missing := missing_extra(self._source.kind):
+            raise Unobtainable(missing)
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request
 
         silence("google.auth", "google.oauth2", "urllib3")
         found, self._found = self._found, None
         try:
-            found = found or _found(self._source)
+            found = found or _load_credentials(self._source)
             found.refresh(partial(Request(), timeout=5))  # type: ignore[no-untyped-call]  # the library's own gap
         except (GoogleAuthError, *LIBRARY_ERRORS) as error:
             raise Unobtainable(type(error).__name__) from None
         if not found.token:
-            raise Unobtainable("no token was given")
+            raise Unobtainable("the library returned no token")
         self._found = found
-        return Fetched(Bearer(SecretStr(found.token), _quota(found)), _lives(found))
+        return Fetched(Bearer(SecretStr(found.token), _quota(found)), _lifetime(found))
 
 
-def _found(source: GoogleSource) -> "Credentials":
+def _load_credentials(source: GoogleSource) -> "Credentials":
     from google.auth import default, load_credentials_from_file
 
     found: Credentials
     if source.file is None:
         found, _ = default(scopes=[source.scope])
     else:
-        # Deprecated for files from strangers; this one is the operator's.
+        # Deprecated for files from untrusted sources; this file is the operator's.
         found, _ = load_credentials_from_file(source.file, scopes=[source.scope])  # type: ignore[no-untyped-call]
     return found
 
 
 def _quota(found: "Credentials") -> dict[str, SecretStr]:
-    """Return the header for the project whose quota a call counts against, where that is not the one in its URL."""
+    """Return the header that names the project whose quota a call counts against, if it is not the project in the
+    call's URL."""
     project = getattr(found, "quota_project_id", None)
     return {"x-goog-user-project": SecretStr(project)} if project else {}
 
 
-def _lives(found: "Credentials") -> float:
-    """Return the seconds left; the library gives the expiry in UTC, without a time zone."""
-    return (found.expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds() if found.expiry else LASTING
+def _lifetime(found: "Credentials") -> float:
+    """Return the remaining lifetime in seconds. The library returns the expiry in UTC without a time zone."""
+    return (found.expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds() if found.expiry else DEFAULT_LIFETIME

@@ -1,5 +1,5 @@
-"""Access tokens from a token endpoint: by OAuth 2.0 client credentials, or for an API key. These grants have no refresh
-token.
+"""Access tokens from a token endpoint, by OAuth 2.0 client credentials or in exchange for an API key. These grants
+have no refresh token.
 
 Source: RFC 6749, 2.3.1, 4.4, 5; RFC 6750, 2.1; IBM Cloud "IAM Identity Services API", `getTokenApiKey`.
 """
@@ -24,10 +24,10 @@ from proxy.vendor_credentials.token_cache import Bearer, Fetched, Unobtainable
 
 IBM_GRANT: Final = "urn:ibm:params:oauth:grant-type:apikey"
 
-UNTOLD: Final = 300.0
-"""Seconds that a token is taken to live when the provider does not say."""
+DEFAULT_LIFETIME: Final = 300.0
+"""The assumed lifetime in seconds of a token if the provider does not report it."""
 
-MAX_ANSWER: Final = 256 * 1024
+MAX_RESPONSE: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 _ERRORS: Final = frozenset(
@@ -42,11 +42,11 @@ _ERRORS: Final = frozenset(
         "unsupported_grant_type",
     }
 )
-"""The error codes of RFC 6749 and 8707. Others are not repeated: providers echo what they were sent."""
+"""The error codes of RFC 6749 and 8707. Other codes are not logged: providers echo the values that they received."""
 
 
 class OidcFetch:
-    """Calls a token endpoint through the calls' transport, with the settings of `target`."""
+    """Calls a token endpoint through the same transport as other calls, with the settings of `target`."""
 
     def __init__(self, source: OidcSource | ExchangeSource, target: Target, transport: Transport) -> None:
         self._source = source
@@ -67,14 +67,14 @@ class OidcFetch:
         answer = _parsed(body)
         if status != 200:
             word = answer.get("error")
-            told = f" {word}" if isinstance(word, str) and word in _ERRORS else ""
-            raise Unobtainable(f"the token endpoint answered {status}{told}")
+            error_code = f" {word}" if isinstance(word, str) and word in _ERRORS else ""
+            raise Unobtainable(f"the token endpoint returned {status}{error_code}")
         return _fetched(answer)
 
     async def _send(self) -> tuple[int, bytes]:
         response = await self._transport.open(self._call(), fresh_id(), FRESH_CONNECTION)
         try:
-            return response.status, await read_whole(response, unwatched, MAX_ANSWER)
+            return response.status, await read_whole(response, unwatched, MAX_RESPONSE)
         finally:
             response.release()
 
@@ -100,7 +100,7 @@ def _fields(source: OidcSource | ExchangeSource) -> dict[str, str | None]:
 
 
 def _client(source: OidcSource | ExchangeSource) -> Credential:
-    """Return the client's credential for a header, both halves form-encoded first, as RFC 6749 requires."""
+    """Return the client's credential as a header. Both halves are form-encoded first, as RFC 6749 requires."""
     if isinstance(source, ExchangeSource) or source.client_auth == "post":
         return Credential()
     pair = f"{quote_plus(source.client_id)}:{quote_plus(reveal(source.client_secret))}"
@@ -118,14 +118,14 @@ def _parsed(body: bytes) -> dict[str, object]:
 def _fetched(answer: dict[str, object]) -> Fetched:
     token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise Unobtainable("the token endpoint answered 200 without an access token")
+        raise Unobtainable("the token endpoint returned 200 without an access token")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise Unobtainable("the token endpoint gave a token that is not a Bearer token")
-    return Fetched(Bearer(SecretStr(token)), _lives(answer.get("expires_in")))
+        raise Unobtainable("the token endpoint returned a token that is not a Bearer token")
+    return Fetched(Bearer(SecretStr(token)), _lifetime(answer.get("expires_in")))
 
 
-def _lives(told: object) -> float:
-    """Return the seconds it lives; some providers send the number as text."""
-    if isinstance(told, str) and re.fullmatch(r"[0-9]{1,9}", told):
-        return float(told)
-    return float(told) if isinstance(told, int | float) else UNTOLD
+def _lifetime(expires_in: object) -> float:
+    """Return the lifetime in seconds. Some providers send the number as text."""
+    if isinstance(expires_in, str) and re.fullmatch(r"[0-9]{1,9}", expires_in):
+        return float(expires_in)
+    return float(expires_in) if isinstance(expires_in, int | float) else DEFAULT_LIFETIME

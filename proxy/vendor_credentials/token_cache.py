@@ -1,4 +1,4 @@
-"""One credential that expires: the token in use, and the one fetch at a time that renews it."""
+"""One credential that expires: the current token, and its renewal by one fetch at a time."""
 
 import logging
 from asyncio import timeout
@@ -15,32 +15,33 @@ from providers.vendor_credential import Credential
 from proxy.background_tasks import SharedTask
 from proxy.upstream.transport import fail
 
-EARLY = 300.0
-"""Seconds before a token's expiry at which it is renewed, while it is still used."""
+RENEW_BEFORE = 300.0
+"""Seconds before a token's expiry at which it is renewed. It is still used meanwhile."""
 
-EARLY_SHARE = 0.2
-"""The same as a share of its life, for tokens that live only minutes."""
+RENEW_BEFORE_SHARE = 0.2
+"""The same lead as a share of the token's lifetime, for tokens that are valid for minutes only."""
 
 DEADLINE = 15.0
-"""Seconds a fetch may take; after that the calls that wait for it fail."""
+"""The maximum seconds of a fetch. After that, the calls that wait for it fail."""
 
 LONGEST_PAUSE = 60.0
-"""The longest pause between two fetches that fail, in seconds."""
+"""The longest pause between two failing fetches, in seconds."""
 
-SETTLED = 60.0
-"""Seconds after which a refused token counts as having been valid: until then a fresh one may be refused too."""
+TRUSTED_AFTER = 60.0
+"""Seconds after which a token counts as valid although an upstream refuses it. Before that, a fresh token may be
+refused too."""
 
 NO_CREDENTIAL = "The gateway has no valid credential for the upstream at the moment."
 
-RECENT = 4
-"""Tokens that are remembered: running calls may carry one that has been replaced."""
+REMEMBERED = 4
+"""The number of tokens that are remembered: calls in flight may carry a token that has been replaced."""
 
 
 class Token(Protocol):
     """Makes the credential of a call."""
 
     def secrets(self) -> Sequence[SecretStr]:
-        """The parts of it that no answer may repeat."""
+        """Return the secret parts of the token, which no response may repeat."""
 
     def credential(self, sent: UpstreamRequest) -> Credential:
         """Return the credential of one call, with the target's own static headers."""
@@ -51,34 +52,31 @@ class Token(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """An access token, and headers that go with it."""
+    """An access token and the headers that are sent with it."""
 
     value: SecretStr
     headers: Mapping[str, SecretStr] = field(default_factory=dict)
 
     def secrets(self) -> Sequence[SecretStr]:
-        """See Token."""
         return (self.value,)
 
     def credential(self, sent: UpstreamRequest) -> Credential:
-        """See Token."""
         return Credential("bearer", key=self.value, static={**sent.target.credential.static, **self.headers})
 
     def refused(self, status: int, headers: Mapping[str, str]) -> bool:
-        """See Token."""
         return status == 401
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A fresh token and the seconds it is valid for."""
+    """A fresh token and its lifetime in seconds."""
 
     token: Token
-    lives: float
+    lifetime: float
 
 
 class Unobtainable(Exception):
-    """No token can be obtained; `reason` is in our own words, for the log."""
+    """No token can be obtained. `reason` is for the log and contains only the gateway's own words."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -86,7 +84,7 @@ class Unobtainable(Exception):
 
 
 class Pause:
-    """The pauses between attempts at something that fails: none, then 1 s, 2 s, 4 s and so on."""
+    """The pauses between attempts that fail: 0 s after the first failure, then 1 s, 2 s, 4 s and so on."""
 
     __slots__ = ("_count", "_until")
 
@@ -99,18 +97,19 @@ class Pause:
         return not self._count or now >= self._until
 
     def lengthen(self, now: float) -> None:
-        """Note another failure."""
+        """Record another failure."""
         self._count += 1
         self._until = now + (0.0 if self._count == 1 else min(LONGEST_PAUSE, 2.0 ** min(self._count - 2, 10)))
 
     def end(self) -> None:
-        """Note a success."""
+        """Record a success."""
         self._count = 0
 
 
 class CachedToken:
-    """A token that is renewed before it expires, beside the first call that notices. Only where there is no valid one
-    do calls wait, all for the same fetch. `name` is for the log; `clock` returns seconds."""
+    """A token that is renewed before it expires. The first call that notices starts the renewal and does not wait for
+    it. Calls wait only if there is no valid token, and all of them wait for the same fetch. `name` is for the log;
+    `clock` returns seconds."""
 
     def __init__(self, name: str, fetch: Callable[[], Awaitable[Fetched]], clock: Callable[[], float]) -> None:
         self._name = name
@@ -118,7 +117,7 @@ class CachedToken:
         self._fetch = fetch
         self._clock = clock
         self._token: Token | None = None
-        self._recent: deque[Token] = deque(maxlen=RECENT)
+        self._recent: deque[Token] = deque(maxlen=REMEMBERED)
         self._since = self._renew_at = self._until = 0.0
         self._renewal = SharedTask(self._renew)
         self._failures = Pause()
@@ -126,11 +125,11 @@ class CachedToken:
         self._log = logging.getLogger("dragoman")
 
     def secrets(self) -> Sequence[SecretStr]:
-        """The parts of the latest tokens that no answer may repeat."""
+        """Return the secret parts of the latest tokens, which no response may repeat."""
         return [secret for token in self._recent for secret in token.secrets()]
 
     async def token(self) -> Token:
-        """Return the token in use. Raises UpstreamError (AUTH) when none can be obtained."""
+        """Return the current token. Raises UpstreamError (AUTH) if no token can be obtained."""
         self.used = now = self._clock()
         if self._token is not None and now < self._until:
             if now >= self._renew_at and self._failures.over(now):
@@ -142,17 +141,17 @@ class CachedToken:
             raise fail(FailureKind.AUTH, NO_CREDENTIAL)
         return self._token
 
-    async def instead_of(self, refused: Token) -> Token | None:
-        """Return a newer token than one that an upstream refused; None when none can be obtained, or when fresh ones
-        are refused as well. Until then other calls use the old one, which may be valid elsewhere."""
-        if self._token is refused and (self._renewal.running or self._doubted()):
+    async def newer_than(self, refused: Token) -> Token | None:
+        """Return a newer token than one that an upstream refused. Return `None` if no newer one can be obtained, or if
+        fresh ones are refused as well. Until then, other calls use the old token, which other upstreams may accept."""
+        if self._token is refused and (self._renewal.running or self._may_fetch_again()):
             await self._renewal.run()
         return None if self._token is refused else self._token
 
-    def _doubted(self) -> bool:
-        """Return whether a refusal is a reason to fetch: not repeatedly, where the token is not at fault."""
+    def _may_fetch_again(self) -> bool:
+        """Return whether a refusal justifies a fetch. Repeated refusals do not: the token is not their cause."""
         now = self._clock()
-        if now - self._since >= SETTLED:
+        if now - self._since >= TRUSTED_AFTER:
             self._refusals.end()
         fetch = self._refusals.over(now) and self._failures.over(now)
         if fetch:
@@ -164,25 +163,25 @@ class CachedToken:
             async with timeout(DEADLINE):
                 fetched = await self._fetch()
         except TimeoutError:
-            self._failed(f"no answer within {DEADLINE:g} s")
+            self._failed(f"no response within {DEADLINE:g} s")
         except Unobtainable as problem:
             self._failed(problem.reason)
         except BaseException:
-            # A bug of ours, which every call would otherwise run into again.
+            # A bug in the gateway, which every call would otherwise trigger again.
             self._failures.lengthen(self._clock())
             raise
         else:
             self._keep(fetched)
 
     def _keep(self, fetched: Fetched) -> None:
-        if fetched.lives <= 0:
-            self._failed("what was given had expired already")
+        if fetched.lifetime <= 0:
+            self._failed("the token had already expired")
             return
         self._failures.end()
         self._token, self._since = fetched.token, self._clock()
         self._recent.append(fetched.token)
-        self._until = self._since + fetched.lives
-        self._renew_at = self._until - min(EARLY, EARLY_SHARE * fetched.lives)
+        self._until = self._since + fetched.lifetime
+        self._renew_at = self._until - min(RENEW_BEFORE, RENEW_BEFORE_SHARE * fetched.lifetime)
 
     def _failed(self, reason: str) -> None:
         self._failures.lengthen(self._clock())

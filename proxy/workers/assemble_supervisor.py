@@ -16,7 +16,7 @@ from proxy.accounting.usage_reports import UsageReports
 from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
-from proxy.ledger.usage_report import UsageAnswer
+from proxy.ledger.usage_report import UsageResponse
 from proxy.process.assemble_app import Addresses, admin_listener, reload_services
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
@@ -74,7 +74,7 @@ class SeveralProcesses:
         statuses = await self._workers.statuses(team)
         return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
-    async def usage(self, query_string: str) -> UsageAnswer:
+    async def usage(self, query_string: str) -> UsageResponse:
         """See StatusSource."""
         statuses = await self._workers.statuses()
         unwritten = sum(status.ledger.unwritten for _, status in statuses if status.ledger is not None)

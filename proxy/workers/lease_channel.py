@@ -90,7 +90,7 @@ def _written(ask: LeaseRequest) -> list[object]:
                 ask.holds,
             ]
             members += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
-            return ["r", *members, ask.again, ask.share, ask.equal]
+            return ["r", *members, ask.silence, ask.share, ask.equal]
         case SlotsRequest():
             return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
         case SpendingRequest():

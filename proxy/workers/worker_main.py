@@ -187,7 +187,7 @@ def handlers(
         return b""
 
     async def ended(body: bytes) -> bytes:
-        await siblings.hear(body.decode())
+        await siblings.notify(body.decode())
         return b""
 
     async def drain(body: bytes) -> bytes:

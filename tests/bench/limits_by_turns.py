@@ -57,7 +57,7 @@ class Switches:
         """Return those of a gateway that has both."""
         generation, observer = gateway.generation, gateway._emit.__self__  # type: ignore[attr-defined]
         limiter = generation._limits
-        return cls(gateway, limiter, TeamLimiter(limiter.book, limiter.now, limiter.wall, limiter._draw), observer)
+        return cls(gateway, limiter, TeamLimiter(limiter.registry, limiter.now, limiter.wall, limiter._draw), observer)
 
     def uses(self) -> Mapping[str, Callable[[], None]]:
         """Return what turns on what each turn has, and all else off."""

@@ -29,17 +29,17 @@ TURN: Final = 200
 def refusing() -> Callable[[], None]:
     """Return what refuses one request of three scopes with two rates each, of which the first is used up."""
     rates = tuple(Rate(unit, 600, Period.MINUTE, 600) for unit in (Unit.REQUESTS, Unit.TOKENS))
-    book = LimitRegistry(time.monotonic, time.time)
-    book.use(dict.fromkeys(SCOPES, Limits(rates, (), 64)), {}, UTC, time.monotonic())
-    while isinstance(outcome := book.admit(SCOPES, 1, 0, time.monotonic(), time.time()), Reservation):
+    registry = LimitRegistry(time.monotonic, time.time)
+    registry.use(dict.fromkeys(SCOPES, Limits(rates, (), 64)), {}, UTC, time.monotonic())
+    while isinstance(outcome := registry.admit(SCOPES, 1, 0, time.monotonic(), time.time()), Reservation):
         outcome.settle(1, 0)
 
     def refuse() -> None:
         now, wall = time.monotonic(), time.time()
-        refused = book.begin(SCOPES, 100, 0, now, wall)
+        refused = registry.begin(SCOPES, 100, 0, now, wall)
         if not isinstance(refused, Exceeded):
             raise RuntimeError("a request passed that was to be refused")
-        limit_exceeded(refused, book.facts(SCOPES, now, wall), UTC, lambda: 0.5)
+        limit_exceeded(refused, registry.facts(SCOPES, now, wall), UTC, lambda: 0.5)
 
     return refuse
 

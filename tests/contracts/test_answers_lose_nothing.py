@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 from providers.completion import Chunk, StreamEvent
-from providers.dialects.openai.read_extras import NOT_PASSED, OF_REQUESTS
+from providers.dialects.openai.read_extras import NOT_PASSED, REQUEST_ONLY_FIELDS
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.openai import OPENAI
 from tests.providers.dialects.openai.kit import DIALECT, FIXTURES, fixture, pieces, played, sent
@@ -32,7 +32,7 @@ LOST: Mapping[str, str] = {
     r"choices\.message\.content": "Perplexity repeats the text so far beside each delta",
     r"choices\.logprobs\..*(token_id|token_ids|sampling_logprob)": "OpenAI's log probabilities have four members",
     **{re.escape(name): reason for name, reason in NOT_PASSED.items()},
-    **{MESSAGE + name: reason for name, reason in OF_REQUESTS.items()},
+    **{MESSAGE + name: reason for name, reason in REQUEST_ONLY_FIELDS.items()},
 }
 EXPLAINED = re.compile("|".join(f"(?:{pattern})" for pattern in (*ELSEWHERE, *LOST)))
 

@@ -1,4 +1,4 @@
-"""HAProxy and nginx before two gateways, as deploy/README.md says to set them up, with shorter times."""
+"""HAProxy and nginx before two gateways, as docs/deploy.md sets them up, with shorter times."""
 
 import os
 import re
@@ -15,7 +15,7 @@ import pytest
 from tests.support.gateway import ROOT, free_ports
 from tests.support.waiting import until
 
-README = ROOT / "deploy" / "README.md"
+PAGE = ROOT / "docs" / "deploy.md"
 SBIN = ":/usr/sbin:/usr/local/sbin"
 
 HAPROXY_BEFORE = """\
@@ -66,7 +66,7 @@ NGINX = ProxyProgram("nginx", "```nginx", _in_nginx, ("-c",))
 
 def documented(fence: str) -> str:
     """The one block of the page in this language."""
-    (found,) = re.findall(rf"^{fence}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(rf"^{fence}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return str(found)
 
 

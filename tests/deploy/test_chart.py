@@ -146,8 +146,8 @@ def test_the_autoscaler_asks_for_requests_in_flight_and_leaves_the_number_of_pod
     assert "replicas" not in deployment["spec"]
     assert [metric["type"] for metric in spec["metrics"]] == ["Pods", "Resource"]
     name = spec["metrics"][0]["pods"]["metric"]["name"]
-    assert f"| `{name}` | gauge |" in (ROOT / "deploy" / "metrics.md").read_text(encoding="utf-8")
-    told = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | gauge |" in (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    told = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert f"seriesQuery: '{name}{{" in told
 
 

@@ -1,4 +1,4 @@
-"""A rolling update behind the proxies of deploy/README.md loses no request."""
+"""A rolling update behind the proxies of docs/deploy.md loses no request."""
 
 from collections import Counter
 from pathlib import Path

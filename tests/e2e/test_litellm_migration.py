@@ -1,4 +1,4 @@
-"""A shop moves from LiteLLM by the commands of config/README.md: 39 models, 30 teams and 200 keys.
+"""A shop moves from LiteLLM by the commands of docs/migrate.md: 39 models, 30 teams and 200 keys.
 
 What each key may ask for is held against LiteLLM's own code for all keys in
 `tests/proxy/cli/imports/litellm/test_teams.py`; here some ask the running gateway, before a fake vendor.
@@ -28,7 +28,7 @@ from tests.support.vendor import FakeVendor
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.smoke]
 
-README: Final = Path("config/README.md").absolute()
+PAGE: Final = Path("docs/migrate.md").absolute()
 ALLOWED: Final[dict[str, Any]] = json.loads(
     Path("tests/fixtures/imports/litellm_allowed.json").read_text(encoding="utf-8")
 )
@@ -38,7 +38,7 @@ SAMPLE: Final = [row for row in ALLOWED["allowed"] if row["models"]][::5]
 
 def commands() -> list[list[str]]:
     """The lines of the section that run this program."""
-    section = README.read_text(encoding="utf-8").partition("### From LiteLLM\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("## From LiteLLM\n")[2].partition("\n## ")[0]
     text = section.replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("dragoman ")]
 

@@ -1,4 +1,4 @@
-"""`deploy/log.md`: every field of the log's JSON lines, by the tables that the writers are tested against.
+"""`docs/reference/log.md`: every field of the log's JSON lines, by the tables that the writers are tested against.
 
 `python -m tests.observe.log_page` writes it.
 """
@@ -17,14 +17,14 @@ from proxy.telemetry.line_fields import (
     LineField,
 )
 
-FILE: Final = Path(__file__).resolve().parents[2] / "deploy" / "log.md"
+FILE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "log.md"
 
 HEAD: Final = """\
 # Log lines
 
-Every field of the lines of `server.log: json`, by `make generate` from the tables that the writers are tested against.
-One line is at most 4096 bytes. No prompt, no answer and no key is in it; those of the payload log, which is a file of
-its own and off unless the table says so, stand last. [README.md](README.md#logs) says how to read them with
+Every field of the lines of `server.log: json`, written by `make generate` from the tables against which the writers are
+tested. A line has at most 4096 bytes and holds no prompt, no response and no key. The fields of the payload log, which
+is a file of its own and off unless configured, stand last. [Operate](../operate.md#logs) has how to read the log with
 `dragoman logs`.
 """
 

@@ -1,4 +1,4 @@
-"""`deploy/metrics.md`: every metric with its type, labels and meaning, by the instruments themselves.
+"""`docs/reference/metrics.md`: every metric with its type, labels and meaning, by the instruments themselves.
 
 `python -m tests.observe.metric_list` writes it.
 """
@@ -26,15 +26,15 @@ from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
 from proxy.tracing.export_queue import ExportState
 from proxy.tracing.tracing_service import export_families
 
-FILE: Final = Path(__file__).resolve().parents[2] / "deploy" / "metrics.md"
+FILE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md"
 
 HEAD: Final = """\
 # Metrics
 
-Every metric of `/metrics` on the admin listener, by `make generate` from the instruments. A histogram `NAME` has the
-series `NAME_bucket`, `NAME_count` and `NAME_sum`. Values of labels are names of the table and words of the gateway's;
-whatever else there is counts as `other`. [README.md](README.md#what-there-is-to-see) says what they mean together,
-[runbook.md](runbook.md) what to do about them.
+Every metric of `/metrics` on the admin listener, written by `make generate` from the instruments. A histogram `NAME`
+has the series `NAME_bucket`, `NAME_count` and `NAME_sum`. Values of labels are names of the config file and fixed
+words; everything else is `other`. [Operate](../operate.md#metrics) has more about them, the [runbook](../runbook.md) a
+paragraph for each alert.
 
 | metric | type | labels | meaning |
 |---|---|---|---|

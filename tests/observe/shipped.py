@@ -12,7 +12,7 @@ import yaml
 DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
 RULES: Final = DEPLOY / "prometheus" / "rules.yaml"
 RULES_TEST: Final = DEPLOY / "prometheus" / "rules_test.yaml"
-RUNBOOK: Final = DEPLOY / "runbook.md"
+RUNBOOK: Final = DEPLOY.parent / "docs" / "runbook.md"
 GRAFANA: Final = DEPLOY / "grafana"
 
 GRAFANA_DURATIONS: Final = {"$__rate_interval": "5m", "$__range": "1h", "$__interval": "1m"}

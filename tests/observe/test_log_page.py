@@ -1,4 +1,4 @@
-"""`deploy/log.md` is what the tables of fields say."""
+"""`docs/reference/log.md` is made of the tables of fields."""
 
 from tests.observe.log_page import FILE, log_page
 

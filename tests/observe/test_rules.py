@@ -13,6 +13,7 @@ from tests.observe.promtool import promtool
 from tests.observe.shipped import RULES, RULES_TEST, RUNBOOK, Alert, alerts, every_expression, recorded
 from tests.support.gateway import FRESH, running_gateway
 from tests.support.looped import looped
+from tests.support.source_files import texts
 
 ALERTS = alerts()
 ENDINGS = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
@@ -75,7 +76,7 @@ def test_each_alert_has_a_paragraph_and_each_paragraph_an_alert() -> None:
     headings = re.findall(r"^### (\w+)\n(.+?)(?=\n#|\Z)", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert [name for name, _ in headings] == list(ALERTS)
     for name, text in headings:
-        assert ALERTS[name].annotations["runbook_url"] == f"deploy/runbook.md#{name.lower()}"
+        assert ALERTS[name].annotations["runbook_url"] == f"docs/runbook.md#{name.lower()}"
         assert len(text.split()) > 40, name
 
 
@@ -85,6 +86,20 @@ def test_what_the_runbook_names_is_there() -> None:
     assert set(re.findall(r"(?<![\w:])(?:dragoman|process)_\w+", text)) - known_series().keys() - histograms == set()
     assert set(re.findall(r"\bDragoman[A-Z]\w+", text)) == ALERTS.keys()
     assert set(re.findall(r"\bjob\w*:[\w:]+", text)) - recorded().keys() == set()
+
+
+LOGGED = (
+    *("the event loop has stood still", "has stood still", "idle connections of clients were closed"),
+    *("no connection can be accepted", "the response is not affected", "reload refused"),
+)
+"""The words of log lines that the runbook quotes."""
+
+
+def test_each_log_line_that_the_runbook_quotes_is_written() -> None:
+    source = " ".join(texts("proxy").values())
+    assert [words for words in LOGGED if words not in source] == []
+    quoted = " ".join(RUNBOOK.read_text(encoding="utf-8").split())
+    assert [words for words in LOGGED if words not in quoted] == []
 
 
 def test_every_name_in_a_rule_or_a_panel_is_one_that_the_gateway_shows() -> None:

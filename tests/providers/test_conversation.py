@@ -1,6 +1,6 @@
 """Parts of a conversation: how a turn names itself in errors."""
 
-from providers.conversation import PlainMessage, Text, Thinking, ToolResult, ToolUse, Turn
+from providers.conversation import PlainMessage, Reasoning, Text, ToolResult, ToolUse, Turn
 
 
 def test_a_turn_names_its_message_in_a_refusal() -> None:
@@ -19,7 +19,7 @@ def test_a_part_that_cannot_be_translated_is_named_by_its_type() -> None:
 
 
 def test_a_plain_message_is_a_turn_of_its_parts() -> None:
-    call, thought, said = ToolUse("c", "f", {}), Thinking("Hm."), Text("x")
+    call, thought, said = ToolUse("c", "f", {}), Reasoning("Hm."), Text("x")
     turn = PlainMessage("assistant", "x", (call,), thinking=(thought,)).turn("messages", 2)
     assert turn == Turn("assistant", (thought, said, call), position=2)
     assert PlainMessage("user", "").turn("prompt", 0) == Turn("user", (), param="prompt")

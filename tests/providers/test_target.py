@@ -12,7 +12,7 @@ def test_a_targets_name_is_what_the_answer_is_said_to_come_from() -> None:
 
 
 def test_a_targets_label_is_its_row_of_the_table_whatever_model_was_asked_for() -> None:
-    wildcard = replace(TARGET, table_key="anthropic/*")
+    wildcard = replace(TARGET, model_key="anthropic/*")
     assert wildcard.label == replace(wildcard, model="anything").label == "anthropic/*/default"
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = ROOT / "deploy" / "floors.yaml"
 LOCKS = (
     *("requirements.lock", "requirements-clouds.lock", "requirements-build.lock", "requirements-dev.lock"),
-    "requirements-pip.lock",
+    *("requirements-pip.lock", "requirements-docs.lock"),
 )
 
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\\n]+)", re.MULTILINE)

@@ -30,8 +30,8 @@ WEAKENS_TLS = frozenset({"CERT_NONE", "CERT_OPTIONAL", "_create_unverified_conte
 WRITES = frozenset({"write_text", "write_bytes", "unlink", "rmtree", "chmod", "symlink_to"})
 MAY_WRITE = frozenset(
     {
-        *("config/generate_readme.py", "providers/dialects/readme.py", "proxy/cli/prices/write_list_prices.py"),
-        *("proxy/cli/imports/written_file.py", "proxy/cli/usage/limit_demo.py"),
+        *("proxy/cli/prices/write_list_prices.py", "proxy/cli/imports/written_file.py"),
+        "proxy/cli/usage/limit_demo.py",
         *(
             "proxy/ledger/journal.py",
             "proxy/ledger/journal_loader.py",

@@ -153,7 +153,7 @@ def test_equal_files_are_one_context_and_share_connections(tmp_path: Path) -> No
     ("ca_file", "reason"),
     [
         ("", "the token endpoint: The upstream's certificate is from an unknown authority (localhost:{port})."),
-        (", ca_file: id.pem", "the token endpoint answered 200 without an access token"),
+        (", ca_file: id.pem", "the token endpoint returned 200 without an access token"),
     ],
 )
 async def test_a_token_endpoint_has_an_authority_of_its_own(

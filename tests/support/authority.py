@@ -34,7 +34,7 @@ class Authority:
     def signed(
         self, subject: ec.EllipticCurvePrivateKey, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY
     ) -> x509.Certificate:
-        """A certificate; one without names is the authority's own."""
+        """Return a certificate that the authority signed. A certificate without names is the authority's own."""
         issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
         own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vendor")]) if names else issuer
         built = (
@@ -58,7 +58,7 @@ class Authority:
         return self.signed(self.key).public_bytes(serialization.Encoding.PEM)
 
     def pair(self, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY) -> tuple[bytes, bytes]:
-        """A certificate for a server and its key, as PEM."""
+        """Return a certificate for a server and its key, as PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
         return (
             self.signed(key, *names, until=until).public_bytes(serialization.Encoding.PEM),
@@ -68,7 +68,7 @@ class Authority:
         )
 
     def server(self, folder: Path, *names: x509.GeneralName, until: datetime.datetime = NOW + DAY) -> ssl.SSLContext:
-        """A server's side with such a certificate."""
+        """Return the TLS context of a server with such a certificate."""
         chain = folder / "server.pem"
         chain.write_bytes(b"".join(self.pair(*names, until=until)))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,7 +1,7 @@
-"""The vendors' own SDKs, unmodified, each from its hashed lock in a directory of its own, and a process that runs them.
+"""The vendors' own SDKs, unmodified. Each is installed from its hashed lock and runs in a process of its own.
 
-python -m tests.support.clients        install all of them
-python -m tests.support.clients lock   choose their dependencies anew (needs uv)
+python -m tests.support.clients install all of them python -m tests.support.clients lock choose their dependencies anew
+(needs uv)
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from tests.support.environments import LOCKS, Environment, LineProcess
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One SDK: what to install, how the driver connects it, and what to append to a server's root for it.
+    """One SDK: the requirement to install, its name in the driver, and the path prefix to append to a server's root.
 
-    The prefix is the SDK's own habit: fireworks-ai 1.x appends `/v1/completions` to any base it is given, 0.x appends
+    The prefix follows from the SDK's paths: fireworks-ai 1.x appends `/v1/completions` to any base URL, 0.x appends
     `/completions`; both Scale SDKs append `/v4/beta/...` and `/v5/...` (tried in November 2026).
     """
 
@@ -45,9 +45,10 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 class Raised(TypedDict):
-    """An exception of an SDK: its class's name and what it carries, None where it carries no such thing.
+    """An exception that an SDK raised: the name of its class and its attributes. An attribute is `None` if the
+    exception lacks it.
 
-    `cause` is the `repr` of what it was raised from, for instance the transport's own error.
+    `cause` is the `repr` of the exception's cause, for instance the transport's own error.
     """
 
     kind: str
@@ -57,14 +58,14 @@ class Raised(TypedDict):
     code: str | int | None
     param: str | None
     type: str | None
-    body: Any  # whatever the SDK made of the error's body
+    body: Any  # the SDK's form of the error body
 
 
 class Outcome(TypedDict):
-    """The result that an SDK gave its caller; fields that the server did not send are absent, not None.
+    """The result that an SDK gave its caller. Fields that the server did not send are absent, not `None`.
 
-    `text` and `finish_reason` are those of choice 0, whole or put together; `chunks` also holds what came before an
-    error.
+    `text` and `finish_reason` come from choice 0, from the response or from the joined chunks. `chunks` also holds the
+    chunks that came before an error.
     """
 
     result: Any  # an SDK's own shape
@@ -83,7 +84,7 @@ def environment(name: str) -> Environment:
 
 
 def install(name: str) -> Path:
-    """The directory of an SDK, filled first if need be."""
+    """Return the directory of an SDK. Install the SDK first if it is absent."""
     return environment(name).install()
 
 
@@ -104,7 +105,7 @@ USUAL = Options()
 
 
 class Client(LineProcess):
-    """An SDK in a process of its own, which serves one order after the other. Safe to use from several event loops."""
+    """An SDK in a process of its own, which carries out one order after the other. Several event loops may use it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(environment(name), "tests.e2e.clients.driver", RECIPES[name].sdk)
@@ -112,11 +113,11 @@ class Client(LineProcess):
     async def run(
         self, scenario: str, server: str, fields: Mapping[str, JsonValue], options: Options = USUAL
     ) -> Outcome:
-        """Let the SDK do one thing: `completion`, `completion_stream`, `chat`, `chat_stream`, `models`, `model`, and
+        """Make one call with the SDK: `completion`, `completion_stream`, `chat`, `chat_stream`, `models`, `model`, and
         openai's also `response`, `response_stream`, `response_retrieve`, `response_delete` and `response_items`.
 
-        `server` is the root, such as `http://127.0.0.1:8080`; `fields` are the arguments of the SDK's method (all but
-        fireworks-ai 0.x take what they do not know in `extra_body`). Raises `RuntimeError` when the driver broke.
+        `server` is the root, such as `http://127.0.0.1:8080`; `fields` are the arguments of the SDK's method (all SDKs
+        but fireworks-ai 0.x take unknown fields in `extra_body`). Raises `RuntimeError` if the driver broke.
         """
         prefix = RECIPES[self.name].prefix if options.prefix is None else options.prefix
         order = {"scenario": scenario, "url": server + prefix, "fields": dict(fields), **asdict(options)}
@@ -127,7 +128,8 @@ class Client(LineProcess):
 
 @contextmanager
 def running_clients() -> Iterator[Callable[[str], Client]]:
-    """A function from name to client that starts each at its first use; all end with the block."""
+    """Yield a function that returns the client with a given name. It starts each client at its first use. All clients
+    end with the block."""
     started: dict[str, Client] = {}
     with ExitStack() as stack:
 
@@ -141,9 +143,9 @@ def running_clients() -> Iterator[Callable[[str], Client]]:
 
 @pytest.fixture(scope="session")
 def clients() -> Iterator[Callable[[str], Client]]:
-    """One process per SDK for the whole run. A folder that wants it imports this name in its conftest.py.
+    """One process per SDK for the whole run. A folder that needs it imports this name in its conftest.py.
 
-    Tests with it are marked `clients`, and get time for the first installation: `timeout(300)`.
+    Its tests are marked `clients`, and `timeout(300)` leaves time for the first installation.
     """
     with running_clients() as client:
         yield client

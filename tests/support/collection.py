@@ -1,9 +1,10 @@
-"""How a process of the suite comes by its tests cheaply, and in what order they are run.
+"""How a process of the suite collects its tests cheaply, and the order in which the tests run.
 
-With pytest-xdist each worker collects every test. From an empty clone the most of that is pytest's rewriting of
-assertions, which it keeps beside the sources: so each worker first imports a share of its own, and finds the rest
-rewritten by the others. All that collecting makes lives as long as the process, so that the collector need not look at
-it again: to walk over 33,000 tests costs a third of a second, more than most tests that count what is left.
+With pytest-xdist each worker collects every test. In a fresh clone most of that time is pytest's rewriting of
+assertions, which pytest caches beside the sources. So each worker first imports its own share of the files, and finds
+the other files rewritten by the other workers. The objects that collecting makes live as long as the process, so the
+garbage collector need not look at them again. One pass of the garbage collector over 33,000 tests takes a third of a
+second. That is longer than most of the tests that count leftover objects.
 """
 
 import gc
@@ -45,8 +46,8 @@ LONGEST: Sequence[str] = (
     "tests/proxy/relay/test_relayed_runs.py",
     "tests/security/test_work_grows_linearly.py",
 )
-"""The files of more than twenty seconds, then the longest quick ones. One worker runs all of a file: begun late, it
-would run when the others have no more to do."""
+"""The files that take more than twenty seconds, then the longest quick ones. One worker runs a whole file. If it
+started late, it would still run when the other workers are done."""
 
 SHARERS: Mapping[str, Sequence[str]] = {
     "judges": (
@@ -72,11 +73,11 @@ SHARERS: Mapping[str, Sequence[str]] = {
     ),
 }
 """The files of each fixture whose processes load the SDKs of all vendors, which takes 20 s of CPU. One worker runs all
-of a fixture's files: in others it would be made again."""
+files of a fixture, because any other worker would have to create the fixture again."""
 
 MATRIX: Sequence[str] = ("tests/conformance/test_advisory.py", "tests/conformance/test_matrix.py")
-"""The files that send what the judges judge through a gateway. They run in the worker of the judges, which need not
-send it again."""
+"""The files that send the judges' cases through a gateway. They run in the worker of the judges, which then need not
+send the cases again."""
 
 _FIXTURE_OF: Mapping[str, str] = {
     **{file: fixture for fixture, files in SHARERS.items() for file in files},
@@ -85,7 +86,7 @@ _FIXTURE_OF: Mapping[str, str] = {
 
 
 class FilesTogether(LoadFileScheduling):  # type: ignore[misc]
-    """Gives a file to one worker, and all of SHARERS with it."""
+    """A scheduler that gives a whole file to one worker, and all files of one fixture in SHARERS to the same worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
@@ -98,7 +99,7 @@ def unit_of(nodeid: str) -> str:
 
 
 def share(files: Iterable[Path], number: int, workers: int) -> list[Path]:
-    """Return those of the files that one of so many workers imports first."""
+    """Return the files that worker `number` of `workers` imports first."""
     return sorted(files)[number::workers]
 
 
@@ -110,12 +111,12 @@ def files_of(config: pytest.Config) -> set[Path]:
 
 
 def import_share(config: pytest.Config) -> None:
-    """Import a worker's share of the files before it collects all of them; nothing where there are no workers."""
+    """Import a worker's share of the files before it collects all of them. Do nothing if the run has no workers."""
     worker = getattr(config, "workerinput", None)
     if worker is None:
         return
     for path in share(files_of(config), int(worker["workerid"].removeprefix("gw")), worker["workercount"]):
-        # What is wrong with a file is reported when it is collected, which imports it again.
+        # Errors of a file are reported when it is collected, which imports it again.
         with suppress(Exception, pytest.skip.Exception):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
@@ -127,6 +128,6 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 def keep_for_good() -> None:
-    """Take what there is now out of the collector's sight."""
+    """Exclude all existing objects from garbage collection."""
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A copy of the tree, for those who break what they copied."""
+"""A copy of the tree, for tests that break their copy."""
 
 import shutil
 import subprocess

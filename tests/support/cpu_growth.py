@@ -1,8 +1,8 @@
-"""Compare the CPU time of work with that of other work, measured in the same moments on the same machine.
+"""Compare the CPU time of work with the CPU time of other work, measured alternately on the same machine.
 
-No limit in seconds is needed. The time of the thread is counted, and of many rounds the cheapest. A busy machine adds
-to the time of a thread (faults of pages, caches that others have emptied, other guests of the hypervisor), but not to
-every round. Whatever a program does too much, it does in every round.
+No limit in seconds is needed. The CPU time of the thread is measured, and the cheapest of many rounds counts. A busy
+machine adds to the time of a thread (page faults, caches that other processes have evicted, other guests of the
+hypervisor), but not to every round. Superfluous work of a program takes time in every round.
 """
 
 import gc
@@ -16,24 +16,24 @@ TIMES: Final = 4
 """The ratio of the sizes of two inputs."""
 
 MOST: Final = 2.5 * TIMES
-"""The most that the larger input's work may be, in times the smaller one's; a quadratic one takes 16 times."""
+"""The most that the larger input's work may take, as a multiple of the smaller input's work. Quadratic work takes 16
+times."""
 
 SLACK: Final = 0.02
 """Seconds of difference that count as noise."""
 
 ROUNDS: Final = 20
-"""Rounds after which work is taken for too much. One is enough if it is not."""
+"""Rounds after which work counts as too expensive. One round is enough if the work is cheap."""
 
 LONGEST: Final = 10.0
-"""Seconds after which there are no more rounds, of which there are two at least."""
+"""Seconds after which no further round starts. At least two rounds are made."""
 
 YARDSTICK: Final = b"[" + b"1," * 2**19 + b"1]"
-"""A megabyte of JSON, whose reading is what work is measured by that has no smaller input. It takes some
-milliseconds."""
+"""A megabyte of JSON. Work that has no smaller input is measured against the time of parsing it, some milliseconds."""
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Measure the CPU time of one call, without the collector, whose share depends on what else is alive."""
+    """Measure the CPU time of one call, without garbage collection, whose time depends on the other objects alive."""
     gc.disable()
     try:
         start = time.thread_time()
@@ -44,7 +44,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def growth(small: Callable[[], object], large: Callable[[], object]) -> str:
-    """Return why the work for the larger input is more than its size explains. Return an empty text if it is not."""
+    """Return why the work for the larger input takes more time than its size explains. Return an empty text if it does
+    not."""
     before, after = _cheapest(small, large, MOST)
     if _is_fine(before, after, MOST):
         return ""
@@ -52,7 +53,7 @@ def growth(small: Callable[[], object], large: Callable[[], object]) -> str:
 
 
 def excess(work: Callable[[], object], most: float) -> str:
-    """Return why work is more than so many times the reading of YARDSTICK. Return an empty text if it is not."""
+    """Return why work takes more than `most` times the parsing of YARDSTICK. Return an empty text if it does not."""
     measure, cost = _cheapest(lambda: orjson.loads(YARDSTICK), work, most)
     if _is_fine(measure, cost, most):
         return ""
@@ -60,7 +61,7 @@ def excess(work: Callable[[], object], most: float) -> str:
 
 
 def _cheapest(control: Callable[[], object], work: Callable[[], object], most: float) -> tuple[float, float]:
-    """Return the least time of both. Measure both in turn until the work is found cheap, or for all rounds."""
+    """Return the least time of both. Measure them alternately until the work is found cheap, or for all rounds."""
     measure = cost = float("inf")
     spent = 0.0
     for number in range(ROUNDS):

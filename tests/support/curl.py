@@ -1,4 +1,4 @@
-"""A replacement for curl on a machine without it, with the options that our examples use.
+"""A replacement for curl on a machine without it. It knows the options that our examples use.
 
 python -m tests.support.curl [-s] [-N] [-f] [-X METHOD] [-H 'name: value']... [-d BODY] URL
 """
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 
 def main(arguments: list[str]) -> int:
-    """Make one request and write the body of its answer; 22 for an error status under `-f`, as curl does."""
+    """Make one request and write the response body. Return 22 for an error status under `-f`, as curl does."""
     parser = argparse.ArgumentParser(prog="curl")
     parser.add_argument("-s", "--silent", action="store_true")
     parser.add_argument("-N", "--no-buffer", action="store_true")

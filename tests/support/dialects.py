@@ -1,4 +1,4 @@
-"""The test folder of each dialect, `tests/providers/dialects/NAME`: its fixtures, and what it declares for the suites
+"""The test folder of each dialect, `tests/providers/dialects/NAME`: its fixtures, and its declarations for the suites
 that run over every dialect."""
 
 from importlib import import_module
@@ -12,7 +12,8 @@ NAMES: Final = sorted(path.parent.name for path in FOLDER.glob("*/fixtures"))
 
 
 def fixture_path(name: str) -> Path:
-    """Return the path of a fixture, or of a folder of them, named as `dialect/rest`: `cohere/errors/error_401.json`."""
+    """Return the path of a fixture, or of a folder of fixtures. The name is `dialect/rest`, such as
+    `cohere/errors/error_401.json`."""
     dialect, _, rest = name.partition("/")
     return FOLDER / dialect / "fixtures" / rest
 
@@ -23,8 +24,9 @@ def fixture_name(path: Path) -> str:
     return f"{dialect}/{rest}"
 
 
-def declared(pattern: str, variable: str) -> dict[str, Any]:  # Any: the caller's annotation says what is declared
-    """Merge the mappings called `variable` of the folders' modules whose file names match; no key occurs twice."""
+def declared(pattern: str, variable: str) -> dict[str, Any]:  # Any: the caller's annotation gives the type
+    """Merge the mappings named `variable` from the folders' modules whose file names match `pattern`. No key occurs
+    twice."""
     found: dict[str, Any] = {}
     for path in sorted(FOLDER.glob(f"*/{pattern}")):
         mapping = getattr(import_module(f"{PACKAGE}.{path.parent.name}.{path.stem}"), variable, {})

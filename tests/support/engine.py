@@ -1,18 +1,18 @@
 """A real inference engine on loopback: the llama.cpp server from `xllamacpp`, serving the tiny random model.
 
-The model's text is noise: expect nothing of it.
+The model's text is noise: a test must expect no particular text.
 
-What the server does (xllamacpp 2026.10.11549, tried in November 2026; `test_engine.py` holds what others rely on):
+The server's behaviour (xllamacpp 2026.10.11549, tried in November 2026; `test_engine.py` checks it):
 - ready about 0.1 s after the process starts; 4 requests at once, 4096 tokens each, 0.15 to 1.3 ms a token;
-- greedy and seeded answers repeat; a token id prompt and a list of prompts are accepted, but usage counts the first
+- greedy and seeded responses repeat; a token id prompt and a list of prompts are accepted, but usage counts the first
   prompt only; the model's name in a request is ignored;
 - completions give log probabilities as chat's `content` list; streams give usage on the finish frame of completions
   even unasked, and as a frame without choices on chat when asked; both end with `[DONE]`;
-- chat honours `response_format`; completions ignore it in silence and honour only `json_schema` and `grammar`; given
+- chat honours `response_format`; completions silently ignore it and honour only `json_schema` and `grammar`; given
   both, the grammar wins; `echo`, `suffix` and `best_of` are ignored; `max_tokens: 0` generates one token;
 - an over-long prompt is a 400 with type `exceed_context_size_error`, `n_prompt_tokens` and `n_ctx`;
-- when the client of a stream leaves, generation stops within a few tokens; an answer that is not streamed is generated
-  to its end regardless, after FIN and RST alike. `generated_tokens` shows it: it moves when a request ends in any way;
+- when the client of a stream leaves, generation stops within a few tokens; a non-streaming response is generated
+  to its end regardless, after FIN and RST alike. `generated_tokens` shows it: it changes when a request ends;
 - after a stream, and after 100 requests, it closes the connection although it promised `Keep-Alive: timeout=5,
   max=100`; a reused connection then breaks under the next request (`client_of` reuses none).
 """
@@ -34,7 +34,7 @@ MODEL = "tiny"
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A running server. `base_url` has no path: `/v1/completions` and the rest hang below it."""
+    """A running server. `base_url` has no path: callers append `/v1/completions` and the other paths."""
 
     base_url: str
     model: str = MODEL
@@ -55,14 +55,14 @@ class Engine:
 
 
 def client_of(base_url: str) -> aiohttp.ClientSession:
-    """Return a client of the engine at this URL, with a connection for each request."""
+    """Return a client of the engine at this URL. It opens a new connection for each request."""
     return aiohttp.ClientSession(base_url, connector=aiohttp.TCPConnector(force_close=True))
 
 
 @contextmanager
 def running_engine(folder: Path, *modes: str) -> Iterator[Engine]:
-    """Write the model into `folder` and serve it for as long as the block, with `embeddings` for vectors alone. Skips
-    the test without xllamacpp."""
+    """Write the model into `folder` and serve it for the duration of the block. With `embeddings` the server computes
+    embeddings only. Skip the test without xllamacpp."""
     pytest.importorskip("xllamacpp", reason="the engine extra is not installed", exc_type=ModuleNotFoundError)
     from tests.support.tiny_model import write_tiny_model  # here, because it needs the same extra
 
@@ -78,6 +78,6 @@ def running_engine(folder: Path, *modes: str) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """One server for the whole run. A folder that wants it imports this name in its conftest.py."""
+    """One server for the whole run. A folder that needs it imports this name in its conftest.py."""
     with running_engine(tmp_path_factory.mktemp("engine")) as running:
         yield running

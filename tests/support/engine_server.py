@@ -15,10 +15,11 @@ CONTEXT_PER_SLOT = 4096
 
 
 def main() -> None:
-    """Serve, and leave without destructors: the server's threads have nothing to save and would delay the exit."""
+    """Serve until standard input ends. Exit without destructors: the server's threads have nothing to save and would
+    delay the exit."""
     params = xllamacpp.CommonParams()
     params.model.path, alias, *modes = sys.argv[1:]
-    # Then it makes vectors and nothing else.
+    # With this setting the server computes embeddings only.
     if "embeddings" in modes:
         params.embedding = True
         params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN

@@ -1,5 +1,5 @@
-"""Directories of locked distributions for programs that must not share the gateway's environment, and processes in
-them that answer line by line."""
+"""Directories of locked distributions, for programs that must not share the gateway's environment, and processes in
+them that return one line for each line."""
 
 import fcntl
 import hashlib
@@ -23,8 +23,9 @@ CACHE = ROOT / ".cache" / "clients"
 class Environment:
     """Distributions that are installed together.
 
-    `lock` pins `requirements` and their dependencies, without the distributions in `left_out`, and those in `alone`,
-    which come without their dependencies; `locked_by` is the command that writes it.
+    `lock` pins `requirements` and their dependencies, except the distributions in `left_out`. It also pins the
+    distributions in `alone`, which are installed without their dependencies. `locked_by` is the command that writes the
+    lock.
     """
 
     name: str
@@ -40,11 +41,11 @@ class Environment:
         return CACHE / f"{self.name}-{sys.implementation.cache_tag}-{digest}"
 
     def install(self) -> Path:
-        """Install the environment if it is absent and return its directory. Raises RuntimeError with pip's output when
+        """Install the environment if it is absent and return its directory. Raise RuntimeError with pip's output if
         that fails.
 
-        It is filled under another name and renamed when it is whole, so an interrupted installation never counts; a
-        lock on a file keeps two test runs from doing it at once.
+        The directory is filled under another name and renamed when it is complete, so an interrupted installation never
+        counts. A file lock prevents two test runs from installing at once.
         """
         target = self.directory
         if target.is_dir():
@@ -63,7 +64,8 @@ class Environment:
     def _fill(self, target: Path) -> None:
         print(f"installing {self.requirements[0]} into {target.parent} (once)", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-        # Compiling everything takes as long as the rest, and Python compiles what it imports.
+        # Compiling every file takes as long as the rest of the installation, and Python compiles the files that it
+        # imports.
         command += ["--require-hashes", "--no-deps", "--no-compile", "--only-binary", ":all:"]
         command += ["--target", str(target), "--requirement", str(self.lock)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -90,13 +92,13 @@ class Environment:
         return done.stdout
 
     def variables(self) -> Mapping[str, str]:
-        """Return the variables of a process in this environment, which is to be started with -S: without
-        site-packages and this process's variables it sees no dependency, key or proxy of ours."""
+        """Return the environment variables of a process in this environment. The process must be started with -S:
+        without site-packages and this process's variables it sees no dependency, key or proxy of ours."""
         return {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.install())}
 
 
 class LineProcess:
-    """A module run in an environment, which answers one line with one line. Safe to use from several threads."""
+    """A module that runs in an environment and returns one line for each line. Several threads may use it."""
 
     def __init__(self, environment: Environment, module: str, *arguments: str) -> None:
         self.name = environment.name
@@ -112,7 +114,8 @@ class LineProcess:
         )
 
     def exchange(self, line: str) -> str:
-        """The answer to a line, which must not hold a line break. Raises `RuntimeError` when the process ended."""
+        """Send a line, which must not contain a line break, and return the response line. Raise `RuntimeError` if the
+        process ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._turn:
@@ -127,5 +130,5 @@ class LineProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._process:  # closes the pipes, at which the process ends, and waits for it
+        with self._process:  # closes the pipes, which ends the process, and waits for its end
             pass

@@ -1,6 +1,6 @@
-"""How many made-up examples a property gets: a quarter of them with every change, all of them in the nightly run.
+"""The number of generated examples for a property: a quarter of them with every change, all of them in the nightly run.
 
-Each run makes other examples, so that the runs of a few changes have tried as many as one nightly run.
+Each run generates other examples, so a few runs for changes try as many examples as one nightly run.
 """
 
 from typing import Final
@@ -10,22 +10,23 @@ from hypothesis import settings
 from tests.support.nightly import by_day
 
 SHARE: Final = 4
-"""The part of the examples that a run for a change tries: one of so many."""
+"""A run for a change tries one of so many examples."""
 
 LEAST: Final = 25
-"""Examples that are tried with every change, if there are as many. The simplest are among the first."""
+"""The least number of examples that are tried with every change, if the property has as many. The first examples are
+among the simplest."""
 
 USUAL: Final = 50
-"""Examples of a property that names no number."""
+"""Examples of a property that sets no number of its own."""
 
 
 def load_profile() -> None:
-    """Give a property that names no number its examples. `make trust` gives it 5,000."""
-    # How long an example takes says how busy the machine is.
+    """Set the number of examples for properties that set none of their own. `make trust` sets 5,000."""
+    # The duration of an example depends on how busy the machine is.
     settings.register_profile("untimed", deadline=None, max_examples=by_day(LEAST, USUAL))
     settings.load_profile("untimed")
 
 
 def examples(most: int, least: int = LEAST) -> settings:
-    """Return the settings of a property that gets so many examples at night."""
+    """Return the settings of a property that tries `most` examples at night."""
     return settings(max_examples=by_day(min(most, max(least, most // SHARE)), most))

@@ -1,9 +1,9 @@
-"""Follows the functions of `config`, `providers` and `proxy` that run between two moments, and the changes of package
-among them.
+"""Records the functions of `config`, `providers` and `proxy` that run between two moments, and the calls that go from
+one package to another.
 
-A change of package is a call of a function in another folder than that of the nearest calling function, whatever the
-standard library or aiohttp does between the two. A function of a file at the top of the three, which every package
-may import, is a call and no change of package.
+A change of package is a call of a function in another folder than the folder of the nearest calling function. Frames of
+the standard library and of aiohttp between the two do not count. Every package may import a file at the top of the
+three. So a call of a function in such a file is no change of package.
 """
 
 import sys
@@ -19,7 +19,8 @@ from tests.support.rooms import ROOMS
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 PARTS: Final = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
-"""Names of code that is a part of a function to its reader, and since Python 3.12 to the interpreter in part."""
+"""Names of code objects that are part of their function to a reader. Since Python 3.12 the interpreter inlines some of
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,14 @@ class FollowedCall:
 
     @property
     def changes_package(self) -> bool:
-        """Whether the call goes from one package to another."""
+        """Return whether the call goes from one package to another."""
         return self.package not in ROOMS and self.caller is not None and self.caller != self.package
 
 
 class FollowedCalls:
-    """The calls on this thread from `begin` to the first call of a function that `ends` is true of.
+    """The calls on this thread from `begin` to the first call of a function for which `ends` is true.
 
-    A coroutine that goes on after a pause is not called again.
+    A coroutine that resumes after a pause is not recorded again.
     """
 
     def __init__(self, ends: Callable[[FrameType], bool]) -> None:
@@ -49,17 +50,17 @@ class FollowedCalls:
         self._frames: set[FrameType] = set()
 
     def begin(self) -> None:
-        """Follow calls from now on."""
+        """Start to record calls."""
         sys.setprofile(self._note)
 
     def end(self) -> None:
-        """Follow no more calls."""
+        """Stop recording calls."""
         sys.setprofile(None)
         self._frames.clear()
 
     @property
     def changes(self) -> int:
-        """How many of the calls go from one package to another."""
+        """Return how many of the calls go from one package to another."""
         return sum(each.changes_package for each in self.calls)
 
     def __str__(self) -> str:
@@ -81,7 +82,8 @@ class FollowedCalls:
 
 
 def calling_package(frame: FrameType) -> str | None:
-    """Return the package of the nearest function that calls a frame and is below the top; `None` if there is none."""
+    """Return the package of the nearest function that calls `frame` and is below the top. Return `None` if there is
+    none."""
     before = frame.f_back
     while before is not None:
         package = package_of_code(before.f_code.co_filename)
@@ -93,7 +95,7 @@ def calling_package(frame: FrameType) -> str | None:
 
 @cache
 def package_of_code(filename: str) -> str | None:
-    """Return the folder of a file as a path from the root; `None` for a file outside of the three packages."""
+    """Return the folder of a file as a path from the root. Return `None` for a file outside of the three packages."""
     path = Path(filename)
     if not path.is_relative_to(ROOT):
         return None

@@ -1,7 +1,8 @@
-"""Programs of this interpreter, forked from one that has loaded the gateway (`tests.support.program_template`).
+"""Python programs that are forked from a process that has already loaded the gateway
+(`tests.support.program_template`).
 
-Only in a process of pytest (`tests/conftest.py`): what is measured by `make bench` and `make trust` is a program that
-was started. So is a program whose environment says something to the interpreter or to a library of C.
+Only pytest processes fork (`tests/conftest.py`): `make bench` and `make trust` measure programs that were started. A
+program is also started, not forked, if its environment configures the interpreter or a C library.
 """
 
 import asyncio
@@ -28,12 +29,12 @@ from tests.support.program_template import NUMBER
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 BEFORE_MAIN: Final = ("PYTHON", "LD_", "MALLOC_", "LC_", "LANG", "TZ", "SSL_", "OPENSSL_", "AIOHTTP_")
-"""How the names of variables begin that are read before a program's own code runs. Of Python's, PYTHONPATH is done
-after it too."""
+"""Prefixes of environment variables that are read before a program's own code runs. Of Python's variables, PYTHONPATH
+is also applied afterwards."""
 
 
 class Process(Protocol):
-    """What tests use of a process that they started: a `subprocess.Popen`, or one that was forked."""
+    """The methods that tests use of a process that they started: a `subprocess.Popen`, or a forked process."""
 
     @property
     def pid(self) -> int: ...
@@ -63,7 +64,7 @@ class ForkedProcess:
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Raises TimeoutExpired."""
+        """Wait for the end of the process. Raise TimeoutExpired."""
         with self._lock:
             if self.returncode is not None:
                 return self.returncode
@@ -91,7 +92,7 @@ class ForkedProcess:
 
 
 class ProgramTemplate:
-    """The template's owner. It is started with the first program."""
+    """The owner of the template process, which starts with the first program."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -106,7 +107,8 @@ class ProgramTemplate:
         descriptors: Mapping[int, int],
         session: bool = False,
     ) -> int:
-        """Start `python ARGUMENTS` with these descriptors, by the numbers that they have there. Return its number."""
+        """Start `python ARGUMENTS` with `descriptors`, whose keys are their numbers in the new process. Return its
+        process id."""
         order = {
             "arguments": list(arguments),
             "directory": str(directory),
@@ -138,7 +140,7 @@ class ProgramTemplate:
         return self._socket
 
     def begin(self) -> None:
-        """Start it now, where somebody is about to count what is open."""
+        """Start the template now, before a test that counts open descriptors."""
         with self._lock:
             self._begun()
 
@@ -155,7 +157,7 @@ _in_use = False
 
 
 def fork_programs() -> None:
-    """Let programs be forked from now on, where the system can do it."""
+    """Fork programs from now on, if the system supports it."""
     global _in_use
     _in_use = can_adopt()
 
@@ -174,16 +176,16 @@ def can_fork(environment: Mapping[str, str]) -> bool:
 
 
 Launch: TypeAlias = Callable[[Sequence[str], Mapping[str, str], IO[bytes], IO[bytes]], Process]
-"""Starts `python ARGUMENTS` in the folder of the sources, with these variables and these outputs."""
+"""A function that starts `python ARGUMENTS` in the folder of the sources, with an environment and two outputs."""
 
 
 def started(arguments: Sequence[str], environment: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> Process:
-    """Start it as the operator does."""
+    """Start the program as the operator does."""
     return subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment, stdout=out, stderr=err)
 
 
 def forked(arguments: Sequence[str], environment: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> Process:
-    """Fork it where that makes no difference to it."""
+    """Fork the program if the environment makes no difference to it, else start it."""
     if not can_fork(environment):
         return started(arguments, environment, out, err)
     return ForkedProcess(TEMPLATE.start(arguments, ROOT, environment, {0: 0, 1: out.fileno(), 2: err.fileno()}))
@@ -196,7 +198,7 @@ def run_program(
     stdin: bytes = b"",
     seconds: float = 120.0,
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Do what `subprocess.run` does with a program of this interpreter and its outputs. Raises TimeoutExpired."""
+    """Run a program of this interpreter as `subprocess.run` does and return its outputs. Raise TimeoutExpired."""
     variables = environment or {}
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
@@ -221,7 +223,7 @@ def run_program(
 async def fork_child(
     module: str, *descriptors: int, output: int | None = None, environment: Mapping[str, str] | None = None
 ) -> Child:
-    """Do what `proxy.off_loop.child_process.start_child` does."""
+    """Do the same as `proxy.off_loop.child_process.start_child`, but fork."""
     here, there = socket.socketpair()
     null = os.open(os.devnull, os.O_RDWR)
     out, err = (1, 2) if output is None else (null, null)

@@ -1,4 +1,4 @@
-"""Makes records really frozen for the whole run. Imported before anything that defines one."""
+"""Makes frozen records immutable for the whole run. It is imported before any module that defines one."""
 
 from providers.frozen_record import freeze_records
 

@@ -1,4 +1,5 @@
-"""The gateway as its operator runs it: a process with a table, observed over HTTP and by signals, log and exit code."""
+"""The gateway as its operator runs it: a process with a config file, observed through HTTP, signals, its log and its
+exit code."""
 
 import asyncio
 import fcntl
@@ -23,27 +24,29 @@ from tests.support.forked_program import Launch, Process, forked
 ROOT = Path(__file__).resolve().parents[2]
 
 SERVER = "server:\n  port: ${PORT}\n  admin:\n    port: ${ADMIN_PORT}\n"
-"""Appended to a table without a `server` section; one with it names these two variables itself."""
+"""Appended to a config file without a `server` section. A file with that section uses these two variables itself."""
 
 WORKER = re.compile(r"worker \d+ \(process (\d+)\), table [0-9a-f]{12}, (\d+) in flight")
-"""A worker's line on the status page."""
+"""The line of a worker on the status page."""
 
 FRESH = {"Cache-Control": "no-cache"}
 """Headers for a scrape that is not from the cache."""
 
 
 _FIRST, _LAST = 10_000, 30_000
-"""Ports below those that Linux gives to connections and to listeners without a port of their own (32768 and up)."""
+"""Ports below the range that Linux gives to connections and to listeners without a port of their own (32768 and up)."""
 
 _ASKED_WITHIN = aiohttp.ClientTimeout(total=10)
-"""A gateway that does not respond in this time is asked again: it may have come to listen in the midst of a request."""
+"""Seconds after which an unresponsive gateway is requested again. It may have started to listen in the middle of a
+request."""
 
 _BLOCK = 200
-"""Ports that a process takes at a time, for as long as it lives."""
+"""Ports that a process reserves at a time, for as long as it lives."""
 
 
 def ports_in_turn() -> Generator[int, None, None]:
-    """Yield ports for ever, none of which another process gets from here. Raises RuntimeError if all are taken."""
+    """Yield ports for ever. No other process gets one of these from this function. Raise RuntimeError if all ports are
+    taken."""
     folder = Path(tempfile.gettempdir()) / f"dragoman-test-ports-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     for first in range(_FIRST, _LAST, _BLOCK):
@@ -58,15 +61,15 @@ def ports_in_turn() -> Generator[int, None, None]:
 
 
 _PORTS = ports_in_turn()
-next(_PORTS)  # at once: some tests count open files
+next(_PORTS)  # at import: some tests count open files
 
 
 def free_ports(count: int) -> list[int]:
     """Return distinct loopback ports that are free.
 
-    Nothing else takes them before they are used: a port that the system chooses, or that another process of the tests
-    tries, may be another listener's a moment later, whose answers would then be taken for those of the process that was
-    to have it.
+    No other listener takes them before they are used. A port that the system chooses, or that another test process
+    tries, may belong to another listener a moment later. The responses of that listener would then be taken for
+    responses of the intended process.
     """
     return [next(filter(_is_free, _PORTS)) for _ in range(count)]
 
@@ -80,19 +83,20 @@ def _is_free(port: int) -> bool:
 
 
 def request_lines(log: bytes) -> list[JsonObject]:
-    """Return the whole lines of an access log, except those about bytes that were no HTTP request."""
+    """Return the complete lines of an access log, except the lines about bytes that were no HTTP request."""
     whole, _, _ = log.rpartition(b"\n")
     return [line for line in map(orjson.loads, whole.splitlines()) if line["message"] != "malformed HTTP"]
 
 
 def told_of(lines: Iterable[JsonObject]) -> int:
-    """Return how many requests lines of an access log are about."""
+    """Return how many requests the lines of an access log count."""
     return sum(cast(int, line.get("count", 1)) for line in lines)
 
 
 @dataclass(slots=True)
 class RunningGateway:
-    """A gateway that was ready. `url` and `admin_url` have no slash at their end; `exit_code` is None while it runs."""
+    """A gateway that became ready. `url` and `admin_url` have no trailing slash. `exit_code` is `None` while it
+    runs."""
 
     url: str
     admin_url: str
@@ -103,18 +107,18 @@ class RunningGateway:
     exit_code: int | None = field(default=None, init=False)
 
     def log(self) -> list[JsonObject]:
-        """Return the access log's lines about requests so far; a line arrives a moment after its answer."""
+        """Return the access log's lines about requests so far. A line arrives a moment after its response."""
         return request_lines(self.stdout.read_bytes())
 
     async def logged(self, count: int) -> list[JsonObject]:
-        """Wait until the access log has told of that many requests; all of its lines. One line counts the requests that
-        are refused within a second, as on a machine too busy for them."""
+        """Wait until the access log has counted that many requests, and return all of its lines. One line counts all
+        requests that are refused within a second, as on a machine that is too busy for them."""
         while told_of(lines := self.log()) < count:  # noqa: ASYNC110 - a file tells no one
             await asyncio.sleep(0.01)
         return lines
 
     def messages(self) -> str:
-        """Return the process's own messages so far."""
+        """Return the process's log messages so far."""
         return self.stderr.read_text(encoding="utf-8")
 
     async def metrics(self) -> dict[str, float]:
@@ -132,7 +136,7 @@ class RunningGateway:
             await asyncio.sleep(0.01)
 
     async def in_flight(self) -> dict[int, int]:
-        """Return the workers' process ids, each with its number of requests in flight."""
+        """Return the number of requests in flight of each worker, by process id."""
         async with aiohttp.ClientSession() as http, http.get(f"{self.admin_url}/status") as answer:
             lines = (await answer.json())["workers"]
         return {int(found[1]): int(found[2]) for found in map(WORKER.fullmatch, lines) if found}
@@ -147,7 +151,7 @@ class RunningGateway:
                 await asyncio.sleep(0.01)
 
     async def reload(self, table: str) -> None:
-        """Write another table, send SIGHUP, and wait until the gateway has accepted or refused it; `metrics` says
+        """Write a new config file, send SIGHUP, and wait until the gateway has accepted or refused it; `metrics` shows
         which."""
         before = await self._reloads()
         self.table.write_text(with_server(table), encoding="utf-8")
@@ -166,14 +170,16 @@ class RunningGateway:
 
 
 def with_server(table: str) -> str:
-    """Return the table with the ports of this run, appended so that the lines of the test's text keep their numbers."""
+    """Return the configuration with the ports of this run. They are appended, so the lines of the test's text keep
+    their numbers."""
     if any(line.startswith("server:") for line in table.splitlines()):
         return table
     return table.rstrip("\n") + "\n" + SERVER
 
 
 def start_gateway(table: str, folder: Path, environment: Mapping[str, str], launch: Launch = forked) -> RunningGateway:
-    """Start the process and return at once. It sees no variable of this process but PATH, and writes into `folder`."""
+    """Start the process and return at once. It gets no environment variable of this process but PATH, and writes into
+    `folder`."""
     port, admin_port = free_ports(2)
     path, stdout, stderr = folder / "gateway.yaml", folder / "stdout.log", folder / "stderr.log"
     path.write_text(with_server(table), encoding="utf-8")
@@ -185,7 +191,7 @@ def start_gateway(table: str, folder: Path, environment: Mapping[str, str], laun
 
 
 async def until_ready(gateway: RunningGateway) -> None:
-    """Wait until `/health/ready` succeeds. Raises AssertionError with the gateway's messages when it ended instead."""
+    """Wait until `/health/ready` succeeds. Raise AssertionError with the gateway's messages if it ended instead."""
     async with aiohttp.ClientSession(timeout=_ASKED_WITHIN) as http:
         while gateway.process.poll() is None:
             try:
@@ -202,9 +208,9 @@ async def until_ready(gateway: RunningGateway) -> None:
 async def running_gateway(
     table: str, folder: Path, environment: Mapping[str, str] | None = None, launch: Launch = forked
 ) -> AsyncIterator[RunningGateway]:
-    """Run a gateway for as long as the block; it is killed at the end unless it was stopped.
+    """Run a gateway for the duration of the block. It is killed at the end unless it was stopped.
 
-    Raises AssertionError when it ended by itself, or when a traceback is among its messages.
+    Raise AssertionError if it ended by itself, or if its messages contain a traceback.
     """
     gateway = start_gateway(table, folder, environment or {}, launch)
     try:

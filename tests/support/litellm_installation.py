@@ -1,7 +1,7 @@
-"""A LiteLLM installation of 39 models, 30 teams and 200 keys, made from a seed, in the forms of its endpoints.
+"""A LiteLLM installation of 39 models, 30 teams and 200 keys, generated from a seed, in the formats of its endpoints.
 
-The fields are those of litellm 1.108.7: `LiteLLM_VerificationToken` for `/key/list?return_full_object=true`,
-`TeamListResponseObject` for `/team/list`, and what `/model/info` makes of a deployment. All names and keys are made up.
+The fields are the fields of litellm 1.108.7: `LiteLLM_VerificationToken` for `/key/list?return_full_object=true`,
+`TeamListResponseObject` for `/team/list`, and the `/model/info` entry of a deployment. All names and keys are made up.
 """
 
 import hashlib
@@ -22,14 +22,15 @@ GROUPS: Final = {"cheap": NAMES[1:12:3], "beta": NAMES[20:27], "vision": ("gpt-4
 ALIAS: Final = "default"
 TEAM_MODEL: Final = "tuned"
 DATABASE: Final = 9
-"""Models that only the database has."""
+"""Models that only the database contains."""
 
 PAST, FUTURE, MADE = "2025-01-31T00:00:00Z", "2031-06-30T12:00:00+00:00", "2025-11-03T09:12:44.120000Z"
 
 
 @dataclass(slots=True)
 class Installation:
-    """The configuration, the answers of the endpoints, and each key by its alias, which only its holder has."""
+    """The configuration, the responses of the endpoints, and each secret key by its alias. Only the holder of a key has
+    its secret."""
 
     config: dict[str, Any]
     models: dict[str, Any]
@@ -39,12 +40,12 @@ class Installation:
 
     @property
     def keys(self) -> list[dict[str, Any]]:
-        """The keys of all pages."""
+        """Return the keys of all pages."""
         return [key for page in self.pages for key in page["keys"]]
 
 
 def installation(base: str, seed: int = 39) -> Installation:
-    """Make the installation; every model is at one address, a server that speaks OpenAI's API."""
+    """Generate the installation. Every model is at one address, a server that speaks OpenAI's API."""
     random = Random(seed)
     teams = [_team(random, number) for number in range(30)]
     entries = _entries(base, teams[3]["team_id"])
@@ -98,7 +99,7 @@ def _configured(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(entry: dict[str, Any], is_stored: bool) -> dict[str, Any]:
-    """What `/model/info` says: without the key, with LiteLLM's own facts and defaults."""
+    """Return the `/model/info` entry of a model: without the key, with LiteLLM's own facts and defaults."""
     params = {**entry["litellm_params"], "use_in_pass_through": False, "use_litellm_proxy": False}
     facts = {"db_model": is_stored, "key": entry["model_name"], "litellm_provider": "openai", "supports_vision": True}
     more = {

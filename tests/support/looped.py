@@ -1,8 +1,8 @@
-"""`looped`: the rows of a table checked one after the other by one test, in place of a test for each.
+"""`looped`: one test checks the rows of a table one after the other, instead of a test for each row.
 
-`pytest.mark.parametrize` makes a test of each row, which costs 5 ms of CPU for the collecting, the fixtures and the
-reports. A loop costs nothing a row. All rows run, whichever fail, and the failure names each of them. Use `parametrize`
-if a row needs fixtures of its own, or if its time is worth a line in the report.
+`pytest.mark.parametrize` makes a test of each row, which costs 5 ms of CPU for collection, fixtures and reports. A row
+of a loop costs nothing. All rows run even if some fail, and the failure names each failed row. Use `parametrize` if a
+row needs fixtures of its own, or if its duration deserves a line in the report.
 
 `--row TEXT` runs only the rows whose name contains the text, as `-k` does with tests.
 """
@@ -17,15 +17,15 @@ from typing import Any, Final, TypeAlias, cast
 import pytest
 
 MOST_SHOWN: Final = 10
-"""Failed rows that are shown with their tracebacks. The message names the others too."""
+"""The number of failed rows that are shown with their tracebacks. The message names the others too."""
 
 LONGEST_TEXT: Final = 60
-"""Characters of a value that stand in the name of its row."""
+"""The most characters of a value in the name of its row."""
 
 Ids: TypeAlias = Iterable[str] | Callable[[Any], str | None] | None
 
 PARAM: Final = type(pytest.param())
-"""What `pytest.param` makes: a row's values, and its name."""
+"""The result of `pytest.param`: a row's values, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ selection: Final = Selection()
 
 
 def looped(names: str | Sequence[str], table: Iterable[object], ids: Ids = None) -> Callable[..., Any]:
-    """Run a test, synchronous or not, once for each row of a table. Takes what `pytest.mark.parametrize` takes.
+    """Run a test, synchronous or not, once for each row of a table. Take the same arguments as
+    `pytest.mark.parametrize`.
 
-    Raises `ValueError` if the table has no rows, or a row has marks, which only a test of its own can have.
+    Raise `ValueError` if the table has no rows, or if a row has marks: only a test can have marks.
     """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = _rows(arguments, table, ids)
@@ -97,7 +98,8 @@ def _asynchronous(function: Callable[..., Awaitable[None]], rows: Sequence[Row])
 
 
 class _Failures:
-    """The rows of one test that failed, and those that were skipped: they skip the test once each row has run."""
+    """The rows of one test that failed, and the rows that were skipped. If none failed, skipped rows skip the test
+    after each row has run."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -106,7 +108,7 @@ class _Failures:
 
     @contextmanager
     def of(self, row: Row) -> Iterator[None]:
-        """Collect what the row raises."""
+        """Collect the exception of a row."""
         try:
             yield
         except Exception as error:
@@ -123,8 +125,8 @@ class _Failures:
             self._errors.append(error)
 
     def raise_if_any(self, rows: int) -> None:
-        """Raise an `ExceptionGroup` that names each failed row, if there is one. Skip the test for the first reason if
-        rows were skipped and none failed."""
+        """Raise an `ExceptionGroup` that names each failed row, if there is one. If none failed but rows were skipped,
+        skip the test for the first reason."""
         if self._errors:
             raise ExceptionGroup(f"{len(self._names)} of {rows} rows failed: {', '.join(self._names)}", self._errors)
         if self._reasons:

@@ -1,7 +1,7 @@
-"""How many small faults in a room's source its tests catch: `python -m tests.support.mutants proxy/limits`.
+"""How many small faults in a package's source its tests catch: `python -m tests.support.mutants proxy/limits`.
 
-The sample depends on the source and the seed alone, so that two versions of the tests can be compared mutant by mutant.
-Works in a copy of the tree, whose tests must pass before anything is changed.
+The sample depends only on the source and the seed, so two versions of the tests can be compared mutant by mutant. The
+program works in a copy of the tree, whose tests must pass before anything is changed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LONGEST_RUN: Final = 300.0
 """Seconds that the tests of a mutant may take."""
 
 LONGEST_TEST: Final = 30
-"""Seconds that one of the tests may take: a mutant may wait for ever."""
+"""Seconds that one test may take, because a mutant may wait for ever."""
 
 FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 """The line of pytest's summary that names a test."""
@@ -34,15 +34,15 @@ FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run of tests, and the test that failed. What takes too long counts as caught."""
+    """The result of a run of tests, and the test that failed. A run that exceeds its time limit counts as caught."""
 
     verdict: Literal["caught", "survived", "timeout"]
     test: str = ""
 
 
 def ordered_tests(tree: Path, file: str, without: Sequence[str]) -> list[str]:
-    """Return the files of tests of a source file's room: its own mirror first, then those named after it, the others,
-    and the suites over all rooms of its kind."""
+    """Return the test files of a source file's package: its own mirror first, then the files named after it, the
+    others, and the suites over all packages of its kind."""
     room, _, name = file.rpartition("/")
     mirror = f"test_{name.removesuffix('.py')}"
     folder = tree / "tests" / room
@@ -54,15 +54,15 @@ def ordered_tests(tree: Path, file: str, without: Sequence[str]) -> list[str]:
 
 
 def run_tests(tree: Path, files: Sequence[str], longest: float = LONGEST_RUN) -> Outcome:
-    """Run tests of a tree, all with the same examples, until the first one fails."""
+    """Run tests of a tree until the first one fails. Every run uses the same examples."""
     options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *files, *options, "--hypothesis-seed=0", f"--timeout={LONGEST_TEST}"]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
-    # Each run would compile all that it imports.
+    # Each run would compile all files that it imports.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    # What failed with another mutant would be tried first.
+    # Otherwise the test that failed with another mutant would run first.
     shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
-    # No pipe: a process that a test left behind would keep it open.
+    # No pipe: a process that a test left behind would hold it open.
     with tempfile.TemporaryFile() as output:
         run = subprocess.Popen(
             command, cwd=tree, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -84,7 +84,8 @@ def run_tests(tree: Path, files: Sequence[str], longest: float = LONGEST_RUN) ->
 
 @contextmanager
 def mutated(tree: Path, mutant: Mutant) -> Iterator[None]:
-    """Have a mutant in a tree for a while. Its bytecode is removed: Python knows it by size and second alone."""
+    """Write a mutant into a tree for the duration of the block. Delete its bytecode: Python recognizes a source by its
+    size and its time in whole seconds."""
     path = tree / mutant.file
     source = path.read_bytes()
     compiled = Path(importlib.util.cache_from_source(str(path)))
@@ -98,13 +99,13 @@ def mutated(tree: Path, mutant: Mutant) -> Iterator[None]:
 
 
 def mutants_in(tree: Path, room: str) -> list[Mutant]:
-    """Return the mutants of all files of a room."""
+    """Return the mutants of all files of a package."""
     files = {path.relative_to(tree).as_posix(): path.read_bytes() for path in sorted((tree / room).glob("*.py"))}
     return [mutant for file, source in files.items() for mutant in mutants_of(file, source)]
 
 
 def run(tree: Path, room: str, chosen: Sequence[Mutant], without: Sequence[str]) -> int:
-    """Try mutants one after the other and print a line each; 1 when the tests fail without any."""
+    """Try mutants one after the other and print a line for each. Return 1 if the tests fail without any."""
     sound = run_tests(tree, ordered_tests(tree, f"{room}/__init__.py", without))
     if sound.verdict != "survived":
         print(f"{room} without a mutant: {sound.verdict} {sound.test}")
@@ -120,7 +121,7 @@ def run(tree: Path, room: str, chosen: Sequence[Mutant], without: Sequence[str])
 
 
 def main() -> int:
-    """Try a sample of a room's mutants."""
+    """Try a sample of a package's mutants."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.mutants", description=__doc__)
     parser.add_argument("room", help="a folder of sources: proxy/limits")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants (%(default)s)")

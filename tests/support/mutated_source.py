@@ -1,8 +1,8 @@
 """The mutants of a file: its source with one small fault each.
 
 An operator is swapped, a constant changed, a condition forced, a `not` left out, a returned value dropped, a statement
-deleted. Nothing is changed where no test of behaviour can see it: in docstrings, types, `__slots__`, decorators, texts
-of logs and other formatted texts.
+deleted. Code whose change no test of behaviour can notice is unchanged: docstrings, types, `__slots__`, decorators,
+texts of logs and other formatted texts.
 """
 
 import ast
@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from typing import Any, Final, TypeAlias
 
 LONGEST_TEXT: Final = 50
-"""Characters of source that the name of a mutant shows."""
+"""The most characters of source in the name of a mutant."""
 
 SWAPS: Final[Mapping[type[ast.AST], Sequence[Callable[[], Any]]]] = {
     ast.Eq: (ast.NotEq,),
@@ -41,7 +41,7 @@ SWAPS: Final[Mapping[type[ast.AST], Sequence[Callable[[], Any]]]] = {
     ast.LShift: (ast.RShift,),
     ast.RShift: (ast.LShift,),
 }
-"""What each operator becomes."""
+"""The operator that replaces each operator."""
 
 LOGGED: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 """Methods whose arguments are texts for operators."""
@@ -75,7 +75,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: bytes) -> list[Mutant]:
-    """Return the mutants of a file that Python can compile, in the order of their places."""
+    """Return the mutants of a file that Python can compile, in the order of their positions."""
     starts = [0, *(match.end() for match in re.finditer(b"\n", source))]
     found = []
     for kind, node, new in _changes(ast.parse(source), inside=False):
@@ -90,7 +90,7 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
 
 
 def sample(mutants: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
-    """Return so many of the mutants, of each kind about as many as of any other, in the order of files and places."""
+    """Return `size` of the mutants, about as many of each kind, in the order of files and positions."""
     chance = random.Random(seed)
     kinds: dict[str, list[Mutant]] = {}
     for mutant in mutants:
@@ -118,8 +118,8 @@ def _compiles(source: bytes) -> bool:
 
 
 def _changes(node: ast.AST, inside: bool) -> Iterator[Change]:
-    """Yield the changes of a node and of what is in it. Statements are deleted inside of functions only: elsewhere that
-    shows nothing but a missing name."""
+    """Yield the changes of a node and its children. Delete statements only inside of functions: elsewhere the only
+    effect is a missing name."""
     inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if isinstance(node, ast.expr):
         yield from _changed_expression(node)
@@ -133,7 +133,7 @@ def _changes(node: ast.AST, inside: bool) -> Iterator[Change]:
 
 
 def _seen(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children of a node whose changes a test of behaviour can see."""
+    """Yield the children of a node whose changes a test of behaviour can notice."""
     match node:
         case (
             ast.JoinedStr()
@@ -195,7 +195,7 @@ def _forced(test: ast.expr) -> Iterator[Change]:
 
 
 def _another(value: object) -> object:
-    """Return a value of the same type that is not the same."""
+    """Return another value of the same type."""
     match value:
         case bool():
             return not value
@@ -221,7 +221,7 @@ def _changed_statement(node: ast.stmt) -> Iterator[Change]:
 
 
 def _is_action(node: ast.AST) -> bool:
-    """Return whether a statement does something, and no name is missing without it."""
+    """Return whether a statement has an effect and its deletion leaves no name undefined."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr))):
             return attr not in LOGGED

@@ -1,4 +1,4 @@
-"""Whether this run is the nightly one. A test tries fewer cases of one kind with every change."""
+"""Whether this run is the nightly one. With every change a test tries fewer cases of one kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Run:
-    """What the run is for. It is set before the tests are imported (`tests/conftest.py`)."""
+    """The purpose of the run. It is set before the tests are imported (`tests/conftest.py`)."""
 
     nightly: bool = False
 
@@ -18,10 +18,11 @@ run: Final = Run()
 
 
 def by_day(change: T, night: T) -> T:
-    """Return a value for this run: the first with every change, the second at night."""
+    """Return a value for this run: `change` with every change, `night` in the nightly run."""
     return night if run.nightly else change
 
 
 def some(rows: Sequence[T], step: int) -> list[T]:
-    """Return the rows of a table that this run checks: with every change each `step`-th, at night all."""
+    """Return the rows of a table that this run checks: every `step`-th row with every change, all rows in the nightly
+    run."""
     return list(rows[:: by_day(step, 1)])

@@ -1,4 +1,4 @@
-"""Narrows the type of a value that a test expects to be there."""
+"""A function that excludes `None` from the type of a value that a test expects to exist."""
 
 from typing import TypeVar
 
@@ -6,6 +6,6 @@ T = TypeVar("T")
 
 
 def not_none(value: T | None) -> T:
-    """Return the value, which is asserted not to be `None`."""
+    """Return the value. Assert that it is not `None`."""
     assert value is not None
     return value

@@ -13,20 +13,20 @@ USAGE: JsonObject = {"prompt_tokens": 6, "completion_tokens": 2, "total_tokens":
 
 
 def completion(text: str, model: str = "m", finish_reason: str = "stop") -> JsonObject:
-    """A whole text completion with one choice and usage."""
+    """Return a complete text completion with one choice and usage."""
     choice: JsonObject = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish_reason}
     return {**_envelope("cmpl-1", "text_completion", model), "choices": [choice], "usage": USAGE}
 
 
 def chat(text: str, model: str = "m", finish_reason: str = "stop") -> JsonObject:
-    """A whole chat completion with one choice and usage."""
+    """Return a complete chat completion with one choice and usage."""
     message: JsonObject = {"role": "assistant", "content": text, "refusal": None}
     choice: JsonObject = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
     return {**_envelope("chatcmpl-1", "chat.completion", model), "choices": [choice], "usage": USAGE}
 
 
 def completion_frames(texts: Sequence[str], model: str = "m", finish_reason: str = "stop") -> list[bytes]:
-    """A frame for each text, one with the finish reason, one with usage and no choice, and the terminator."""
+    """Return a frame for each text, one with the finish reason, one with usage and no choice, and the terminator."""
     start = _envelope("cmpl-1", "text_completion", model)
     endings: list[str | None] = [None] * len(texts) + [finish_reason]
     chunks: list[JsonObject] = [
@@ -37,7 +37,7 @@ def completion_frames(texts: Sequence[str], model: str = "m", finish_reason: str
 
 
 def chat_frames(texts: Sequence[str], model: str = "m", finish_reason: str = "stop") -> list[bytes]:
-    """The role's frame, then as `completion_frames`."""
+    """Return the frame with the role, then the same frames as `completion_frames`."""
     start = _envelope("chatcmpl-1", "chat.completion.chunk", model)
     contents: list[JsonObject] = [{"content": text} for text in texts]
     deltas: list[JsonObject] = [{"role": "assistant", "content": ""}, *contents, {}]

@@ -1,4 +1,5 @@
-"""The wording of docstrings and comments: words and habits that the glossary replaces, and where they still stand.
+"""The wording of docstrings and comments: the words and habits that the glossary replaces, and the lines that still
+contain them.
 
 `python -m tests.support.plain_words [PATH...]` lists them, with file and line.
 """
@@ -40,8 +41,8 @@ HABITS: Final[Mapping[str, re.Pattern[str]]] = {
         "see, alone": r"^See [^.]+\.?$",
     }.items()
 }
-"""The sentences of each habit are read twice by a stranger. Some of the words have good uses; their counts may stay
-above zero, and only fall."""
+"""A stranger has to read a sentence with such a habit twice. Some of the words have good uses; their counts may stay
+above zero, but may only fall."""
 
 
 @dataclass(frozen=True, slots=True)

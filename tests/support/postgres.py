@@ -1,4 +1,4 @@
-"""PostgreSQL for the tests: the real server, where Debian's package or PATH has it."""
+"""PostgreSQL for the tests: the real server, if Debian's package or PATH has it."""
 
 import os
 import pwd
@@ -24,7 +24,7 @@ PASSWORD = "canary-postgres-password"
 
 
 def program(name: str) -> Path | None:
-    """One of the server's programs, the newest version's of Debian's first."""
+    """Return the path of one of the server's programs. Of Debian's programs, the newest version comes first."""
     versions = sorted(DEBIAN.glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
     if versions:
         return versions[-1]
@@ -34,7 +34,7 @@ def program(name: str) -> Path | None:
 
 @dataclass(slots=True)
 class RealPostgres:
-    """A server that may be killed and started again on its port, with its data."""
+    """A server that may be killed and restarted on its port, with its data."""
 
     folder: Path
     port: int
@@ -46,7 +46,7 @@ class RealPostgres:
         return f"postgresql://dragoman:{PASSWORD}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it accepts connections."""
         command = [str(_required("postgres")), "-D", str(self.folder / "data"), "-p", str(self.port)]
         command += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"]
         with (self.folder / "postgres.log").open("ab") as log:
@@ -59,14 +59,14 @@ class RealPostgres:
         raise AssertionError((self.folder / "postgres.log").read_text(encoding="utf-8"))
 
     def stop(self) -> None:
-        """End it at once; what was committed stays."""
+        """Kill the server at once. Committed data remains."""
         if self.process is not None:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
             self.process = None
 
     def fresh_database(self) -> str:
-        """The address of a new, empty database."""
+        """Return the address of a new, empty database."""
         self._made += 1
         name = f"test_{self._made}"
         self.run(f"CREATE DATABASE {name}")
@@ -88,7 +88,8 @@ def _required(name: str) -> Path:
 
 @contextmanager
 def real_postgres() -> Iterator[RealPostgres]:
-    """A server for as long as the block; the test is skipped where there is none. It refuses to run as root."""
+    """Run a server for the duration of the block. Skip the test if the server is not installed, or if the user is root,
+    for which it refuses to run."""
     initdb = _required("initdb")
     owner = "postgres" if os.geteuid() == 0 else None
     (port,) = free_ports(1)

@@ -1,9 +1,10 @@
-"""The template of the programs that tests start: a process that has loaded what `serve` loads, and is forked for each.
+"""The template of the programs that tests start: a process that has loaded the modules of `serve`, and is forked for
+each program.
 
-To start the interpreter and import the gateway takes a second of CPU, a fork a hundredth. What is forked is a process
-of its own with the descriptors, the environment and the folder that it was asked for, and a child of the process that
-asked (`proxy.workers.adopted_process`). It differs from a program that was started in what
-`proxy.workers.worker_template` names; the kernel shows the template's command line for it.
+Starting the interpreter and importing the gateway takes a second of CPU, a fork a hundredth. A forked program is a
+process of its own with the ordered descriptors, environment and folder, and a child of the process that ordered it
+(`proxy.workers.adopted_process`). It differs from a started program in the points that `proxy.workers.worker_template`
+lists. The kernel shows the template's command line for it.
 
 Run by `tests.support.forked_program`, as `python -m tests.support.program_template DESCRIPTOR`.
 """
@@ -34,26 +35,26 @@ LOADED: Final = (
     "proxy.workers.assemble_supervisor",
     "proxy.workers.worker_template",
 )
-"""What is imported before the first fork, with all that these import."""
+"""The modules that are imported before the first fork, with all of their imports."""
 
 LARGEST_ORDER: Final = 1 << 20
 MOST_DESCRIPTORS: Final = 8
 NUMBER: Final = struct.Struct("=i")
-"""The process's number, the answer to an order."""
+"""The response to an order: the process id."""
 
 _ASIDE: Final = 100
-"""Descriptors from here on are none that an order names."""
+"""Orders name only descriptors below this number."""
 
 
 def main(descriptor: int) -> None:
-    """Load, and fork on request until the other end is closed. Returns in the template and, at their ends, in the
-    processes that were forked."""
+    """Load the modules, and fork on request until the other end is closed. Return in the template, and in each forked
+    process at its own end."""
     for module in LOADED:
         importlib.import_module(module)
     Source(None, {}).load()
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too, and its owner ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too, but its owner ends it
     with socket.socket(fileno=descriptor) as requests:
         order = _fork_on_request(requests)
     if order is not None:
@@ -61,7 +62,7 @@ def main(descriptor: int) -> None:
 
 
 def _fork_on_request(requests: socket.socket) -> "tuple[dict[str, object], list[int]] | None":
-    """Fork until nobody is there to ask; None then. Return in each process what it was asked for."""
+    """Fork on request until the other end is closed, then return `None`. In each forked process, return its order."""
     while True:
         try:
             text, descriptors, _, _ = socket.recv_fds(requests, LARGEST_ORDER, MOST_DESCRIPTORS)
@@ -78,7 +79,8 @@ def _fork_on_request(requests: socket.socket) -> "tuple[dict[str, object], list[
         os.close(writing)
         for descriptor in descriptors:
             os.close(descriptor)
-        # It has ended, so that what it forked is the asking process's child, before that learns the number.
+        # The forked program becomes a child of the ordering process when the process in between ends. So wait for that
+        # before the number is sent.
         os.waitpid(between, 0)
         made_number = os.read(reading, NUMBER.size)
         os.close(reading)
@@ -87,7 +89,7 @@ def _fork_on_request(requests: socket.socket) -> "tuple[dict[str, object], list[
 
 
 def _fork_and_end(writing: int) -> None:
-    """Fork the program, write its number and end; return in the program when that has happened."""
+    """Fork the program, write its process id and end. In the program, return when its parent has ended."""
     end, held = os.pipe()
     between, made = os.getpid(), os.fork()
     if made:
@@ -95,22 +97,22 @@ def _fork_and_end(writing: int) -> None:
         os._exit(0)
     os.close(writing)
     os.close(held)
-    os.read(end, 1)  # nothing, once nobody holds the other end
+    os.read(end, 1)  # returns when no process holds the other end
     os.close(end)
-    # A process that ends closes what it holds before its children are another's.
+    # A process that ends closes its descriptors before its children get another parent.
     while os.getppid() == between:
         time.sleep(0.001)
 
 
 def _run(ordered: "tuple[dict[str, object], list[int]]") -> None:
-    """Be the program that was asked for: `python ARGUMENTS`, with `-m MODULE` or `-c CODE`."""
+    """Run the ordered program: `python ARGUMENTS`, with `-m MODULE` or `-c CODE`."""
     order, descriptors = ordered
     if order["session"]:
         os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     cores, wanted = order["cores"], order["descriptors"]
     assert isinstance(cores, list)
-    os.sched_setaffinity(0, cores)  # the template may have been started while its owner had fewer
+    os.sched_setaffinity(0, cores)  # the template may have been started while its owner had fewer cores
     assert isinstance(wanted, list)
     _place(descriptors, wanted)
     _reopen_output()
@@ -119,7 +121,7 @@ def _run(ordered: "tuple[dict[str, object], list[int]]") -> None:
     assert isinstance(environment, dict)
     assert isinstance(arguments, list)
     os.chdir(directory)
-    for name in set(os.environ) - {"LC_CTYPE"}:  # that one the interpreter has set for itself (PEP 538)
+    for name in set(os.environ) - {"LC_CTYPE"}:  # the interpreter has set LC_CTYPE itself (PEP 538)
         del os.environ[name]
     os.environ.update(environment)
     _hook(environment)
@@ -130,14 +132,14 @@ def _run(ordered: "tuple[dict[str, object], list[int]]") -> None:
     else:
         sys.argv = ["-c", *rest]
         exec(program, {"__name__": "__main__"})  # noqa: S102 - as the interpreter does with -c
-        # What it inherited is not taken apart, which would copy all of it.
+        # Exit without freeing the inherited objects, because that would copy all of their memory.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 def _place(descriptors: Sequence[int], wanted: Sequence[int]) -> None:
-    """Give each descriptor the number that it is to have."""
+    """Give each descriptor its number in the program."""
     aside = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _ASIDE) for each in descriptors]
     for each in descriptors:
         os.close(each)
@@ -147,7 +149,7 @@ def _place(descriptors: Sequence[int], wanted: Sequence[int]) -> None:
 
 
 def _reopen_output() -> None:
-    """Open the standard streams anew: what there were had been opened on the template's."""
+    """Open the standard streams again: the existing ones belong to the template's descriptors."""
     for name, number, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
         raw = io.FileIO(number, "w", closefd=False)
         stream = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=number == 2)
@@ -156,7 +158,7 @@ def _reopen_output() -> None:
 
 
 def _hook(environment: Mapping[str, str]) -> None:
-    """Do what the interpreter does with PYTHONPATH: put it on the path, and run its `sitecustomize`."""
+    """Apply PYTHONPATH as the interpreter does: put it on the path, and run its `sitecustomize`."""
     folders = environment.get("PYTHONPATH")
     if not folders:
         return

@@ -1,7 +1,8 @@
-"""Which tests `make test` runs: those of pure files, and those marked `smoke`.
+"""Selects the tests that `make test` runs: the tests of pure files, and the tests marked `smoke`.
 
-A file is pure if neither it nor a module of tests that it imports, directly or not, imports what opens sockets or
-starts processes. `NoSockets` holds the rule while a pure test runs. The markers of `SLOW` leave a pure test out.
+A file is pure if neither it nor a module of tests that it imports, directly or not, imports a module that opens sockets
+or starts processes. `NoSockets` enforces the rule while a pure test runs. A test with a marker of `SLOW` is left out,
+even if it is pure.
 """
 
 import re
@@ -45,7 +46,7 @@ SLOW: Final = frozenset({"processes", "thorough", "engine", "clients", "browser"
 SLOW_MARK: Final = re.compile(rf"mark\.(?:{'|'.join(sorted(SLOW))})\b")
 
 FORBIDDEN: Final = frozenset({"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"})
-"""Events of Python's audit that a pure test does not raise."""
+"""Python's audit events that a pure test must not raise."""
 
 
 SCOPES: Final = ("quick", "rest", "all")
@@ -53,7 +54,7 @@ SCOPES: Final = ("quick", "rest", "all")
 
 
 def imported_modules(text: str) -> frozenset[str]:
-    """Return the modules that a file's text imports. A name that a module imports from another counts as a module."""
+    """Return the modules that a file's text imports. A name that is imported from a module counts as a module."""
     found: set[str] = set()
     for source, names, plain in IMPORT.findall(text):
         if plain:
@@ -66,7 +67,7 @@ def imported_modules(text: str) -> frozenset[str]:
 
 @cache
 def is_pure(path: Path) -> bool:
-    """Return whether neither a test's file nor a module of tests that it imports has sockets or processes."""
+    """Return whether neither a test's file nor a module of tests that it imports uses sockets or processes."""
     return not any(_is_impure(each) for each in _reached(path))
 
 
@@ -97,7 +98,7 @@ def scope_of(config: pytest.Config) -> str:
 
 
 def in_scope(scope: str, item: pytest.Item) -> bool:
-    """Return whether a run of a scope has a test."""
+    """Return whether a run of `scope` includes a test."""
     return scope == "all" or is_quick(item) == (scope == "quick")
 
 
@@ -115,7 +116,7 @@ def has_other_tests(path: Path) -> bool:
 
 
 def has_tests_in(scope: str, path: Path) -> bool:
-    """Return whether a file may have tests of a scope: what has none need not be imported."""
+    """Return whether a file may have tests of a scope. A file without any need not be imported."""
     asked = {"quick": has_quick_tests, "rest": has_other_tests}.get(scope)
     return asked is None or asked(path)
 
@@ -169,18 +170,18 @@ def _text(path: Path) -> str:
 
 
 class NoSockets:
-    """Raises `AssertionError` in a pure test that opens a socket or starts a process."""
+    """A guard that raises `AssertionError` in a pure test that opens a socket or starts a process."""
 
     def __init__(self) -> None:
         self._test = ""
 
     def install(self) -> None:
-        """Ask Python for its audit events, for as long as the process lives."""
+        """Subscribe to Python's audit events for as long as the process lives."""
         sys.addaudithook(self._audit)
 
     @contextmanager
     def in_test(self, name: str) -> Iterator[None]:
-        """Watch while a test runs."""
+        """Watch the audit events while a test runs."""
         self._test = name
         try:
             yield

@@ -1,4 +1,4 @@
-"""Redis for the tests: the real server where it is installed, and sockets that behave like one that is lost."""
+"""Redis for the tests: the real server if it is installed, and fake servers that behave like a lost one."""
 
 import asyncio
 import shutil
@@ -20,7 +20,7 @@ MISSING = "redis-server is not installed"
 
 @dataclass(slots=True)
 class RealRedis:
-    """A redis-server that may be stopped, frozen and started again on its port."""
+    """A redis-server that may be stopped, frozen and restarted on its port."""
 
     folder: Path
     port: int
@@ -32,7 +32,7 @@ class RealRedis:
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, empty, and wait until it listens."""
+        """Start the server without data, and wait until it listens."""
         program = shutil.which("redis-server")
         if program is None:
             pytest.skip(MISSING)
@@ -49,7 +49,7 @@ class RealRedis:
         raise AssertionError((self.folder / "redis.log").read_text(encoding="utf-8"))
 
     def stop(self) -> None:
-        """Kill it; what it knew is gone."""
+        """Kill the server. Its data is lost."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -64,7 +64,7 @@ class RealRedis:
         self.process.send_signal(signal.SIGCONT)
 
     def command(self, *words: str) -> list[str]:
-        """The lines of one plain answer."""
+        """Send a command and return the lines of its simple response."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as wire:
             parts = "".join(f"${len(word.encode())}\r\n{word}\r\n" for word in words)
             wire.sendall(f"*{len(words)}\r\n{parts}*1\r\n$4\r\nQUIT\r\n".encode())
@@ -76,7 +76,7 @@ class RealRedis:
 
 @contextmanager
 def real_redis(folder: Path, *options: str) -> Iterator[RealRedis]:
-    """A server for as long as the block; the test is skipped where there is none."""
+    """Run a server for the duration of the block. Skip the test if redis-server is not installed."""
     (port,) = free_ports(1)
     server = RealRedis(folder, port, options)
     server.start()
@@ -89,7 +89,7 @@ def real_redis(folder: Path, *options: str) -> Iterator[RealRedis]:
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 NOTHING = b"*2\r\n:1000\r\n*0\r\n"
-"""The answer to our script when there are no words."""
+"""The response to our script if there are no entries."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class FakeRedis:
 
 @asynccontextmanager
 async def fake_redis(serve: Serve) -> AsyncIterator[FakeRedis]:
-    """A fake server for as long as the block."""
+    """Run a fake server for the duration of the block."""
     made = FakeRedis(serve)
     server = await asyncio.start_server(made.take, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
@@ -134,13 +134,13 @@ async def fake_redis(serve: Serve) -> AsyncIterator[FakeRedis]:
 
 
 async def frozen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Read, and never answer."""
+    """Read, and never respond."""
     while await reader.read(65536):
         pass
 
 
 async def command(reader: asyncio.StreamReader) -> list[bytes]:
-    """The next command; none at the end."""
+    """Return the next command. Return an empty list at the end of the connection."""
     if not (head := await reader.readline()):
         return []
     words = []
@@ -151,7 +151,7 @@ async def command(reader: asyncio.StreamReader) -> list[bytes]:
 
 
 def answering(reply: Callable[[], bytes]) -> Serve:
-    """Take what a client says of itself with thanks, and answer every script so."""
+    """Accept the client's commands about itself, and respond to every script with `reply`."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while words := await command(reader):
@@ -162,5 +162,5 @@ def answering(reply: Callable[[], bytes]) -> Serve:
 
 
 def bulk(*parts: bytes) -> bytes:
-    """The answer to our script with these entries, at 1,000 ms of its clock."""
+    """Return a response to our script with these entries, at 1,000 ms of the server's clock."""
     return b"*2\r\n:1000\r\n*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)

@@ -1,8 +1,8 @@
-"""The rooms of each package, and which of them each may import. Pure data, for `tests/test_architecture.py`.
+"""The layers of each package, and the layers that each may import. Pure data, for `tests/test_architecture.py`.
 
-A room is a folder. Files at a package's top are its vocabulary: every room may import them, and they import no room.
-Each entry names what its files may import besides: rooms, or single files of a room. All of it stands above the entry,
-so there are no cycles of imports between rooms.
+A layer is a folder. Every layer may import the files at a package's top, and these import no layer. Each entry names
+the other imports of its files: layers, or single files of a layer. An entry names only layers above it, so there are no
+cycles of imports between layers.
 """
 
 from collections.abc import Mapping
@@ -199,5 +199,5 @@ PROXY: Final[Rooms] = {
 
 ROOMS: Final[Mapping[str, Rooms]] = {"config": CONFIG, "providers": PROVIDERS, "proxy": PROXY}
 
-STARTS: Final = frozenset({"config/generate_readme.py", "config/load_config.py", "proxy/__main__.py"})
-"""Files at a package's top that are no vocabulary: what others start, which may import every room of its package."""
+STARTS: Final = frozenset({"config/load_config.py", "proxy/__main__.py"})
+"""Files at a package's top that may import every layer of their package, because other programs start them."""

@@ -1,7 +1,7 @@
-"""The real lm-evaluation-harness in an environment and a process of its own: what it scores and how it is called.
+"""The real lm-evaluation-harness in an environment and a process of its own: the texts to score and the calls.
 
-python -m tests.support.scoring_client        install it
-python -m tests.support.scoring_client lock   choose its dependencies anew (needs uv)
+python -m tests.support.scoring_client install it python -m tests.support.scoring_client lock choose its dependencies
+anew (needs uv)
 """
 
 import asyncio
@@ -33,7 +33,7 @@ REQUIREMENTS = (
     "transformers",
     "typing-extensions",
 )
-"""The harness, what its `local-completions` model imports, and transformers for the tokenizer of a folder."""
+"""The harness, the imports of its `local-completions` model, and transformers for the tokenizer of a folder."""
 
 LEFT_OUT = (
     "datasets",
@@ -47,7 +47,7 @@ LEFT_OUT = (
     "sqlitedict",
     "word2number",
 )
-"""Dependencies of the harness's tasks and metrics alone, 400 MB; its client of an HTTP API works without them."""
+"""Dependencies that only the harness's tasks and metrics need, 400 MB. Its client of an HTTP API works without them."""
 
 ENVIRONMENT = Environment("lm_eval", LOCK, REQUIREMENTS, "python -m tests.support.scoring_client lock", LEFT_OUT)
 
@@ -74,8 +74,8 @@ PAIRS = (
     ("", "A gateway"),
     ("Straße in 東京", " é 🙂."),
 )
-"""One that is greedy for both tiny models, one context twice, one empty, which the harness begins with the end-of-text
-token, and one whose tokens are no UTF-8."""
+"""A pair that is greedy for both tiny models, one context twice, an empty context, which the harness replaces by the
+end-of-text token, and a pair whose tokens are not UTF-8."""
 
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
     {
@@ -86,7 +86,7 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
         "strings": Scenario({"batch_size": 2, "tokenized_requests": False}, PAIRS[:2]),
     }
 )
-"""`single` and `batches` go out through requests, one after the other; `concurrent` through aiohttp."""
+"""`single` and `batches` use requests, one request after the other; `concurrent` uses aiohttp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Scores:
 
 
 class Line(TypedDict):
-    """The driver's answer to one order, in the words of `Scores`."""
+    """The driver's response to one order, with the same fields as `Scores`."""
 
     pairs: list[tuple[float, bool]]
     texts: list[float]
@@ -114,16 +114,16 @@ class Endpoint:
 
 
 def order(scenario: Scenario, endpoint: Endpoint) -> JsonObject:
-    """The driver's line for one scenario at one endpoint."""
+    """Return the driver's order for one scenario at one endpoint."""
     settings = {"model": endpoint.model, "base_url": endpoint.url, "tokenizer": str(TOKENIZER), **scenario.settings}
     return {"settings": settings, "pairs": [list(pair) for pair in scenario.pairs], "texts": list(scenario.texts)}
 
 
 async def score(orders: Sequence[JsonObject], key: str | None = None) -> list[Scores]:
-    """Let the harness carry out the orders in one process, one after the other.
+    """Carry out the orders with the harness in one process, one after the other.
 
-    Without a key it sends `Authorization: Bearer ` and nothing behind it, as it does when OPENAI_API_KEY is unset.
-    Raises `RuntimeError` with its words when it failed.
+    Without a key the harness sends `Authorization: Bearer ` and nothing behind it, as it does if OPENAI_API_KEY is
+    unset. Raise `RuntimeError` with the harness's output if it failed.
     """
     answer = await asyncio.to_thread(_run, orjson.dumps(list(orders)), {} if key is None else {"OPENAI_API_KEY": key})
     return [

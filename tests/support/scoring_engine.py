@@ -1,10 +1,10 @@
 """A completions endpoint with `echo` and `logprobs` over the real llama.cpp engine, whose own endpoint ignores `echo`.
 
-Every log probability is the engine's, of one token after the tokens before it.
+Every log probability is the engine's, for one token after the tokens before it.
 
 How the engine is called (xllamacpp 2026.10.11549, tried in November 2026): one generated token with `n_probs` of the
-whole vocabulary gives the distribution behind a prompt, as it is before a bias on the sampling. It gives none when the
-generated token breaks off within a character, so the sampling is bound to a token that does not.
+whole vocabulary gives the distribution behind a prompt, before any bias of the sampling. The engine gives no
+distribution if the generated token ends within a character. So the sampling is restricted to a token that does not.
 """
 
 import asyncio
@@ -29,16 +29,17 @@ MEMBERS = {"model", "prompt", "seed", *ONLY}
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token that may come next. `text` is its own, empty or with replacement characters where it is no UTF-8."""
+    """A token that may come next. `text` is its own text, which is empty or has replacement characters if the token is
+    not UTF-8."""
 
     text: str
     logprob: float
 
 
 class Scorer:
-    """The endpoint's arithmetic. One request at a time, so that equal requests give equal numbers.
+    """The computations of the endpoint. One request runs at a time, so that equal requests give equal numbers.
 
-    `vocabulary` counts the model's tokens; `safe` is one whose text is a whole character.
+    `vocabulary` is the number of the model's tokens; `safe` is a token whose text is a complete character.
     """
 
     def __init__(self, http: aiohttp.ClientSession, vocabulary: int, safe: int) -> None:
@@ -48,7 +49,7 @@ class Scorer:
         self._turn = asyncio.Lock()
 
     async def complete(self, request: web.Request) -> web.Response:
-        """`POST /v1/completions`; anything but `ONLY`, as well as any further member, is a 400."""
+        """Serve `POST /v1/completions`. Values other than in `ONLY`, and further fields, are a 400."""
         body = await request.json()
         wrong = {name for name in ONLY if body.get(name) != ONLY[name]} | (set(body) - MEMBERS)
         if wrong:
@@ -69,7 +70,8 @@ class Scorer:
         return prompt if isinstance(prompt, list) else await tokens_of(self._http, prompt)
 
     async def _choice(self, index: int, prompt: Sequence[int]) -> dict[str, object]:
-        """Classic arrays of the prompt's tokens, the first of which follows nothing, and of one greedy token."""
+        """Return the classic arrays for the prompt's tokens and one greedy token. The prompt's first token follows no
+        other, so it has no log probability."""
         async with self._http.post("/detokenize", json={"tokens": prompt[:1]}) as answer:
             texts: list[str] = [(await answer.json())["content"]]
         logprobs: list[float | None] = [None]
@@ -86,7 +88,7 @@ class Scorer:
         return {"index": index, "text": "".join(texts), "logprobs": arrays, "finish_reason": "length"}
 
     async def _after(self, prompt: Sequence[int]) -> Mapping[int, Candidate]:
-        """The engine's distribution over the token behind these."""
+        """Return the engine's distribution of the token after these tokens."""
         ask: JsonObject = {
             "prompt": list(prompt),
             "n_predict": 1,
@@ -102,7 +104,7 @@ class Scorer:
 
 
 async def tokens_of(http: aiohttp.ClientSession, text: str) -> list[int]:
-    """The engine's own tokens of a text."""
+    """Return the engine's own tokens of a text."""
     async with http.post("/tokenize", json={"content": text}) as answer:
         tokens: list[int] = (await answer.json())["tokens"]
     return tokens
@@ -110,9 +112,9 @@ async def tokens_of(http: aiohttp.ClientSession, text: str) -> list[int]:
 
 @asynccontextmanager
 async def running_scorer(engine: Engine) -> AsyncIterator[str]:
-    """Run the endpoint for as long as the block; yields its URL without a path: `/v1/completions` is below it.
+    """Run the endpoint for the duration of the block. Yield its URL without a path: `/v1/completions` is below it.
 
-    It waits until the engine has finished other requests: a batch with their tokens might round differently.
+    It waits until the engine has finished other requests: a batch that includes their tokens might round differently.
     """
     await engine.quiet()
     async with client_of(engine.base_url) as http:

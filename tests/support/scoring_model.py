@@ -1,6 +1,6 @@
 """The tiny model's tokenizer, and a tiny random Llama model around it, as folders that transformers and vLLM load.
 
-The model is not that of `tiny_model.py`: vLLM wants larger heads.
+The model differs from the model of `tiny_model.py`: vLLM needs larger heads.
 """
 
 import json
@@ -66,7 +66,7 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def write_model(folder: Path) -> None:
-    """Write the model beside the tokenizer, in the safetensors format; the same weights every time."""
+    """Write the model beside the tokenizer, in the safetensors format. The weights are the same every time."""
     draw = numpy.random.default_rng(1)
     tensors = {name: draw.normal(0, 0.2, shape).astype("<f4") for name, shape in _shapes().items()}
     header, at = {}, 0

@@ -1,9 +1,9 @@
-"""Recording the exchanges between lm-evaluation-harness and a real engine, without a gateway in between.
+"""Records the exchanges between lm-evaluation-harness and a real engine, without a gateway in between.
 
     python -m tests.support.scoring_record model FOLDER      write the tiny model for an engine that loads such a folder
     python -m tests.support.scoring_record URL MODEL         record every scenario against the engine at http://HOST:PORT
 
-`tests/fixtures/lm_eval/README.md` says which engine, which versions.
+`tests/fixtures/lm_eval/README.md` names the engine and the versions.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ MOVED = {"host", "content-length", "connection"}
 
 
 class Exchange(TypedDict):
-    """A request as the client sent it, without the headers of the connection, and the engine's answer."""
+    """A request as the client sent it, without the headers of the connection, and the engine's response."""
 
     path: str
     headers: dict[str, str]
@@ -39,7 +39,8 @@ class Exchange(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One scenario: its completions in the order of their answers, and the scores that the harness made of them."""
+    """One scenario: its completions in the order of their responses, and the scores that the harness computed from
+    them."""
 
     exchanges: list[Exchange]
     scores: Scores
@@ -52,14 +53,14 @@ def load(scenario: str) -> Recording:
 
 
 class Relay:
-    """Hands requests on to the engine at `http`'s address, and keeps those that it answered well."""
+    """A relay that forwards requests to the engine at `http`'s address, and records the requests that succeeded."""
 
     def __init__(self, http: aiohttp.ClientSession) -> None:
         self._http = http
         self.exchanges: list[Exchange] = []
 
     async def hand_on(self, request: web.Request) -> web.Response:
-        """The engine's answer to this request, both unchanged but for their headers."""
+        """Return the engine's response to this request. Both are unchanged but for the headers of the connection."""
         body = await request.text()
         json_type = {"content-type": "application/json"}
         async with self._http.request(
@@ -74,7 +75,8 @@ class Relay:
 
 @asynccontextmanager
 async def running_relay(engine: str) -> AsyncIterator[tuple[Relay, str]]:
-    """A relay to the engine at this URL, and the relay's own URL, both without a path, for as long as the block."""
+    """Run a relay to the engine at this URL for the duration of the block. Yield the relay's own URL. Both URLs have no
+    path."""
     async with client_of(engine) as http:
         relay, app = Relay(http), web.Application()
         app.router.add_route("*", "/{path:.*}", relay.hand_on)
@@ -83,7 +85,7 @@ async def running_relay(engine: str) -> AsyncIterator[tuple[Relay, str]]:
 
 
 async def record(engine: str, model: str) -> None:
-    """Write one file a scenario."""
+    """Write one file for each scenario."""
     RECORDED.mkdir(parents=True, exist_ok=True)
     for name, scenario in SCENARIOS.items():
         async with running_relay(engine) as (relay, url):
@@ -93,7 +95,7 @@ async def record(engine: str, model: str) -> None:
 
 
 def main() -> None:
-    """Record, or write the model, and the tokenizer anew either way."""
+    """Record, or write the model. In both cases, write the tokenizer again."""
     from tests.support.scoring_model import write_model, write_tokenizer  # here, because it needs the engine extra
 
     first, second = sys.argv[1:]

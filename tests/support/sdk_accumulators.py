@@ -1,7 +1,7 @@
-"""Accumulates streams by the rules of clients' SDKs, for tests without the SDKs' packages.
+"""Accumulates streams by the rules of clients' SDKs, for tests that run without the SDKs.
 
 Sources: `openai` 3.54.0 `lib/streaming/_deltas.py` (`accumulate_delta`), `lib/streaming/responses/_responses.py`
-(`accumulate_event`), November 2026; `tests/contracts/test_sdk_accumulators.py` holds the first against the package.
+(`accumulate_event`), November 2026; `tests/contracts/test_sdk_accumulators.py` compares the first with the package.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ _REPLACED: Final = frozenset({"index", "type"})
 
 
 def accumulate_delta(grown: JsonObject, delta: JsonObject) -> JsonObject:
-    """Add a delta as OpenAI's SDK does. Raises TypeError or KeyError for a list that it cannot join."""
+    """Add a delta as OpenAI's SDK does. Raise TypeError or KeyError for a list that it cannot join."""
     for name, value in delta.items():
         held = grown.get(name)
         if held is None:
@@ -56,8 +56,8 @@ def _is_indexed(value: JsonValue) -> bool:
 
 
 def accumulate_chat(events: Iterable[JsonObject]) -> JsonObject:
-    """Return the chat completion that the chunks make. Fields that the SDK does not know are joined as the
-    fields of a delta are."""
+    """Return the chat completion that results from the chunks. Fields that the SDK does not know are joined like the
+    fields of a delta."""
     whole: JsonObject = {}
     choices: dict[int, JsonObject] = {}
     for event in events:
@@ -70,7 +70,7 @@ def accumulate_chat(events: Iterable[JsonObject]) -> JsonObject:
 
 
 def accumulate_text(events: Iterable[JsonObject]) -> JsonObject:
-    """Return the text completion that the chunks make. No SDK joins these; a client joins texts and lists."""
+    """Return the text completion that results from the chunks. No SDK joins these; a client joins texts and lists."""
     whole: JsonObject = {}
     choices: dict[int, JsonObject] = {}
     for event in events:
@@ -100,8 +100,8 @@ def _add_choice(grown: JsonObject, choice: JsonObject, read: str) -> None:
 
 
 def accumulate_message(events: Iterable[JsonObject]) -> JsonObject:
-    """Return the message that the events make by Anthropic's SDK, with the further members of `message_delta`, which it
-    leaves out."""
+    """Return the message that results from the events under the rules of Anthropic's SDK, plus the further fields of
+    `message_delta`, which the SDK ignores."""
     buffers: dict[int, bytes] = {}
     message: Any = None
     rest: JsonObject = {}
@@ -116,7 +116,7 @@ def accumulate_message(events: Iterable[JsonObject]) -> JsonObject:
 
 
 class ResponseAccumulator:
-    """Builds the output of a response from the events before the last one. Raises AssertionError for an event whose
+    """The output of a response, built from all events but the last one. It raises AssertionError for an event whose
     item or part is not open."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class ResponseAccumulator:
             grow(self.items[cast(int, event["output_index"])], event)
 
     def _end(self, grown: JsonObject, done: JsonObject) -> None:
-        """Check that an item at its end equals the sum of its deltas, and take the rest of its fields."""
+        """Check that a finished item equals the sum of its deltas, and store its other fields."""
         for name in ("content", "summary", "arguments", "input"):
             assert grown.get(name) == done.get(name) or (not grown.get(name) and not done.get(name)), name
         grown.update(done)

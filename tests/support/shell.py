@@ -1,4 +1,4 @@
-"""Running the shell lines that our documents tell people to paste."""
+"""Runs the shell lines that our documents give the reader to paste."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_shell(script: str, folder: Path, variables: Mapping[str, str] | None = None) -> str:
-    """Run the lines in `folder` with our `dragoman` and a curl on the path, and return what they print.
+    """Run the lines in `folder` with our `dragoman` and a curl on the path, and return their output.
 
-    Raises AssertionError with their messages when one of them fails.
+    Raise AssertionError with their messages if a line fails.
     """
     tools = folder / ".tools"
     tools.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A relay before a server, whose connections can fall silent: both ends stay open, and nothing comes through."""
+"""A relay to a server. Its connections can fall silent: both ends stay open, and no bytes come through."""
 
 import socket
 import threading
@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 
 class SilentRelay:
-    """Relays connections to a port of this machine. The first connection that sends `words` is silent from then on, and
-    `silent` is set; `connections` counts all."""
+    """A relay of connections to a port of this machine. The first connection that sends `words` is silent from then on,
+    and `silent` is set. `connections` counts all connections."""
 
     def __init__(self, to: int) -> None:
         self._to = to
@@ -27,7 +27,7 @@ class SilentRelay:
         self.words = words
 
     def serve(self) -> None:
-        """Accept until closed."""
+        """Accept connections until the relay is closed."""
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
@@ -61,7 +61,7 @@ class SilentRelay:
 
 @contextmanager
 def silent_relay(to: int) -> Iterator[SilentRelay]:
-    """A relay for the block."""
+    """Run a relay for the duration of the block."""
     relay = SilentRelay(to)
     accepting = threading.Thread(target=relay.serve)
     accepting.start()

@@ -11,7 +11,7 @@ from tests.support.vendor import FakeVendor
 
 @contextmanager
 def connections_handed_out_closed(vendor: FakeVendor) -> Iterator[None]:
-    """Hand out every new connection only once the vendor has closed all of its own."""
+    """Delay every new connection until the vendor has closed all of its own."""
     dial = Dialer.dial
 
     async def dial_and_wait(self: Dialer, to: Destination, idle: float, within: float) -> Http1Connection:

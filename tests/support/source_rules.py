@@ -1,6 +1,6 @@
 """The rules on source text: pure functions from a file's text, or from paths, to complaints.
 
-A text without the words that a rule is about is not parsed: reading all files takes seconds.
+A text that does not contain the words of a rule is not parsed: parsing all files takes seconds.
 """
 
 import ast
@@ -20,7 +20,8 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One dotted name that a file imports or reads, aliases resolved: `asyncio.create_task` however it was imported."""
+    """One dotted name that a file imports or reads, with aliases resolved: `asyncio.create_task`, however it was
+    imported."""
 
     name: str
     line: int
@@ -28,15 +29,14 @@ class Use:
 
 
 def within(name: str, prefix: str) -> bool:
-    """Return whether a dotted name is `prefix` or lives below it: `aiohttp.web` is within `aiohttp`, `aiohttp_x` is
-    not."""
+    """Return whether a dotted name is `prefix` or below it: `aiohttp.web` is within `aiohttp`, `aiohttp_x` is not."""
     return name == prefix or name.startswith(prefix + ".")
 
 
 @cache
 def uses(text: str) -> tuple[Use, ...]:
-    """Every import, and every attribute chain that starts at an imported name. Kept, because many rules ask for them
-    of the same files."""
+    """Return every import, and every attribute chain that starts at an imported name. The result is cached, because
+    many rules read the same files."""
     return tuple(_uses(text))
 
 
@@ -74,7 +74,7 @@ def _chain(node: ast.expr, bound: Mapping[str, str]) -> str | None:
 
 
 def foreign_imports(text: str, allowed: Collection[str]) -> list[str]:
-    """Imports whose top-level package is neither the standard library nor in `allowed`, and relative imports."""
+    """Return imports whose top-level package is neither the standard library nor in `allowed`, and relative imports."""
     return [
         f"{use.line}: imports {use.name}"
         for use in uses(text)
@@ -83,14 +83,14 @@ def foreign_imports(text: str, allowed: Collection[str]) -> list[str]:
 
 
 def forbidden_uses(text: str, forbidden: Collection[str]) -> list[str]:
-    """Uses of a dotted name in `forbidden` or below it, imported or read."""
+    """Return uses of a dotted name in `forbidden` or below it, imported or read."""
     return sorted(
         {f"{use.line}: uses {name}" for use in uses(text) for name in forbidden if within(use.name, name)},
     )
 
 
 def clock_reads(text: str) -> list[str]:
-    """Calls that ask a date type for the present moment."""
+    """Return calls that read the current time from a date type."""
     if not any(name in text for name in ("now", "today")):
         return []
     return [
@@ -101,7 +101,8 @@ def clock_reads(text: str) -> list[str]:
 
 
 def loop_tasks(text: str) -> list[str]:
-    """Tasks started on an event loop object, which no import reveals. Task groups are fine: they own their tasks."""
+    """Return tasks that are started on an event loop object, which no import shows. Task groups are fine: they own
+    their tasks."""
     if "create_task" not in text:
         return []
     return [
@@ -112,7 +113,7 @@ def loop_tasks(text: str) -> list[str]:
 
 
 def secret_reads(text: str) -> list[str]:
-    """The function around each place that takes the value out of a secret, or `<module>`."""
+    """Return the function around each read of a secret's value, or `<module>`."""
     if "_secret" not in text:
         return []
     tree = ast.parse(text)
@@ -129,7 +130,8 @@ def secret_reads(text: str) -> list[str]:
 
 
 def broad_excepts(text: str) -> list[str]:
-    """Handlers, and `suppress` calls, that stop every exception. One whose last statement re-raises stops none."""
+    """Return handlers and `suppress` calls that stop every exception. A handler whose last statement re-raises stops
+    none."""
     if not re.search(r"\bexcept\s*:|Exception", text):
         return []
     found = []
@@ -157,14 +159,15 @@ def _broad_names(caught: ast.expr) -> Iterator[str]:
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
-    """Every function and method, outer ones before the ones inside them."""
+    """Return every function and method, outer ones before the ones inside them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def too_long(text: str) -> list[str]:
-    """The file over its budget, and each function over its own; a function's docstring is free, decorators too."""
+    """Return the file if it exceeds its budget, and each function that exceeds its own. Decorators and a function's
+    docstring do not count."""
     found = []
     if (lines := len(text.splitlines())) > MAX_FILE_LINES:
         found.append(f"1: {lines} lines, {MAX_FILE_LINES} allowed")
@@ -179,7 +182,7 @@ def _long_functions(text: str) -> Iterator[str]:
 
 
 def _defined(tree: ast.AST) -> Iterator[Function]:
-    """Every function and method, found through statements alone: no other node holds one."""
+    """Return every function and method. Search statements only: no other node contains one."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for node in getattr(tree, name, ()):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -199,13 +202,13 @@ def lacks_docstring(text: str) -> bool:
 
 
 def has_code(text: str) -> bool:
-    """Return whether a module holds anything but its docstring."""
+    """Return whether a module contains anything but its docstring."""
     tree = ast.parse(text)
     return len(tree.body) > (1 if ast.get_docstring(tree) is not None else 0)
 
 
 def has_functions(text: str) -> bool:
-    """Return whether a module has functions that a test could call. The `...` bodies of a protocol are none."""
+    """Return whether a module has functions that a test could call. The `...` bodies of a protocol do not count."""
     return any(not _is_stub(function) for function in functions(ast.parse(text)))
 
 
@@ -214,14 +217,14 @@ def _is_stub(function: Function) -> bool:
 
 
 def mirror_of(source: str) -> str:
-    """The test file of a source file: `proxy/surfaces/scale_genai.py` has
+    """Return the test file of a source file: `proxy/surfaces/scale_genai.py` has
     `tests/proxy/surfaces/test_scale_genai.py`."""
     path = PurePosixPath(source)
     return str("tests" / path.parent / f"test_{path.stem.strip('_')}.py")
 
 
 def missing_mirrors(sources: Mapping[str, str], tests: Collection[str]) -> list[str]:
-    """Source files with functions, by path and text, whose mirror is not among the test paths."""
+    """Return source files with functions, by path and text, whose mirror is not among the test paths."""
     return [
         f"{path}: has no {mirror_of(path)}"
         for path, text in sources.items()
@@ -230,19 +233,20 @@ def missing_mirrors(sources: Mapping[str, str], tests: Collection[str]) -> list[
 
 
 def folders_without_init(paths: Iterable[str]) -> list[str]:
-    """Folders that hold Python files, directly or further down, but no `__init__.py`."""
+    """Return folders that contain Python files, directly or further down, but no `__init__.py`."""
     present = set(paths)
     folders = {parent for path in present for parent in PurePosixPath(path).parents if parent != PurePosixPath(".")}
     return sorted(str(folder) for folder in folders if str(folder / "__init__.py") not in present)
 
 
 def room_of(path: str) -> str:
-    """The folder of a source file below its package, `.` at the package's top."""
+    """Return the folder of a source file below its package. It is `.` at the package's top."""
     return str(PurePosixPath(*PurePosixPath(path).parts[1:-1]))
 
 
 def first_party_files(text: str, files: Collection[str]) -> list[tuple[int, str]]:
-    """The source files among `files` that a text imports, by line and path: modules, or what a module holds."""
+    """Return the source files among `files` that a text imports, by line and path: modules, or the modules of imported
+    names."""
     found = []
     for use in uses(text):
         if use.imported:
@@ -253,8 +257,11 @@ def first_party_files(text: str, files: Collection[str]) -> list[tuple[int, str]
 
 
 def out_of_room(path: str, text: str, may_import: Collection[str], files: Collection[str]) -> list[str]:
-    """Imports of a file's own package from rooms that are neither its own nor its package's top nor in `may_import`,
-    whose entries are rooms, single files without `.py`, or `a/*` for all rooms in `a` that no other entry names."""
+    """Return imports within a file's own package that its layer may not make.
+
+    It may import its own layer, the package's top and `may_import`. An entry of `may_import` is a layer, a single file
+    without `.py`, or `a/*` for all layers in `a` that no other entry names.
+    """
     package, own = PurePosixPath(path).parts[0], room_of(path)
     found = []
     for line, imported in first_party_files(text, files):
@@ -266,7 +273,7 @@ def out_of_room(path: str, text: str, may_import: Collection[str], files: Collec
 
 
 def class_names(text: str) -> list[str]:
-    """Every class that a text defines, nested ones too."""
+    """Return every class that a text defines, with nested classes."""
     if not re.search(r"\bclass\s", text):
         return []
     return [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]

@@ -1,4 +1,4 @@
-"""Counts for the last lines of a run, gathered from every process that ran tests."""
+"""Counts for the last lines of a run, collected from every process that ran tests."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ CountKey: TypeAlias = tuple[str, ...]
 COUNTS: Final = pytest.StashKey[Counter[CountKey]]()
 
 SENT: Final = "facts"
-"""The name under which a worker of pytest-xdist hands them over."""
+"""The key under which a worker of pytest-xdist sends its counts."""
 
 
 def counts(config: pytest.Config) -> Counter[CountKey]:
-    """Return the counts of this process, to read and to add to."""
+    """Return the counts of this process, for reading and adding."""
     return config.stash.setdefault(COUNTS, Counter())
 
 
 def hand_over(config: pytest.Config) -> None:
-    """In a worker of pytest-xdist, give the counts to the process that started it."""
+    """In a worker of pytest-xdist, send the counts to the process that started it."""
     output: dict[str, object] | None = getattr(config, "workeroutput", None)
     if output is not None:
-        # It takes plain types only, no Counter.
+        # xdist sends plain types only, no Counter.
         output[SENT] = dict(counts(config))
 
 
 def take_over(config: pytest.Config, output: Mapping[str, Mapping[CountKey, int]]) -> None:
-    """Add the counts of a worker; one that broke down has none, and fails the run by that."""
+    """Add the counts of a worker. A worker that crashed sends none, and the crash fails the run."""
     counts(config).update(output.get(SENT, {}))

@@ -1,4 +1,4 @@
-"""The SDKs' locks: each pins what its recipe wants, with hashes."""
+"""The SDKs' locks: each pins its recipe's requirement, with hashes."""
 
 import re
 

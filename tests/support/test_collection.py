@@ -27,7 +27,7 @@ FILES = [Path(f"test_{number}.py") for number in range(10)]
 
 
 def asked_for(*arguments: str, **attributes: object) -> pytest.Config:
-    """What a run from the root was asked for."""
+    """Return the configuration of a run from the root."""
     invocation = SimpleNamespace(dir=ROOT)
     option = SimpleNamespace(scope="all")
     config = SimpleNamespace(invocation_params=invocation, args=[*arguments], option=option, **attributes)

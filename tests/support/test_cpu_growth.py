@@ -1,4 +1,4 @@
-"""The comparison of CPU time, by work whose time is made up."""
+"""The comparison of CPU time, tested with work whose times are made up."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
@@ -10,14 +10,14 @@ from tests.support.cpu_growth import ROUNDS, excess, growth
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time of the thread, as its one element."""
+    """The CPU time of the thread, as a list with one element."""
     now = [0.0]
     monkeypatch.setattr("time.thread_time", lambda: now[0])
     return now
 
 
 def taking(clock: list[float], times: Iterator[float]) -> Callable[[], None]:
-    """Make work of which each round takes another time."""
+    """Return work that takes the next of `times` in each round."""
 
     def work() -> None:
         clock[0] += next(times)

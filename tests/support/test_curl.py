@@ -1,4 +1,4 @@
-"""The stand-in for curl sends what it is told and shows what comes back."""
+"""The replacement for curl sends the given request and prints the response."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The engine fixture runs, and the server does what `tests/support/engine.py` says it does."""
+"""The engine fixture runs, and the server behaves as `tests/support/engine.py` describes."""
 
 import json
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ async def text_of(http: aiohttp.ClientSession, body: JsonObject) -> JsonValue:
 
 
 async def frames_of(http: aiohttp.ClientSession, path: str, body: JsonObject) -> list[str]:
-    """What follows `data: ` in each frame of a streamed answer."""
+    """Return the text after `data: ` of each frame of a streamed response."""
     async with http.post(path, json={**body, "stream": True}) as answer:
         assert answer.content_type == "text/event-stream"
         text = await answer.text()

@@ -1,4 +1,4 @@
-"""How environments are installed and kept: named after their lock, whole or not at all; and the processes in them."""
+"""Environments are named after their lock and are installed completely or not at all; and the processes in them."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def some(tmp_path: Path, cache: Path) -> Environment:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Every pip command; it makes the directory and succeeds."""
+    """Every pip command. The stand-in makes the directory and succeeds."""
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> "subprocess.CompletedProcess[str]":

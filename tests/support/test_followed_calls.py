@@ -1,4 +1,4 @@
-"""What is followed of a row of calls: each function once, and the changes of package among them."""
+"""The recorded calls: each function once, and the changes of package among them."""
 
 from types import FrameType
 
@@ -29,7 +29,7 @@ def last(): ...
 
 
 def made_up() -> dict[str, object]:
-    """The functions of the made-up files, which see each other."""
+    """The functions of the made-up files, which can call each other."""
     names: dict[str, object] = {}
     for path, text in FILES.items():
         exec(compile(text, str(ROOT / path), "exec"), names)  # noqa: S102 - our own text
@@ -37,7 +37,7 @@ def made_up() -> dict[str, object]:
 
 
 def followed(ends: str) -> FollowedCalls:
-    """The calls that `outer` makes up to the function that is named so."""
+    """Return the calls from `outer` to the function named `ends`."""
 
     def is_last(frame: FrameType) -> bool:
         return frame.f_code.co_name == ends

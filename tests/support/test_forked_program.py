@@ -1,4 +1,4 @@
-"""A forked program has an end like one that was started, and where it could differ it is started."""
+"""A forked program ends like a started one. If the two could differ, the program is started."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def test_its_status_is_that_of_the_program(code: str, status: int) -> None:
     program = begun(code)
     assert program.wait() == status
     assert (program.poll(), program.wait(), program.returncode) == (status, status, status)
-    program.kill()  # of none
+    program.kill()  # kills no process
 
 
 def test_it_may_use_the_cores_of_its_owner_whatever_the_template_may_use() -> None:

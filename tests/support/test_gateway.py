@@ -1,4 +1,4 @@
-"""The gateway's process is started, watched and stopped as an operator would."""
+"""The gateway's process is started, watched and stopped as by an operator."""
 
 import signal
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_the_ports_are_added_below_a_table_without_a_server() -> None:
 def test_free_ports_differ_and_no_other_process_gets_one_of_them() -> None:
     mine = free_ports(5)
     assert len(set(mine)) == 5
-    # A claim is of an open file, so that a second one in this process is another process's.
+    # A lock belongs to an open file, so a second one in this process counts as another process's.
     theirs = ports_in_turn()
     assert {next(theirs) for _ in range(500)}.isdisjoint(mine)
     theirs.close()

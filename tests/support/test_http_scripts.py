@@ -1,4 +1,4 @@
-"""Ready-made scripts: framed as HTTP wants, and cut exactly where asked."""
+"""Ready-made scripts are framed as HTTP requires, and cut at exactly the requested byte."""
 
 from collections.abc import AsyncIterator
 
@@ -21,7 +21,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def fetch(http: aiohttp.ClientSession, script: Script) -> tuple[aiohttp.ClientResponse, bytes]:
-    """The answer a script makes, read to its end; raises `aiohttp.ClientPayloadError` when it is cut short."""
+    """Return the response of a script, read to its end. Raise `aiohttp.ClientPayloadError` if it is cut short."""
     async with FakeVendor(script) as vendor, http.post(vendor.base_url) as answer:
         return answer, await answer.read()
 

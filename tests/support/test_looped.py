@@ -1,4 +1,4 @@
-"""A loop runs every row, names those that fail, and runs those that are asked for."""
+"""A loop runs every row, names the rows that fail, and runs only the selected rows if some are selected."""
 
 import asyncio
 
@@ -98,7 +98,7 @@ def test_rows_are_chosen_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_a_table_that_cannot_be_looped_is_refused(names: str, table: list[object], message: str) -> None:
     def test(a: int) -> None:
-        """Take a row."""
+        """Accept a row."""
 
     with pytest.raises(ValueError, match=message):
         looped(names, table)(test)

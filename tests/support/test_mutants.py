@@ -1,4 +1,4 @@
-"""What a run of tests says of a mutant, and that nothing of a mutant is left behind."""
+"""The result of a mutant's tests is reported, and nothing of a mutant remains."""
 
 import importlib.util
 from pathlib import Path

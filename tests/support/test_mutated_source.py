@@ -1,4 +1,4 @@
-"""Which changes a file has, and that a sample depends on nothing but the seed."""
+"""The changes of a file, and a sample that depends only on the seed."""
 
 import ast
 

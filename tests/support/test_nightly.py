@@ -1,4 +1,4 @@
-"""A run for a change checks some rows of a table, and smaller sizes; the nightly run checks all."""
+"""A run for a change checks some rows of a table and smaller sizes; the nightly run checks all."""
 
 import pytest
 

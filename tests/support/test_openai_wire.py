@@ -1,4 +1,4 @@
-"""The canned OpenAI shapes: whole answers and streams say the same."""
+"""The canned OpenAI shapes: non-streaming responses and streams have the same content."""
 
 import orjson
 

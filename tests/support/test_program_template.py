@@ -1,4 +1,4 @@
-"""What the template makes of itself in a program that it was asked for."""
+"""The template sets up the ordered program."""
 
 import os
 from pathlib import Path
@@ -14,11 +14,12 @@ held = sorted(number for number, path in paths.items() if os.path.exists(path) a
 print(sys.argv[1:], os.getcwd(), os.environ.get("NAME"), held, file=sys.stderr)
 print(os.getppid(), os.getsid(0) == os.getpid(), "proxy.process.assemble_app" in sys.modules)
 """
-"""What is left out is the look's own descriptor, and that of its own file which libffi 3.5 keeps open."""
+"""The output leaves out the descriptor of the listing itself, and the descriptor of its own file that libffi 3.5 leaves
+open."""
 
 
 def shown(folder: Path, *arguments: str, environment: dict[str, str] | None = None, session: bool = False) -> list[str]:
-    """The lines of a program's outputs, the first first."""
+    """Return the lines of a program's outputs, the first output's lines first."""
     said, told = folder / "said", folder / "told"
     with said.open("wb") as out, told.open("wb") as err:
         pid = TEMPLATE.start(

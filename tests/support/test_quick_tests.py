@@ -1,4 +1,4 @@
-"""What makes a test quick, and that every source file has one."""
+"""The conditions of a quick test, and every source file has one."""
 
 import re
 import socket
@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tests.support import source_rules as rules
-from tests.support.house_map import texts
 from tests.support.looped import looped
 from tests.support.quick_tests import (
     ROOT,
@@ -21,6 +20,7 @@ from tests.support.quick_tests import (
     imported_modules,
     is_pure,
 )
+from tests.support.source_files import texts
 
 
 @pytest.mark.smoke
@@ -45,7 +45,7 @@ def test_imports_are_read(text: str, modules: set[str]) -> None:
     [
         ("tests/config/test_addresses.py", True),
         ("tests/support/vendor.py", False),
-        ("tests/proxy/gateway/test_handle_request.py", False),  # through its kit
+        ("tests/proxy/gateway/test_handle_request.py", False),  # through the module of helpers that it imports
     ],
 )
 def test_a_file_is_pure_if_nothing_that_it_imports_has_sockets(path: str, pure: bool) -> None:

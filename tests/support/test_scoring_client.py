@@ -1,4 +1,4 @@
-"""The harness is locked with hashes, and its failures are told in its own words."""
+"""The harness is locked with hashes, and its failures are reported with its own output."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The scoring endpoint's numbers are the engine's own, in the classic shape, and equal requests get equal ones."""
+"""The scoring endpoint's numbers are the engine's own, in the classic shape, and equal requests get equal numbers."""
 
 import math
 from collections.abc import AsyncIterator, Sequence
@@ -25,7 +25,7 @@ async def http(engine: Engine) -> AsyncIterator[aiohttp.ClientSession]:
 
 async def completion(
     http: aiohttp.ClientSession, prompt: Sequence[str | list[int]] | str, **more: JsonValue
-) -> dict[str, Any]:  # Any: an answer as it came over the wire
+) -> dict[str, Any]:  # Any: a response from the wire
     async with http.post("/v1/completions", json={"model": "m", "prompt": prompt, **ONLY, **more}) as answer:
         body: dict[str, Any] = await answer.json()
     return body

@@ -1,4 +1,5 @@
-"""The folder that engines load: the tiny model's own tokens, and weights where the header says they are."""
+"""The folder that engines load contains the tiny model's own tokens, and weights at the positions that the header
+gives."""
 
 import json
 import struct

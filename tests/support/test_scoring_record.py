@@ -1,4 +1,4 @@
-"""The recorder hands every byte on, keeps the completions only, and what is committed can be read."""
+"""The recorder forwards every byte and records completions only, and the committed recordings can be read."""
 
 import aiohttp
 import orjson

@@ -1,4 +1,4 @@
-"""Pasted lines find our program and a curl, and a line that fails is told."""
+"""Pasted lines find our program and a curl, and a line that fails is reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Each rule on source text, proven on a planted violation and on its innocent twin."""
+"""Each rule on source text finds a planted violation and accepts similar code that is allowed."""
 
 import pytest
 

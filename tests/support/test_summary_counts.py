@@ -1,4 +1,4 @@
-"""Facts noted in several processes are the facts of one run."""
+"""Counts of several processes become the counts of one run."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -15,12 +15,12 @@ from tests.support.summary_counts import CountKey, counts, hand_over, take_over
 
 
 def process(**attributes: object) -> pytest.Config:
-    """What a process of a run keeps its facts in."""
+    """The object in which a process of a run holds its counts."""
     return cast(pytest.Config, SimpleNamespace(stash=pytest.Stash(), **attributes))
 
 
 def gathered(*shares: Counter[CountKey]) -> Counter[CountKey]:
-    """What the starting process knows after workers noted these."""
+    """Return the counts of the starting process after workers sent theirs."""
     starter = process()
     for share in shares:
         output: dict[str, dict[CountKey, int]] = {}

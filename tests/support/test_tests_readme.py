@@ -1,4 +1,4 @@
-"""tests/README.md names every folder of tests, and nothing that is not there."""
+"""tests/README.md names every folder of tests, and no folder that does not exist."""
 
 import re
 from pathlib import Path

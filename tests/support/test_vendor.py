@@ -1,4 +1,4 @@
-"""The fake vendor: it hears every request exactly, follows its script exactly, and leaves nothing behind."""
+"""The fake vendor records every request exactly, follows its script exactly, and leaves nothing behind."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ async def vendor() -> AsyncIterator[FakeVendor]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """A client as the gateway's own: pooled, and deaf to the environment."""
+    """A client like the gateway's own: pooled, and independent of the environment."""
     async with aiohttp.ClientSession(trust_env=False) as session:
         yield session
 

@@ -20,7 +20,7 @@ CHAT_TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% 
 
 
 def write_tiny_model(path: Path) -> None:
-    """Write the model; the same bytes of weights every time."""
+    """Write the model. The weights have the same bytes every time."""
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)

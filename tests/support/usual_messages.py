@@ -1,7 +1,7 @@
-"""Made-up messages in and near the forms that agents send most, and values that no test of an exact type accepts.
+"""Made-up messages in and near the forms that agents send most, and values that fail every check for an exact type.
 
-Code that decides such a form at once, by exact types, has to do the same as the code for any form. `of_subtypes` makes
-the latter do the work.
+Code that has a fast path for such a form, by exact types, must give the same result as the code for any form.
+`of_subtypes` forces the latter.
 """
 
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ class _Object(dict[str, JsonValue]):
 
 
 def of_subtypes(value: JsonValue) -> JsonValue:
-    """Return an equal value, each text, list and object of it of a subclass of its type."""
+    """Return an equal value in which each text, list and object has a subclass of its type."""
     if isinstance(value, str):
         return _Text(value)
     if isinstance(value, list):
@@ -91,4 +91,4 @@ USUAL_MESSAGES: st.SearchStrategy[JsonObject] = st.builds(
     st.one_of(st.just({}), _CHANGES),
     st.sampled_from(_DROPPED),
 )
-"""Messages that agents send most, with one or two changes."""
+"""The messages that agents send most, with one or two changes."""

@@ -1,7 +1,8 @@
-"""A fake vendor on a raw loopback socket that follows a script, so that it can answer well or misbehave exactly.
+"""A fake vendor on a raw loopback socket that follows a script, so that a test controls its responses and failures
+exactly.
 
-A script is a sequence of steps (`vendor_script.py`); `http_scripts.py` has scripts to use. It runs once per request.
-Which one is chosen by, in this order: the queue (`answer`), the request's model (`answer_model`), its path
+A script is a sequence of steps (`vendor_script.py`); `http_scripts.py` has ready-made scripts. A script runs once per
+request. It is chosen in this order: the queue (`answer`), the request's model (`answer_model`), its path
 (`answer_path`), the default.
 """
 
@@ -24,10 +25,10 @@ def unscripted(request: Received) -> Script:
 
 
 class FakeVendor(Owner):
-    """An async context manager: a server on 127.0.0.1 and a free port, for as long as the block.
+    """An async context manager: a server on 127.0.0.1 and a free port, for the duration of the block.
 
-    Leaving the block ends every connection and task; it raises, as an `ExceptionGroup`, what a script function raised
-    and every request that was no HTTP. `requests` holds what arrived, in order.
+    Leaving the block ends every connection and task. It raises an `ExceptionGroup` of the exceptions of script
+    functions and of every request that was not HTTP. `requests` holds the received requests in order.
     """
 
     def __init__(self, default: Behaviour = unscripted) -> None:
@@ -53,29 +54,30 @@ class FakeVendor(Owner):
         self._queue.clear()
 
     def answer_model(self, model: str, behaviour: Behaviour) -> None:
-        """Behave so towards every request for this model."""
+        """Use this behaviour for every request for this model."""
         self._by_model[model] = behaviour
 
     def answer_path(self, path: str, behaviour: Behaviour) -> None:
-        """Behave so towards every request to this path."""
+        """Use this behaviour for every request to this path."""
         self._by_path[path] = behaviour
 
     def at_accept(self, *scripts: Script) -> None:
-        """Queue scripts, each for one of the next connections, run before a byte of it is read."""
+        """Queue scripts, each for one of the next connections. A script runs before a byte of its connection is
+        read."""
         self._at_accept.extend(scripts)
 
     async def received(self, count: int) -> list[Received]:
-        """Wait until that many requests have arrived since the start; all of them."""
+        """Wait until `count` requests have arrived since the start, and return all of them."""
         await self._until(lambda: len(self.requests) >= count)
         return self.requests
 
     async def connected(self, count: int) -> None:
-        """Wait until exactly that many connections are open."""
+        """Wait until exactly `count` connections are open."""
         await self._until(lambda: len(self._open) == count)
 
     @property
     def base_url(self) -> str:
-        """`http://127.0.0.1:PORT`, without a path and without a slash at its end."""
+        """Return `http://127.0.0.1:PORT`, without a path or a trailing slash."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

@@ -12,20 +12,20 @@ from tests.support.vendor_script import Delay, Fin, Hang, Loop, Received, Rst, S
 
 
 class BadRequest(Exception):
-    """The peer sent something that is no HTTP/1.1 request."""
+    """An error of the peer, which sent bytes that are not an HTTP/1.1 request."""
 
 
 class Owner(Protocol):
     """The vendor as its connections see it."""
 
     def began(self, connection: "Connection") -> None:
-        """A connection was made."""
+        """Note that a connection was made."""
 
     def ended(self, connection: "Connection") -> None:
-        """Nothing of a connection is left."""
+        """Note that a connection has ended completely."""
 
     def failed(self, error: Exception) -> None:
-        """A script function raised, or the peer sent no HTTP."""
+        """Note that a script function raised, or that the peer sent no HTTP."""
 
     def script_at_accept(self) -> Script:
         """Return the script for a connection that was just made."""
@@ -35,15 +35,16 @@ class Owner(Protocol):
 
 
 _RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER on with no time to linger: closing discards the connection with a reset."""
+"""SO_LINGER with no time to linger: closing discards the connection with a reset."""
 
 
 class _PeerLeft(Exception):
-    """The connection ended before a whole request arrived."""
+    """The end of a connection before a complete request arrived."""
 
 
 class Connection(asyncio.Protocol):
-    """One connection: bytes in, requests out, scripts run. It reads always, to notice at once when the peer leaves."""
+    """One connection: it receives requests and runs scripts. It reads at all times, so that it notices at once when the
+    peer leaves."""
 
     def __init__(self, vendor: Owner, number: int) -> None:
         self._vendor = vendor
@@ -56,8 +57,8 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
-        self._transport.set_write_buffer_limits(0)  # writing waits for the kernel: no FIN or RST overtakes bytes
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
+        self._transport.set_write_buffer_limits(0)  # writing waits for the kernel, so no FIN or RST overtakes bytes
         self._writable.set()
         self._vendor.began(self)
         self._task = asyncio.get_running_loop().create_task(self._serve())
@@ -104,7 +105,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         except _PeerLeft:
             pass
-        except Exception as error:  # whatever a test's script function raises is that test's to see
+        except Exception as error:  # an exception of a test's script function is reported to the test
             self._vendor.failed(error)
         finally:
             self._transport.abort()
@@ -204,7 +205,7 @@ class Connection(asyncio.Protocol):
 
 
 def parse_head(head: bytes) -> tuple[str, str, list[tuple[str, str]]]:
-    """Method, target and headers of a request head without its blank line; raises `BadRequest`."""
+    """Return method, target and headers of a request head without its blank line. Raise `BadRequest`."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or words[2] != "HTTP/1.1":

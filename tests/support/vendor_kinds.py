@@ -1,4 +1,4 @@
-"""The vendors of one kind: those whose profiles have the same dialect and rewrite messages by the same hooks."""
+"""The kinds of vendors: the vendors of one kind have the same dialect and rewrite messages by the same hooks."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,8 @@ def kind_of(profile: Profile) -> tuple[str, ...]:
 def others_nightly(rows: Iterable[str], profiles: Mapping[str, Profile] | None = None) -> list[object]:
     """Return rows of `parametrize` for profiles by name: the first of each kind, and the others marked `nightly`.
 
-    For tests of what one mechanism does for all vendors of a kind. A row that is no profile is a kind of its own.
+    For tests of a mechanism that is the same for all vendors of a kind. A row whose name is not a profile is a kind of
+    its own.
     """
     known = load_profiles() if profiles is None else profiles
     seen: set[object] = set()

@@ -1,6 +1,6 @@
 """The steps of a fake vendor's script, and the requests that it received.
 
-The steps are the vocabulary of the failure model: bytes and delays, then FIN, RST, silence or an endless loop.
+The steps are the elements of the failure model: bytes and delays, then FIN, RST, silence or an endless loop.
 """
 
 import asyncio
@@ -15,43 +15,43 @@ from providers.json_types import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Write these bytes and wait until the kernel took them all."""
+    """A step that writes these bytes and waits until the kernel took them all."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Wait; cut short when the peer leaves."""
+    """A step that waits. The wait ends early if the peer leaves."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Wait for the test's own event; cut short when the peer leaves."""
+    """A step that waits for the test's own event. The wait ends early if the peer leaves."""
 
     event: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Send nothing more and wait for the peer to leave."""
+    """A step that sends nothing and waits for the peer to leave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fin:
-    """Close the connection in good order after what was sent."""
+    """A step that closes the connection in good order after the bytes that were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rst:
-    """Reset the connection after what was sent."""
+    """A step that resets the connection after the bytes that were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Repeat these steps until the peer leaves."""
+    """A step that repeats its steps until the peer leaves."""
 
     steps: tuple["Step", ...]
 
@@ -62,10 +62,10 @@ Script: TypeAlias = Sequence[Step]
 
 @dataclass(slots=True, eq=False)
 class Received:
-    """One request as it came off the wire.
+    """One request as it arrived.
 
-    `connection` counts connections from 0, so equal numbers mean a reused one. `gone` is set when that connection is
-    over, no matter which side ended it.
+    `connection` counts connections from 0, so equal numbers mean a reused connection. `gone` is set when that
+    connection is over, no matter which side ended it.
     """
 
     method: str
@@ -83,13 +83,13 @@ class Received:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def json(self) -> JsonValue:
-        """The body as JSON; raises `orjson.JSONDecodeError`."""
+        """Return the body as JSON. Raise `orjson.JSONDecodeError`."""
         parsed: JsonValue = orjson.loads(self.body)
         return parsed
 
     @property
     def model(self) -> str | None:
-        """The body's `model`, None when it has none or is no JSON object."""
+        """Return the body's `model`. Return `None` if it has none or is not a JSON object."""
         try:
             body = self.json()
         except orjson.JSONDecodeError:
@@ -99,4 +99,4 @@ class Received:
 
 
 Behaviour: TypeAlias = Script | Callable[[Received], Script]
-"""A script, or a function that chooses one by the request."""
+"""A script, or a function that chooses a script by the request."""

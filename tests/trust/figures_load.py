@@ -142,7 +142,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_dead.r16,
         Sabotage(
             "proxy/deployment_health/circuit_breaker.py",
-            "enough = denied or breaker._is_one_too_many(now, self._probe)",
+            "enough = denied or breaker._count_failure(now, self._probe)",
             "enough = denied",
         ),
         1.6,

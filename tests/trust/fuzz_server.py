@@ -39,7 +39,7 @@ LANES = 12
 BATCH = 1200
 """Requests that are made before they are sent."""
 
-SILENCE = 0.05
+LOG_INTERVAL = 0.05
 """Seconds after which a connection with bytes that may want more is left."""
 
 ANSWER = re.compile(rb"HTTP/1\.[01] (\d{3})[^\r]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
@@ -195,7 +195,7 @@ async def throw(port: int, data: bytes, broken: Broken) -> None:
     async with connected(port) as client:
         try:
             await client.send(data)
-            while piece := await asyncio.wait_for(client.reader.read(65536), SILENCE):
+            while piece := await asyncio.wait_for(client.reader.read(65536), LOG_INTERVAL):
                 got += piece
         except (TimeoutError, OSError):
             pass  # it waits for more, or has closed on what it did not read

@@ -20,9 +20,9 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -59,7 +59,7 @@ def block_of(turn: Turn, part: Part, names: ToolNames) -> JsonObject | None:
             return _marked(call_block(part, names), part.cache)
         case ToolResult():
             return _result(turn, part, names)
-        case Thinking() | RedactedThinking():
+        case Reasoning() | RedactedReasoning():
             return thinking_block(part)
         case _:
             return _media(turn, part)
@@ -82,9 +82,9 @@ def text_result(call_id: str, text: str | None) -> JsonObject:
 def thinking_block(part: Part) -> JsonObject | None:
     """Return the `thinking` block of a part, or `None` if Claude has not signed it."""
     match part:
-        case Thinking(text, str(signature), form) if form == CLAUDE_FORMAT:
+        case Reasoning(text, str(signature), form) if form == CLAUDE_FORMAT:
             return {"type": "thinking", "thinking": text, "signature": signature}
-        case RedactedThinking(data, form) if form == CLAUDE_FORMAT:
+        case RedactedReasoning(data, form) if form == CLAUDE_FORMAT:
             return {"type": "redacted_thinking", "data": data}
         case _:
             return None
@@ -119,9 +119,9 @@ def repeated_blocks(message: JsonValue) -> list[JsonObject]:
 def is_lost_thinking(part: Part) -> bool:
     """Return whether a part is reasoning that is left out because it lacks Claude's signature."""
     match part:
-        case Thinking(text, signature):
+        case Reasoning(text, signature):
             return bool(text or signature) and thinking_block(part) is None
-        case RedactedThinking():
+        case RedactedReasoning():
             return thinking_block(part) is None
         case _:
             return False

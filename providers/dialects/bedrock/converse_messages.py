@@ -23,9 +23,9 @@ from providers.conversation import (
     Image,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -284,7 +284,7 @@ class BedrockConversation:
                 return self._media.block(turn, part)
             case ToolUse():
                 return self._call(part)
-            case Thinking() | RedactedThinking():
+            case Reasoning() | RedactedReasoning():
                 return self._thought(part)
             case OtherPart(kind, value):
                 return _other_block(turn, kind, value)
@@ -296,7 +296,7 @@ class BedrockConversation:
         identity = self._call_id(part.id)
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
-    def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
+    def _thought(self, part: Reasoning | RedactedReasoning) -> JsonObject | None:
         """Return reasoning that the model accepts back: Claude's with its signature, other models' only if it is
         redacted.
 
@@ -304,11 +304,11 @@ class BedrockConversation:
         """
         own_format = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own_format:
-            if isinstance(part, Thinking) and self._model.claude and part.signature:
+            if isinstance(part, Reasoning) and self._model.claude and part.signature:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
-            if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
+            if isinstance(part, RedactedReasoning) and self._model.redacted and part.data:
                 return {"reasoningContent": {"redactedContent": _as_base64(part.data)}}
-        if isinstance(part, RedactedThinking) or part.text or part.signature:
+        if isinstance(part, RedactedReasoning) or part.text or part.signature:
             self.dropped.append("thinking")
         return None
 
@@ -323,7 +323,7 @@ def part_cache(part: Part) -> JsonObject | None:
     if isinstance(part, OtherPart):
         marker = part.value.get("cache_control")
         return marker if isinstance(marker, dict) else None
-    return None if isinstance(part, Thinking | RedactedThinking) else part.cache
+    return None if isinstance(part, Reasoning | RedactedReasoning) else part.cache
 
 
 def _as_base64(data: str) -> str:

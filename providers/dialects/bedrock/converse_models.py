@@ -43,16 +43,16 @@ class EffortWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConverseModel:
-    """The rules for the requests to the models of one family.
+    """The rules for requests to the models of one family.
 
     `beside_results` are the kinds of blocks that may share a turn with a tool result. `in_results` are the media that a
-    result may hold, with a format if only some formats are accepted (`document:txt`). Both are `None` without limits.
+    result may hold, with a format if only some formats are accepted (`document:txt`). `None` in either means no limit.
     `result_status` is true if a result may have a status. `may_start` is true if the first turn may be the model's.
-    `cached` are the parts of a request that accept cache points, and `hours` is true if a point may last one hour.
-    `video` and `citations` are true if videos and requests for citations are accepted. `redacted` is true if the model
-    accepts its redacted reasoning back. `usual_output` is the token limit to send if none was given, for models whose
-    own default is a few hundred tokens. `structured` says whether the service enforces schemas; `None` leaves that to
-    the profile. `reasons` is false for Claude models that never reason. `system` is true if the model accepts a system
+    `cached` are the parts of a request that accept cache points. `hours` is true if a point may last one hour. `video`
+    and `citations` are true if videos and requests for citations are accepted. `redacted` is true if the model accepts
+    its redacted reasoning back. `usual_output` is the token limit to send if none was given, for models whose own
+    default is a few hundred tokens. `structured` says whether the service enforces schemas; `None` leaves that to the
+    profile. `reasons` is false for Claude models that never reason. `system` is true if the model accepts a system
     text. `streams_tools` is true if a call with tools may be streamed.
     """
 

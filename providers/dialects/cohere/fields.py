@@ -123,7 +123,7 @@ def _reasoning_effort(draft: RequestBody, value: object) -> None:
 
 
 def _put_budget(draft: RequestBody, budget: int) -> None:
-    """Write a budget that leaves tokens for the text. If that is impossible, reasoning is switched off."""
+    """Write a budget that leaves tokens for the text. If no budget is left, reasoning is switched off."""
     target = draft.target
     max_output = model_facts(target.profile.model_host, *target.model_names).most_output
     limits = [limit for limit in (draft.params.get("max_tokens"), max_output) if limit is not None]

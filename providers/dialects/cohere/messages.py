@@ -20,9 +20,9 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -113,15 +113,15 @@ class CohereConversation:
             self._add({"role": "user", **({"content": content} if content else {})})
 
     def _assistant_message(self, turn: Turn) -> JsonObject:
-        reasoning = [part for part in turn.parts if isinstance(part, Thinking | RedactedThinking)]
+        reasoning = [part for part in turn.parts if isinstance(part, Reasoning | RedactedReasoning)]
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
-        texts = [part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking | ToolUse)]
+        texts = [part for part in turn.parts if not isinstance(part, Reasoning | RedactedReasoning | ToolUse)]
         message: JsonObject = {"role": "assistant"}
         if text := self._text(turn, texts):
             message["content"] = text
         if calls:
             message["tool_calls"] = [self._call(call) for call in calls]
-        reasoning_text = "".join([part.text for part in reasoning if isinstance(part, Thinking)])
+        reasoning_text = "".join([part.text for part in reasoning if isinstance(part, Reasoning)])
         if reasoning and not reasoning_text:
             self.dropped.append("thinking")
         if reasoning_text and len(message) > 1:
@@ -185,7 +185,7 @@ class CohereConversation:
         if isinstance(part, OtherPart):
             marked = CACHE in part.value
         else:
-            marked = not isinstance(part, Thinking | RedactedThinking) and part.cache is not None
+            marked = not isinstance(part, Reasoning | RedactedReasoning) and part.cache is not None
         if marked:
             self.dropped.append(CACHE)
 

@@ -21,10 +21,10 @@ from providers.conversation import (
     OtherPart,
     Part,
     PlainMessage,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Role,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -43,7 +43,7 @@ from providers.dialects.gemini.tools import GeminiToolNames
 from providers.dialects.shared.read_conversation import CACHE, read_messages
 from providers.dialects.shared.thought_signatures import (
     MARKS,
-    SKIPPED,
+    SKIP_SIGNATURE,
     Service,
     SignedId,
     TurnSignatures,
@@ -218,7 +218,7 @@ class GeminiConversation:
         parts = [self._signed_call(call, ids, signatures) for call, ids in zip(calls, signed, strict=True)]
         unassigned = signatures.loose
         if parts and self._features.modern and "thoughtSignature" not in parts[0]:
-            parts[0]["thoughtSignature"] = unassigned[0] if unassigned else SKIPPED
+            parts[0]["thoughtSignature"] = unassigned[0] if unassigned else SKIP_SIGNATURE
             unassigned = unassigned[1:]
         before = next((ids.text_signature for ids in signed if ids.text_signature and self._signed_here(ids)), None)
         signed_here = all(map(self._signed_here, signed))
@@ -250,7 +250,7 @@ class GeminiConversation:
         parts = [self._unsigned_call(call, call.id) for call in calls]
         if parts and self._features.modern:
             # The vendor requires a signature on the first call of a turn, whichever model made it.
-            parts[0]["thoughtSignature"] = SKIPPED
+            parts[0]["thoughtSignature"] = SKIP_SIGNATURE
         return parts
 
     def _unsigned_call(self, call: ToolUse, identity: str) -> JsonObject:
@@ -346,7 +346,7 @@ class GeminiConversation:
                     self._note_marker(part.cache)
                     if text.strip():
                         parts.append({"text": text})
-                case ToolUse() | Thinking() | RedactedThinking():
+                case ToolUse() | Reasoning() | RedactedReasoning():
                     continue
                 case _:
                     self._note_marker(None if isinstance(part, OtherPart) else part.cache)

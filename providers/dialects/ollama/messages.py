@@ -14,9 +14,9 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -57,10 +57,10 @@ class OllamaConversation:
         return turns
 
     def _assistant(self, turn: Turn) -> JsonObject:
-        reasoning_texts = [part.text for part in turn.parts if isinstance(part, Thinking)]
+        reasoning_texts = [part.text for part in turn.parts if isinstance(part, Reasoning)]
         calls = [part for part in turn.parts if isinstance(part, ToolUse)]
-        content_parts = [part for part in turn.parts if not isinstance(part, Thinking | RedactedThinking | ToolUse)]
-        if any(isinstance(part, RedactedThinking) for part in turn.parts):
+        content_parts = [part for part in turn.parts if not isinstance(part, Reasoning | RedactedReasoning | ToolUse)]
+        if any(isinstance(part, RedactedReasoning) for part in turn.parts):
             self.dropped.append("thinking")
         message: JsonObject = {"role": "assistant", **self._text_and_images(turn, content_parts, with_images=False)}
         if reasoning_text := "".join(reasoning_texts):

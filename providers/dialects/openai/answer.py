@@ -7,7 +7,7 @@ import orjson
 
 from providers.completion import CallKind, Choice, Completion, Extras, ToolCall
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai.cited_marks import LISTS, MarkFinder, Source, sources_of
+from providers.dialects.openai.cited_marks import SOURCE_LISTS, MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
@@ -49,12 +49,12 @@ def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
         return decode_object(
             sent, json_object(body)
         )  # reads JSON that `load_unchecked` cannot, such as unpaired surrogates
-    if type(value) is dict and not sent.unwrap_choice and (simple := _text_alone(value)) is not None:
+    if type(value) is dict and not sent.unwrap_choice and (simple := _only_text_completion(value)) is not None:
         return simple
     return decode_object(sent, object_in(body, value))
 
 
-def _text_alone(body: JsonObject) -> Completion | None:
+def _only_text_completion(body: JsonObject) -> Completion | None:
     """Return the completion of a response that has one text and no fields to pass on, as most have; otherwise `None`.
 
     The result is the same as the result of `decode_object`, at half the cost. A vendor's own field for usage and errors
@@ -88,7 +88,7 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
         raise malformed("has no choices")
     if len(raw) > MAX_CHOICES:
         raise malformed("has more choices than any request allows")
-    sources = () if LISTS.isdisjoint(body) else sources_of(body)
+    sources = () if SOURCE_LISTS.isdisjoint(body) else sources_of(body)
     choices = [_choice(sent, body.get("id"), entry, position, sources) for position, entry in enumerate(raw)]
     if len(choices) > 1:
         if len({choice.index for choice in choices}) < len(choices):

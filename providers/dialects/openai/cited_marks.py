@@ -26,7 +26,7 @@ _LONGEST_MARK: Final = len("[[ref_123]")
 
 _REFERENCE = re.compile(r"ref_([1-9]\d{0,2})")
 
-LISTS: Final = frozenset({"citations", "search_results", "web_search"})
+SOURCE_LISTS: Final = frozenset({"citations", "search_results", "web_search"})
 """The fields of a response that list its sources."""
 
 Source = tuple[str, str]

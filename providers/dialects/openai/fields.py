@@ -71,7 +71,7 @@ def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     if nearest := profile.nearest.get(name):
         write = _reported_if_inexact(name, write, nearest)
     other = profile.needs.get(name)
-    return write if other is None else _beside(name, other, write)
+    return write if other is None else _only_with(name, other, write)
 
 
 def _with_vendor_words(name: str, write: FieldWriter, words: Mapping[str, str | JsonObject]) -> FieldWriter:
@@ -117,7 +117,7 @@ def _unless_forced(name: str, write: FieldWriter) -> FieldWriter:
     return put
 
 
-def _beside(name: str, other: str, write: FieldWriter) -> FieldWriter:
+def _only_with(name: str, other: str, write: FieldWriter) -> FieldWriter:
     """Return a writer that requires another field to be true. Raises Refusal otherwise."""
 
     def put(draft: RequestBody, value: object) -> None:
@@ -237,12 +237,12 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
             return
         put_constraint(draft, style, value)
         if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
-            _loosen(draft, field_of(value))
+            _request_without_strict(draft, field_of(value))
 
     return put
 
 
-def _loosen(draft: RequestBody, name: str) -> None:
+def _request_without_strict(draft: RequestBody, name: str) -> None:
     """Request the schema without its strict mode, and record that the response must be checked against it."""
     response_format = draft.body.get("response_format")
     json_schema = response_format.get("json_schema") if isinstance(response_format, dict) else None

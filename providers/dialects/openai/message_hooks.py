@@ -11,7 +11,7 @@ from typing import Final
 from providers.dialects.openai import turn_hooks
 from providers.dialects.openai.turn_hooks import calls_of
 from providers.dialects.shared.prompt import EMPTY_RESULT, joined_texts
-from providers.dialects.shared.thought_signatures import SKIPPED, is_modern, unpack_call_id
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE, is_modern, unpack_call_id
 from providers.dialects.shared.tool_names import nine_character_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -172,17 +172,20 @@ def _image_urls(message: JsonObject) -> Iterator[str]:
 def named_tool_results(target: Target, messages: Messages) -> Messages:
     """Add the function's name to each tool result, because OpenAI's form has the name only in the call (Mistral)."""
     names = {
-        str(call.get("id")): name for message in messages for call in calls_of(message) if (name := _function(call))
+        str(call.get("id")): name
+        for message in messages
+        for call in calls_of(message)
+        if (name := _function_name(call))
     }
-    return [_named(message, names) for message in messages]
+    return [_with_function_name(message, names) for message in messages]
 
 
-def _named(message: JsonObject, names: Mapping[str, str]) -> JsonObject:
+def _with_function_name(message: JsonObject, names: Mapping[str, str]) -> JsonObject:
     name = names.get(str(message.get("tool_call_id")))
     return {**message, "name": name} if message.get("role") == "tool" and "name" not in message and name else message
 
 
-def _function(call: JsonObject) -> str | None:
+def _function_name(call: JsonObject) -> str | None:
     function = call.get("function")
     name = function.get("name") if isinstance(function, dict) else None
     return name if isinstance(name, str) else None
@@ -197,7 +200,7 @@ def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
 def forty_character_call_ids(target: Target, messages: Messages) -> Messages:
     """Replace call ids of more than 40 characters (OpenAI, and OpenRouter for OpenAI's models), such as the ids of
     another vendor that carry a signature. Call and result get the same new id."""
-    return _with_changed_ids(messages, _forty_characters) if _has_longer_ids(messages) else messages
+    return _with_changed_ids(messages, _forty_character_id) if _has_longer_ids(messages) else messages
 
 
 def _has_longer_ids(messages: Messages) -> bool:
@@ -213,7 +216,7 @@ def _has_longer_ids(messages: Messages) -> bool:
     return False
 
 
-def _forty_characters(identity: str) -> str:
+def _forty_character_id(identity: str) -> str:
     if len(identity) <= _MAX_ID_LENGTH:
         return identity
     return "call_" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -257,7 +260,7 @@ def _with_signatures(message: JsonObject, given: JsonObject, required: bool) -> 
     pairs = zip(calls_of(message), calls_of(given), strict=True)
     calls = [_with_signature(call, str(own.get("id"))) for call, own in pairs]
     if required and _EXTRA_CONTENT not in calls[0]:
-        calls[0] = {**calls[0], _EXTRA_CONTENT: {"google": {"thought_signature": SKIPPED}}}
+        calls[0] = {**calls[0], _EXTRA_CONTENT: {"google": {"thought_signature": SKIP_SIGNATURE}}}
     return {**message, "tool_calls": [*calls]}
 
 

@@ -10,7 +10,7 @@ errors that `messages` names.
 from collections.abc import Iterable
 from typing import Final
 
-from providers.conversation import AFTER_KEY, Part, RedactedThinking, Thinking
+from providers.conversation import AFTER_KEY, Part, Reasoning, RedactedReasoning
 from providers.dialects.shared.read_thinking import reasoning_of_message, thinking_block
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -35,7 +35,7 @@ def with_readable_reasoning(message: JsonObject, profile: Profile, dropped: list
     """Return the message with its reasoning in the form that the vendor reads. Reasoning that the vendor does not read
     is reported in `dropped` as `thinking`."""
     blocks = [
-        part for part in _reasoning_blocks(message) if not isinstance(part, Thinking) or part.text or part.signature
+        part for part in _reasoning_blocks(message) if not isinstance(part, Reasoning) or part.text or part.signature
     ]
     rewritten = {name: value for name, value in message.items() if name not in _REASONING_FIELDS}
     content = rewritten.get("content")
@@ -43,11 +43,11 @@ def with_readable_reasoning(message: JsonObject, profile: Profile, dropped: list
         rewritten["content"] = [part for part in content if not _is_reasoning_part(part)] or ""
     if not blocks:
         return rewritten
-    text = "".join([part.text for part in blocks if isinstance(part, Thinking)])
+    text = "".join([part.text for part in blocks if isinstance(part, Reasoning)])
     given = message.get(DETAILS)
     has_details = isinstance(given, list) and given
     details = DETAILS in profile.takes and (
-        has_details or any([not isinstance(part, Thinking) or part.signature for part in blocks])
+        has_details or any([not isinstance(part, Reasoning) or part.signature for part in blocks])
     )
     if details:
         rewritten[DETAILS] = _without_own_marks(given) if has_details else [*_details(blocks)]
@@ -88,10 +88,10 @@ def _details(blocks: Iterable[Part]) -> Iterable[JsonObject]:
     """Yield the entries of `reasoning_details` for reasoning that came in another form."""
     for index, part in enumerate(blocks):
         match part:
-            case Thinking(text, signature, form):
+            case Reasoning(text, signature, form):
                 entry: JsonObject = {"type": "reasoning.text", "text": text, "format": form, "index": index}
                 yield entry if signature is None else {**entry, "signature": signature}
-            case RedactedThinking(data, form):
+            case RedactedReasoning(data, form):
                 yield {"type": "reasoning.encrypted", "data": data, "format": form, "index": index}
             case _:
                 continue

@@ -55,13 +55,13 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
     were left out to `dropped`. Raises Refusal for content that the vendor does not accept."""
     if prompt.plain and not profile.hooks:
         return [*prompt.messages]
-    messages = _written(prompt.messages, _VendorMessage(target, profile, dropped))
+    messages = _write_messages(prompt.messages, _VendorMessage(target, profile, dropped))
     if not (messages or profile.engine):
         raise Refusal("messages", "'messages' holds no text for the model to answer.", "invalid_value")
     return cast(list[JsonValue], apply_hooks(target, profile.hooks, messages) if profile.hooks else messages)
 
 
-def _written(given: Iterable[JsonObject], writer: "_VendorMessage") -> list[JsonObject]:
+def _write_messages(given: Iterable[JsonObject], writer: "_VendorMessage") -> list[JsonObject]:
     """Return messages in the vendor's form, without empty assistant messages if the vendor does not accept them."""
     profile = writer.profile
     messages: list[JsonObject] = []

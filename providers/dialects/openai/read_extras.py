@@ -43,7 +43,7 @@ KNOWN_IN_CHOICE = frozenset(
     {"index", "delta", "message", "text", "logprobs", "finish_reason"}
     | {"native_finish_reason", "stop_reason", "matched_stop"}
 )
-OF_REQUESTS: Mapping[str, str] = {
+REQUEST_ONLY_FIELDS: Mapping[str, str] = {
     "prefix": "Mistral's mark of a message that the model is to continue",
     "tool_call_id": "the call that a tool's result belongs to",
 }
@@ -51,7 +51,8 @@ OF_REQUESTS: Mapping[str, str] = {
 not passed on, because clients would send them back."""
 
 _READ_IN_MESSAGE = frozenset(
-    {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"} | OF_REQUESTS.keys()
+    {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"}
+    | REQUEST_ONLY_FIELDS.keys()
 )
 PLAIN_IN_MESSAGE = _READ_IN_MESSAGE | {"annotations"}
 """The fields of a plain message of OpenAI's, whose list of annotations is empty."""

@@ -38,7 +38,7 @@ from providers.dialects.openai.streamed_calls import (
     may_end,
     state_of_choice,
 )
-from providers.dialects.openai.text_runs import MOST_LED, SharedFields, TextRuns
+from providers.dialects.openai.text_runs import MAX_RUN_BYTES, SharedFields, TextRuns
 from providers.dialects.shared.decode_stream import CharacterJoiner, cut
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
@@ -131,26 +131,26 @@ class OpenAIStream(RunDecoder):
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         same = self._same
         if same is not None:
             literals, end = same.form.read(data)
-            if end == len(data) <= MOST_LED:
+            if end == len(data) <= MAX_RUN_BYTES:
                 run = same.run(literals)
                 if run is not None:
                     same.choice.written += run.characters
                     return run, b""
-        if not self._runs.ready or self._slow or self._done or (found := self._runs.lead(data)) is None:
+        if not self._runs.ready or self._slow or self._done or (found := self._runs.read_run(data)) is None:
             return None
         run, rest, self._same = found
         self._same.choice.written += run.characters
         self._tier = self._same.tier or self._tier
         return run, rest
 
-    def around(self) -> Around | None:
+    def run_frame(self) -> Around | None:
         return None if self._same is None else self._same.form.around
 
-    def passed(self, characters: int) -> None:
+    def note_run(self, characters: int) -> None:
         if self._same is not None:
             self._same.choice.written += characters
 

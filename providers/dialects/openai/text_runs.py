@@ -19,7 +19,7 @@ from providers.json_types import JsonObject, JsonValue
 
 _ALWAYS_CHANGING = frozenset({"obfuscation"})
 
-MOST_LED = 1024 * 1024
+MAX_RUN_BYTES = 1024 * 1024
 """The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
 events."""
 
@@ -86,11 +86,11 @@ class TextRuns:
             self._recent = data, event
             self.ready = True
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes, SharedFields] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes, SharedFields] | None:
         """Return the run that a chunk begins with, the rest of the chunk, and the shared fields of the run's events;
         `None` if the chunk does not begin with such a run. The parser of events does not receive the run."""
         frames = self._frames
-        if frames is None or len(data) > MOST_LED:
+        if frames is None or len(data) > MAX_RUN_BYTES:
             return None
         begun = frames.begun(_MOST_INCOMPLETE)
         if begun is None:

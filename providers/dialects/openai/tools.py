@@ -37,7 +37,7 @@ def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWrit
         if (tools := cast(list[JsonObject], value)) and not _withholds_tools(draft):
             if profile.most_tools is not None and len(tools) > profile.most_tools:
                 raise draft.unsupported(name, f"it takes at most {profile.most_tools} tools")
-            draft.body[name] = [_written(draft, profile, tool) for tool in tools]
+            draft.body[name] = [_vendor_tool(draft, profile, tool) for tool in tools]
 
     return put
 
@@ -52,7 +52,7 @@ def _name(tool: JsonObject) -> str:
     return str(function.get("name")) if isinstance(function, dict) else ""
 
 
-def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
+def _vendor_tool(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObject:
     if (kind := tool.get("type")) != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
     if kind != "function" or len(tool) != 2 or "function" not in tool:

@@ -76,10 +76,10 @@ _WAIT = re.compile(r"\bretry in (\d{1,6}(?:\.\d+)?)s\b", re.IGNORECASE)
 _SECONDS = re.compile(r"(\d{1,6}(?:\.\d+)?)s")
 
 # Identifiers of the operator's account, which clients must not see.
-_ACCOUNT = re.compile(r"\bproject_number:\d+|\bprojects?/[\w.:-]+")
+_ACCOUNT_ID = re.compile(r"\bproject_number:\d+|\bprojects?/[\w.:-]+")
 
-_FIELD = re.compile(r"\bgeneration_?config\.([a-z_]+)", re.IGNORECASE)
-_UNIFIED: Mapping[str, str] = {
+_NAMED_FIELD = re.compile(r"\bgeneration_?config\.([a-z_]+)", re.IGNORECASE)
+_UNIFIED_BY_VENDOR_FIELD: Mapping[str, str] = {
     "maxoutputtokens": "max_tokens",
     "temperature": "temperature",
     "topp": "top_p",
@@ -114,12 +114,12 @@ def failure_of(error: JsonObject, status: int | None = None, headers: Mapping[st
     kind, overflow = read_sizes(_kind(error, message, status), message, error)
     return Failure(
         kind=kind,
-        message=client_message(kind, _ACCOUNT.sub("[project]", message), status),
+        message=client_message(kind, _ACCOUNT_ID.sub("[project]", message), status),
         status=status,
         param=size_field(overflow) or _param(kind, error, message),
         retry_after=_retry_after(error, message, headers),
         overflow=overflow,
-        said=withheld_words(kind, _ACCOUNT.sub("[project]", message)),
+        said=withheld_words(kind, _ACCOUNT_ID.sub("[project]", message)),
     )
 
 
@@ -155,8 +155,8 @@ def _param(kind: FailureKind, error: JsonObject, message: str) -> str | None:
     if kind is not FailureKind.INVALID_REQUEST:
         return None
     named = [violation for detail in _details(error) for violation in _violations(detail)]
-    found = next((match for text in (*named, message) if (match := _FIELD.search(text))), None)
-    return _UNIFIED.get(found[1].replace("_", "").lower()) if found else None
+    found = next((match for text in (*named, message) if (match := _NAMED_FIELD.search(text))), None)
+    return _UNIFIED_BY_VENDOR_FIELD.get(found[1].replace("_", "").lower()) if found else None
 
 
 def _violations(detail: JsonObject) -> Iterator[str]:

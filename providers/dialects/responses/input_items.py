@@ -25,9 +25,9 @@ from providers.conversation import (
     Media,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -135,7 +135,7 @@ class _ItemWriter:
                     texts.append(text)
                 case ToolUse():
                     new_items.append(self._call(part, next(client_calls, {})))
-                case Thinking() | RedactedThinking():
+                case Reasoning() | RedactedReasoning():
                     new_items += reasoning.add(part)
                 case _:
                     raise turn.no_part(_PART_NAMES.get(type(part), "file"))
@@ -187,9 +187,9 @@ class _ReasoningItems:
     summaries: list[str] = field(default_factory=list)
     lost: bool = False
 
-    def add(self, part: Thinking | RedactedThinking) -> list[JsonValue]:
+    def add(self, part: Reasoning | RedactedReasoning) -> list[JsonValue]:
         """Return the item that a part completes, in a list, or an empty list."""
-        if isinstance(part, Thinking):
+        if isinstance(part, Reasoning):
             if part.signature is not None:
                 self.lost = True
             elif part.text:

@@ -1,7 +1,7 @@
 """Decodes the responses of SGLang's own endpoint, streamed or not, into the common completion shape.
 
-Every event of a stream repeats the complete text so far, unless the server was started with the option to send only new
-text. The two are distinguished by the event's count of all tokens so far and the number of token ids in the event.
+Every event of a stream repeats the complete text so far, unless the server is configured to send only new text. The two
+are distinguished by an event's count of all tokens so far and its number of token ids.
 
 Sources: `sglang` 0.5.23 `api/v1/api_types.py` (`GenerateResponse`, `GenerateMetaInfo`, `GenerateStreamError`),
 `srt/managers/tokenizer_manager.py`, `srt/entrypoints/http_server.py`.
@@ -63,8 +63,7 @@ class _SglangCall:
     """The settings of a call that decoding needs.
 
     `prompts` are the texts of the prompts, with `None` for a prompt in token ids. `n` is the number of choices per
-    prompt. `scored` says that log probabilities are requested. `echo` says that the log probabilities of the prompt are
-    requested too.
+    prompt. `scored` and `echo` say that the log probabilities of the choices and of the prompt are requested.
     """
 
     prompts: tuple[str | None, ...]
@@ -100,7 +99,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     """Decode a complete 2xx body. Raises UpstreamError."""
     answer = parse_answer(body)
     call = _call(sent)
-    results = [_checked(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
+    results = [_result_object(sent, result) for result in (answer if isinstance(answer, list) else [answer])]
     choices = [_choice(sent, call, result, index) for index, result in enumerate(results)]
     return Completion(tuple(choices), _usage(call, [_meta(result) for result in results]))
 
@@ -125,7 +124,7 @@ def _choice(sent: UpstreamRequest, call: _SglangCall, result: JsonObject, index:
     )
 
 
-def _checked(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
+def _result_object(sent: UpstreamRequest, result: JsonValue) -> JsonObject:
     """Return the result, which is an object. Raises UpstreamError if the result is an error."""
     if not isinstance(result, dict):
         raise malformed("is not a JSON object")
@@ -140,10 +139,8 @@ def _meta(result: JsonObject) -> JsonObject:
 
 
 def _finish_chunk(sent: UpstreamRequest, meta: JsonObject) -> Chunk | None:
-    """Return a chunk with the finish reason of a choice; `None` while the choice has not ended.
-
-    An unknown reason is passed on. Raises UpstreamError if the choice was aborted.
-    """
+    """Return a chunk with the finish reason of a choice, which may be an unknown reason; `None` before the choice has
+    ended. Raises UpstreamError if the choice was aborted."""
     reason = meta.get("finish_reason")
     if not isinstance(reason, dict):
         return None
@@ -168,17 +165,16 @@ def _extras(meta: JsonObject) -> Extras | None:
 
 
 def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
-    """Return the sum of the token counts of all choices, with each prompt counted once; `None` if a count is
-    missing."""
+    """Return the sum of the token counts of all choices, each prompt counted once; `None` if a count is missing."""
     firsts = metas[:: call.n]
-    prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
-    cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
+    prompt, completion = _sum_counts(firsts, "prompt_tokens"), _sum_counts(metas, "completion_tokens")
+    cached, reasoning = _sum_counts(firsts, "cached_tokens"), _sum_counts(metas, "reasoning_tokens")
     of_prompt = None if cached is None else {"cached_tokens": cached}
     of_answer = None if reasoning is None else {"reasoning_tokens": reasoning}
     return reported_usage(prompt, completion, of_prompt, of_answer)
 
 
-def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
+def _sum_counts(metas: Sequence[JsonObject], name: str) -> int | None:
     counts = [count for meta in metas if (count := count_of(meta.get(name))) is not None]
     return sum(counts) if len(counts) == len(metas) else None
 
@@ -206,12 +202,12 @@ class _SglangChoice:
     ended: bool = False
 
     def echoed(self, call: _SglangCall, meta: JsonObject) -> list[Chunk]:
-        """Return the prompt with its log probabilities, if the client requested an echo; nothing after the first
+        """Return the prompt with its log probabilities if the client requested an echo; nothing after the first
         call."""
         if not call.echo or self.offsets is not None:
             return []
         self.offsets = Offsets()
-        tokens, tops = _list(meta, "input_token_logprobs"), _list(meta, "input_top_logprobs")
+        tokens, tops = _list_in(meta, "input_token_logprobs"), _list_in(meta, "input_top_logprobs")
         entries = [_entry(entry) for entry in tokens]
         text = call.prompts[self.index // call.n]
         if text is None:
@@ -223,7 +219,7 @@ class _SglangChoice:
         logprobs = LegacyLogprobs(
             texts,
             tuple([number for _, number in entries]),
-            tuple([_listed(tops[position]) if position < len(tops) else None for position in range(len(entries))]),
+            tuple([_alternatives(tops[at]) if at < len(tops) else None for at in range(len(entries))]),
             self.offsets.of_texts(texts),
         )
         return [Chunk(self.index, text, logprobs=logprobs if texts else None)]
@@ -270,7 +266,7 @@ class _SglangChoice:
 
     def _scores(self, meta: JsonObject, first: int) -> Logprobs | None:
         """Return the log probability entries from `first` on. The entries before it have been passed on."""
-        entries, tops = _list(meta, "output_token_logprobs"), _list(meta, "output_top_logprobs")
+        entries, tops = _list_in(meta, "output_token_logprobs"), _list_in(meta, "output_top_logprobs")
         new_entries = [
             _token(entry, tops[position] if position < len(tops) else None)
             for position, entry in enumerate(entries[first:], first)
@@ -307,7 +303,7 @@ class SglangReader:
             self.complete = True
             return self._last
         repeated = self._repeated
-        result = _checked(self._sent, cumulative_object(repeated.without(payload)))
+        result = _result_object(self._sent, cumulative_object(repeated.without(payload)))
         index = index_of(result, 0)
         state = self._states.get(index)
         if state is None:
@@ -377,7 +373,7 @@ def _counted_new_only(state: _SglangChoice, ids: int | None, meta: JsonObject) -
 # Log probabilities --------------------------------------------------------------------------------------------------
 
 
-def _list(meta: JsonObject, name: str) -> list[JsonValue]:
+def _list_in(meta: JsonObject, name: str) -> list[JsonValue]:
     found = meta.get(name)
     return found if isinstance(found, list) else []
 
@@ -397,9 +393,8 @@ def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
     return TokenLogprob(text, logprob(number), None, tuple([TokenLogprob(name, logprob(one)) for name, one in entries]))
 
 
-def _listed(tops: JsonValue) -> Mapping[str, float] | None:
-    """Return the alternatives of a token of the prompt. The result is `None` for the first token, which has no
-    alternatives."""
+def _alternatives(tops: JsonValue) -> Mapping[str, float] | None:
+    """Return the alternatives of a token of the prompt; `None` for the first token, which has no alternatives."""
     if not isinstance(tops, list):
         return None
     return {text: logprob(number) for text, number in map(_entry, tops)}

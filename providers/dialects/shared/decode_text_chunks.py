@@ -16,7 +16,7 @@ from providers.framing.text_frames import BEFORE_DATA, MAX_LEARNED_BYTES, NO_ODD
 from providers.frozen_record import frozen
 from providers.json_types import JsonObject
 
-_MOST_LED = 1024 * 1024
+_MAX_RUN_BYTES = 1024 * 1024
 """The most bytes of a chunk that is read as a run, and therefore of an event. This is far below every limit on parsed
 events."""
 
@@ -113,10 +113,10 @@ class TextStream(NativeStream, RunDecoder):
         self._learner.frames, self._learner.forms_left = None, 0
         return super()._join(name, payload)
 
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         texts, learner = self._texts, self._learner
         begun = b"" if self._alone else self._sse.begun(_MOST_INCOMPLETE)
-        if begun is None or texts.complete or len(data) > _MOST_LED:
+        if begun is None or texts.complete or len(data) > _MAX_RUN_BYTES:
             return None
         if begun:
             data = begun + data
@@ -141,11 +141,11 @@ class TextStream(NativeStream, RunDecoder):
         self._alone = True
         return run, data[end:]
 
-    def around(self) -> Around | None:
+    def run_frame(self) -> Around | None:
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
-    def passed(self, characters: int) -> None:
+    def note_run(self, characters: int) -> None:
         self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:

@@ -67,7 +67,7 @@ _MACHINE_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class _ErrorContent:
     """The content of an error envelope.
 
     `words` are all machine-readable words in it. `evidence` is a text that is not shown to the client. `overflow` holds
@@ -144,7 +144,9 @@ def withheld_words(kind: FailureKind, message: str) -> str:
 def classify(profile: Profile, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """Return the failure that a response outside 2xx means. `headers` has lower-case names."""
     value = parse_error(body)
-    return _failure(profile, status, headers, _facts(value[0] if isinstance(value, list) and value else value, body))
+    return _failure(
+        profile, status, headers, _read_content(value[0] if isinstance(value, list) and value else value, body)
+    )
 
 
 class OpenAIErrors:
@@ -157,46 +159,46 @@ class OpenAIErrors:
 def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
     """Return the failure that an error object inside a 200 or a stream means. The status in the object, if any, is used
     instead of the HTTP status."""
-    facts = _facts(body, b"")
-    return _failure(profile, facts.status, {}, facts)
+    content = _read_content(body, b"")
+    return _failure(profile, content.status, {}, content)
 
 
-_IN_ERRORS = frozenset({"error", "object", "error_code", "success"})
+_ERROR_KEYS = frozenset({"error", "object", "error_code", "success"})
 
 
 def is_error(body: JsonObject) -> bool:
     """Return whether the JSON object of a 200 response is an error."""
-    if _IN_ERRORS.isdisjoint(body):
+    if _ERROR_KEYS.isdisjoint(body):
         return False
     if body.get("error") or body.get("object") == "error":
         return True
     return not body.get("choices") and (bool(body.get("error_code")) or body.get("success") is False)
 
 
-def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], facts: _Facts) -> Failure:
-    kind = _kind(profile, status, facts)
+def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], content: _ErrorContent) -> Failure:
+    kind = _kind(profile, status, content)
     limited = kind in (FailureKind.RATE_LIMITED, FailureKind.OVERLOADED)
-    wait = read_rate_limit_wait(headers, facts.message, facts.members) if limited else read_retry_after(headers)
-    overflow = _overflow(kind, facts)
-    param = "max_tokens" if overflow is not None and overflow.of_answer else _machine_word(facts.param)
+    wait = read_rate_limit_wait(headers, content.message, content.members) if limited else read_retry_after(headers)
+    overflow = _overflow(kind, content)
+    param = "max_tokens" if overflow is not None and overflow.of_answer else _machine_word(content.param)
     return Failure(
         kind,
-        GATEWAY_MESSAGES.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
+        GATEWAY_MESSAGES.get(kind) or vet(content.message).strip() or _default_message(kind, status),
         status,
-        _machine_word(facts.code) if kind in _KINDS_WITH_CODE else None,
+        _machine_word(content.code) if kind in _KINDS_WITH_CODE else None,
         param if kind in _REQUEST_KINDS else None,
         wait,
         overflow,
-        said=withheld_words(kind, f"{facts.message} {facts.evidence}") or vet(facts.evidence).strip(),
+        said=withheld_words(kind, f"{content.message} {content.evidence}") or vet(content.evidence).strip(),
     )
 
 
-def _overflow(kind: FailureKind, facts: _Facts) -> Overflow | None:
+def _overflow(kind: FailureKind, content: _ErrorContent) -> Overflow | None:
     """Return the sizes that the texts report if they fit the failure kind, otherwise `None`."""
     if kind is FailureKind.CONTEXT_LENGTH:
-        return facts.overflow or Overflow()
-    of_answer = facts.overflow is not None and facts.overflow.of_answer
-    return facts.overflow if of_answer and kind is FailureKind.INVALID_REQUEST else None
+        return content.overflow or Overflow()
+    of_answer = content.overflow is not None and content.overflow.of_answer
+    return content.overflow if of_answer and kind is FailureKind.INVALID_REQUEST else None
 
 
 def _default_message(kind: FailureKind, status: int | None) -> str:
@@ -208,11 +210,11 @@ def _machine_word(text: str | None) -> str | None:
     return text if text is not None and _MACHINE_WORD.fullmatch(text) else None
 
 
-def _facts(parsed: JsonValue, body: bytes) -> _Facts:
+def _read_content(parsed: JsonValue, body: bytes) -> _ErrorContent:
     if not isinstance(parsed, dict):
         text = body[:500].decode("utf-8", "replace")
         text = "" if "<" in text[:100] else text
-        return _Facts(text, overflow=read_overflow(text, {}), empty=not body.strip())
+        return _ErrorContent(text, overflow=read_overflow(text, {}), empty=not body.strip())
     inner = _error_in(parsed)
     holder = inner if isinstance(inner, dict) else parsed
     raw_code, param, metadata = holder.get("code"), holder.get("param"), holder.get("metadata")
@@ -231,7 +233,7 @@ def _facts(parsed: JsonValue, body: bytes) -> _Facts:
     words = [str(word) for word in named if isinstance(word, str | int) and not isinstance(word, bool)]
     raw = _field(metadata, "raw")
     message, evidence = message_text(_text(parsed, inner)), message_text(raw)
-    return _Facts(
+    return _ErrorContent(
         message,
         raw_code if isinstance(raw_code, str) else None,
         param if isinstance(param, str) else _field_of(_details(parsed)),
@@ -301,23 +303,23 @@ def _field_of(details: list[JsonValue]) -> str | None:
     return ".".join(steps[1:] if steps[:1] == ["body"] else steps) or None
 
 
-def _kind(profile: Profile, status: int | None, facts: _Facts) -> FailureKind:
-    for kind in _kinds_by_sign(profile, status, facts):
+def _kind(profile: Profile, status: int | None, content: _ErrorContent) -> FailureKind:
+    for kind in _kinds_by_sign(profile, status, content):
         if kind is not None:
             return kind
     return kind_of_status(status, {})
 
 
-def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Iterable[FailureKind | None]:
+def _kinds_by_sign(profile: Profile, status: int | None, content: _ErrorContent) -> Iterable[FailureKind | None]:
     """Yield the kind by each sign, the most reliable sign first; `None` if a sign does not decide."""
-    text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
-    common = _kind_by_word(_CODES, facts.words)
-    yield _kind_by_word(profile.errors.codes, facts.words)
-    yield next((kind for path, kind in profile.errors.members.items() if _has_field(facts.members, path)), None)
+    text, overflow = f"{content.message} {content.evidence}".strip(), content.overflow
+    common = _kind_by_word(_CODES, content.words)
+    yield _kind_by_word(profile.errors.codes, content.words)
+    yield next((kind for path, kind in profile.errors.members.items() if _has_field(content.members, path)), None)
     yield next((kind for pattern, kind in profile.errors.patterns if pattern.search(text)), None)
-    if _exceeds_rate_alone(status, common, facts.message):
+    if _exceeds_limit_by_itself(status, common, content.message):
         yield FailureKind.TOO_LARGE
-    if facts.empty and status is not None:
+    if content.empty and status is not None:
         yield profile.errors.silent.get(status)
     if status == 429:
         # A 429 is never a fault of the request itself. It is either an exhausted account or a rate limit.
@@ -330,7 +332,7 @@ def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Itera
         yield _STATUSES.get(status)
 
 
-def _exceeds_rate_alone(status: int | None, common: FailureKind | None, message: str) -> bool:
+def _exceeds_limit_by_itself(status: int | None, common: FailureKind | None, message: str) -> bool:
     """Return whether one request needs more tokens than a minute's limit: Groq's 413, or a 429 with OpenAI's text for
     it.
 

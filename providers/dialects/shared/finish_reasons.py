@@ -18,7 +18,7 @@ _FAILURE_WORDS: Mapping[str, FailureKind] = {
     # unloaded the model, also by its API of OpenAI's form (`openai/openai.go`; ollama issue 8395).
     **dict.fromkeys(("malformed", "load", "unload"), FailureKind.NONCONFORMING),
 }
-_PARTS = re.compile(r"[^a-z]+")
+_WORD_SEPARATORS = re.compile(r"[^a-z]+")
 
 
 def read_finish_reason(
@@ -47,7 +47,7 @@ def vendor_finish_reason(word: str) -> str:
             Failure(FailureKind.MALFORMED, "The upstream's response has a finish reason that is not a word.")
         )
     lowered = word.lower()
-    for part in (*_PARTS.split(lowered), _PARTS.sub("", lowered)):
+    for part in (*_WORD_SEPARATORS.split(lowered), _WORD_SEPARATORS.sub("", lowered)):
         if part in _FAILURE_WORDS:
             raise finish_error(word, _FAILURE_WORDS[part])
     return word

@@ -26,10 +26,10 @@ from providers.conversation import (
     OtherPart,
     Part,
     PlainMessage,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Role,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -219,7 +219,7 @@ class _MessageReader:
             raise self.turn.refusal("is a tool's result without 'tool_call_id'", _INVALID_VALUE)
         parts: list[Text | Image | Document | Audio | Video | OtherPart] = []
         for part in self._content(message.get("content")):
-            if isinstance(part, ToolUse | ToolResult | Thinking | RedactedThinking):
+            if isinstance(part, ToolUse | ToolResult | Reasoning | RedactedReasoning):
                 raise self.turn.no_part("thinking")
             parts.append(part)
         return ToolResult(
@@ -368,7 +368,7 @@ def _object(value: JsonValue) -> JsonObject | None:
 
 def _reasoning_first(parts: list[Part]) -> list[Part]:
     """Return the parts with reasoning first, which is the order that vendors require."""
-    return sorted(parts, key=lambda part: not isinstance(part, Thinking | RedactedThinking))
+    return sorted(parts, key=lambda part: not isinstance(part, Reasoning | RedactedReasoning))
 
 
 def _with_marker_on_last(parts: list[Part], marker: JsonObject | None) -> list[Part]:
@@ -377,7 +377,7 @@ def _with_marker_on_last(parts: list[Part], marker: JsonObject | None) -> list[P
         return parts
     for index in range(len(parts) - 1, -1, -1):
         part = parts[index]
-        if not isinstance(part, Thinking | RedactedThinking | OtherPart):
+        if not isinstance(part, Reasoning | RedactedReasoning | OtherPart):
             marked = part if part.cache is not None else replace(part, cache=marker)
             return [*parts[:index], marked, *parts[index + 1 :]]
     return parts

@@ -29,14 +29,14 @@ all of these bytes are never written."""
 MAX_UNKNOWN = 4096
 """The most fields of an object in a response that has unknown fields."""
 
-_MOST_OPEN = 200
+_MAX_UNCHECKED_BRACKETS = 200
 """The number of brackets up to which the depth of a text is not checked. Recursion in this code copes with that many
 levels."""
 
-_FEW_OPEN = 24
+_FEW_BRACKETS = 24
 """The number of brackets of one kind up to which brackets are searched one by one."""
 
-SHORT = 2 * _MOST_OPEN
+MAX_UNCHECKED_BYTES = 2 * _MAX_UNCHECKED_BRACKETS
 """The length in bytes of the longest text that needs no check. Most events of a stream are shorter."""
 
 
@@ -67,7 +67,7 @@ def load_json(data: bytes) -> JsonValue:
     if len(data) > _LONGEST_SAFE_TEXT:
         _require_memory(data)
     value: JsonValue = orjson.loads(data)
-    if len(data) > SHORT and opens_more(data, _FEW_OPEN):
+    if len(data) > MAX_UNCHECKED_BYTES and opens_more(data, _FEW_BRACKETS):
         _refuse_deep(data, value)
     return value
 
@@ -86,7 +86,7 @@ def _require_memory(data: bytes) -> None:
 
 
 def _refuse_deep(data: bytes, value: JsonValue) -> None:
-    if data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+    if data.count(b"[") + data.count(b"{") > _MAX_UNCHECKED_BRACKETS:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError:
@@ -99,7 +99,7 @@ bytes that are rare in a text, which makes the search as fast as a comparison of
 
 _ESCAPE = len(b"\\ud800")
 
-_MOST_RUNS = 2**18
+_MOST_REPAIRED_RUNS = 2**18
 """The most runs of escapes that are repaired in one text. They take a quarter of a second."""
 
 
@@ -107,7 +107,7 @@ def parse_json(data: bytes) -> JsonValue:
     """Parse as `load_json` does, with U+FFFD for incomplete characters. Engines that split a text between tokens may
     split a character, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
-        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
+        return orjson.loads(data) if len(data) <= MAX_UNCHECKED_BYTES else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
         repaired = _repaired(text.encode())
@@ -143,7 +143,7 @@ class SplitCharacter(UpstreamError):
 def parse_event(data: bytes) -> JsonValue:
     """Parse an event of a stream as `parse_json` parses a complete text. Also raises SplitCharacter."""
     try:
-        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
+        return orjson.loads(data) if len(data) <= MAX_UNCHECKED_BYTES else load_json(data)
     except orjson.JSONDecodeError:
         value = parse_json(data)
         if any(_is_half(data[start:end]) for start, end in _surrogates(data)):
@@ -187,7 +187,7 @@ def _repaired(data: bytes) -> bytes:
     pair."""
     parts: list[bytes] = []
     at = 0
-    for start, end in islice(_surrogates(data), _MOST_RUNS):
+    for start, end in islice(_surrogates(data), _MOST_REPAIRED_RUNS):
         halves = data[start:end].decode("unicode_escape").encode("utf-16-le", "surrogatepass")
         parts += (data[at:start], halves.decode("utf-16-le", "replace").encode())
         at = end
@@ -228,7 +228,7 @@ def object_in(data: bytes, value: JsonValue) -> JsonObject:
     """Return the same object as `json_object`, for a text that `load_unchecked` has already parsed. Raises
     UpstreamError(MALFORMED)."""
     try:
-        if opens_more(data, _FEW_OPEN):
+        if opens_more(data, _FEW_BRACKETS):
             _refuse_deep(data, value)
     except orjson.JSONDecodeError:
         raise malformed("is not valid JSON") from None

@@ -2,7 +2,7 @@
 
 Claude refuses its reasoning at any other position than the original one. It also reasons between calls and texts, as
 OpenAI's models do. A chat message has no order between reasoning, texts and calls. Therefore `after` in a detail of
-their reasoning holds its position in the turn (see `Thinking`).
+their reasoning holds its position in the turn (see `Reasoning`).
 
 Sources: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19 and its ai-sdk-provider 2.10.0; litellm 1.109.1
 `thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026. OpenAI's own client joins the deltas of a
@@ -20,9 +20,9 @@ from providers.conversation import (
     INTERLEAVED_FORMATS,
     UNKNOWN_FORMAT,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
 )
 from providers.json_types import JsonObject, JsonValue
 
@@ -39,20 +39,20 @@ def reasoning_of_message(message: JsonObject) -> list[Part]:
         return []
     signature = message.get("reasoning_signature")
     if isinstance(signature, str) and signature:
-        return [Thinking(text, signature, CLAUDE_FORMAT)]
-    return [Thinking(text)]
+        return [Reasoning(text, signature, CLAUDE_FORMAT)]
+    return [Reasoning(text)]
 
 
 def thinking_block(block: JsonObject) -> Part:
     """Return the reasoning of a block in Anthropic's form, or in Mistral's form, whose `thinking` is a list of
     texts."""
     if block.get("type") == "redacted_thinking":
-        return RedactedThinking(str(block.get("data") or ""), CLAUDE_FORMAT)
+        return RedactedReasoning(str(block.get("data") or ""), CLAUDE_FORMAT)
     text, signature = block.get("thinking"), block.get("signature")
     if isinstance(text, list):
         text = "".join([str(part.get("text", "")) for part in text if isinstance(part, dict)])
     signed = isinstance(signature, str) and signature
-    return Thinking(
+    return Reasoning(
         text if isinstance(text, str) else "",
         str(signature) if signed else None,
         CLAUDE_FORMAT if signed else UNKNOWN_FORMAT,
@@ -88,8 +88,8 @@ def order_parts(reasoning: list[Part], texts: list[Part], calls: list[Part]) -> 
 
 
 def position_in_turn(part_of_reasoning: Part) -> tuple[int, int]:
-    """Return the position of a reasoning part in its turn, in the form of `Thinking.after`."""
-    return part_of_reasoning.after if isinstance(part_of_reasoning, Thinking | RedactedThinking) else (0, 0)
+    """Return the position of a reasoning part in its turn, in the form of `Reasoning.after`."""
+    return part_of_reasoning.after if isinstance(part_of_reasoning, Reasoning | RedactedReasoning) else (0, 0)
 
 
 def _rest_of_text(part: Part, offset: int) -> Part:
@@ -153,14 +153,14 @@ def _from_deltas(deltas: list[JsonObject]) -> Iterator[Part]:
     match first.get("type"):
         case "reasoning.text":
             text = "".join([str(each.get("text") or "") for each in deltas])
-            yield Thinking(text, signature, form, _after(first, form))
+            yield Reasoning(text, signature, form, _after(first, form))
         case "reasoning.summary":
-            yield Thinking(str(first.get("summary") or ""), None, UNKNOWN_FORMAT)
+            yield Reasoning(str(first.get("summary") or ""), None, UNKNOWN_FORMAT)
         case "reasoning.encrypted":
             identity = first.get("id")
             # OpenRouter's own client reads a detail without a format as Claude's.
             owner_format = given if isinstance(given, str) and given else CLAUDE_FORMAT
             known = identity if isinstance(identity, str) else None
-            yield RedactedThinking(str(first.get("data") or ""), owner_format, known, _after(first, owner_format))
+            yield RedactedReasoning(str(first.get("data") or ""), owner_format, known, _after(first, owner_format))
         case _:
             return

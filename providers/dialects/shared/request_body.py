@@ -179,13 +179,13 @@ def listed(path: str) -> FieldWriter:
     return write
 
 
-_AT_WINDOW: Mapping[object, str] = {value: feature_of(WINDOW, value) for value in get_args(ContextBehavior)}
+_WINDOW_FEATURES: Mapping[object, str] = {value: feature_of(WINDOW, value) for value in get_args(ContextBehavior)}
 
 
 def check_window(draft: RequestBody, value: object) -> None:
     """Raise Refusal if the target does not support the requested behaviour at the end of the context window. Write
     nothing."""
-    if (cell := draft.table.cells[_AT_WINDOW[value]]).refused:
+    if (cell := draft.table.cells[_WINDOW_FEATURES[value]]).refused:
         raise draft.unsupported(WINDOW, cell.how)
 
 
@@ -340,7 +340,7 @@ def finish_request(
     for an extra field at one of the `protected` paths, such as the model, the prompt or the number of choices."""
     if extra := draft.request.extra_params:
         for path_to in protected:
-            if _holds(extra, path_to):
+            if _has_path(extra, path_to):
                 message = f"'inference_extra_params' may not set '{path_to}' on {draft.target.name}."
                 raise Refusal("inference_extra_params", message, "invalid_value")
     headers = draft.request.extra_headers or {}
@@ -389,7 +389,7 @@ def _with_tools(holder: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObjec
     return {**extra}
 
 
-def _holds(extra: Mapping[str, JsonValue], path: str) -> bool:
+def _has_path(extra: Mapping[str, JsonValue], path: str) -> bool:
     found: object = extra
     for step in path.split("."):
         if not isinstance(found, Mapping) or step not in found:

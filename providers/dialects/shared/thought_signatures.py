@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Literal, NamedTuple
 
-from providers.conversation import GEMINI_FORMAT, Part, RedactedThinking, Thinking, ToolUse
+from providers.conversation import GEMINI_FORMAT, Part, Reasoning, RedactedReasoning, ToolUse
 from providers.frozen_record import frozen
 
 MARK = "__thought__"
@@ -28,7 +28,7 @@ TEXT_MARK = "__said__"
 MARKS = "__"
 """The beginning of both separators. An id without it carries no signature."""
 
-SKIPPED = base64.b64encode(b"skip_thought_signature_validator").decode()
+SKIP_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 """The placeholder signature that Google documents for calls that its model did not make."""
 
 _GENERATION = re.compile(r"(?:^|[/_-])gemini-(\d+)")
@@ -142,7 +142,7 @@ def turn_signatures(
     service: Service, parts: Iterable[Part], calls: Iterable[ToolUse], text_signature: str | None = None
 ) -> TurnSignatures:
     """Return the signatures of a turn that a service accepts. `parts` holds the turn's reasoning, `calls` its calls."""
-    reasoning = [part for part in parts if isinstance(part, Thinking | RedactedThinking)]
+    reasoning = [part for part in parts if isinstance(part, Reasoning | RedactedReasoning)]
     if not reasoning and text_signature is None:
         return NO_SIGNATURES
     of_calls: dict[str, str] = {}
@@ -151,12 +151,12 @@ def turn_signatures(
     ids = {own for call in calls for own in (call.id, unpack_call_id(call.id).id)}
     for reasoning_part in reasoning:
         match reasoning_part:
-            case RedactedThinking(data, signature_format, call_id) if signature_format == GEMINI_FORMAT:
+            case RedactedReasoning(data, signature_format, call_id) if signature_format == GEMINI_FORMAT:
                 if call_id in ids and (signature := fit_signature(data)):
                     of_calls[str(call_id)] = signature
                 elif signature := text_signature_for(service, data):
                     loose.append(signature)
-            case Thinking(_, given, signature_format) if signature_format == GEMINI_FORMAT and given:
+            case Reasoning(_, given, signature_format) if signature_format == GEMINI_FORMAT and given:
                 if signature := text_signature_for(service, given):
                     loose.append(signature)
             case _:

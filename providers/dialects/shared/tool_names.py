@@ -11,7 +11,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
-_NINE = 9
+_MISTRAL_ID_LENGTH = 9
 
 
 class DistinctNames:
@@ -133,9 +133,9 @@ def native_choice(
 
 def nine_character_id(given: str) -> str:
     """Return the id if it is nine letters and digits, which Mistral's models require; otherwise a digest of it."""
-    if len(given) == _NINE and given.isascii() and given.isalnum():
+    if len(given) == _MISTRAL_ID_LENGTH and given.isascii() and given.isalnum():
         return given
-    return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_NINE]
+    return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_MISTRAL_ID_LENGTH]
 
 
 def fit_call_id(given: str, fits: re.Pattern[str]) -> str:

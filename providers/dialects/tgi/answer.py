@@ -104,7 +104,7 @@ class TgiReader:
         text = _visible_text(token) if isinstance(token, dict) else ""
         logprobs = None
         if self._call.scored and isinstance(token, dict) and not token.get("special"):
-            logprobs = ContentLogprobs((_scored(token, event.get("top_tokens")),))
+            logprobs = ContentLogprobs((_token_logprob(token, event.get("top_tokens")),))
         if event.get("generated_text") is None:
             chunk = Chunk(text=text, logprobs=logprobs)
             return self._scanned(chunk) if text or logprobs else NOTHING
@@ -131,7 +131,7 @@ def _decode_whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
     tokens, tops = objects_in(details.get("tokens")), details.get("top_tokens")
     listed = tops if isinstance(tops, list) else []
     scored = [
-        _scored(token, listed[position] if position < len(listed) else None)
+        _token_logprob(token, listed[position] if position < len(listed) else None)
         for position, token in enumerate(tokens)
         if not token.get("special")
     ]
@@ -145,14 +145,14 @@ def _decode_whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
         text=call.inputs + chunk.text,
         finish_reason=chunk.finish_reason or finish,
         native_finish_reason=chunk.native_finish_reason,
-        logprobs=_with_prompt(call.inputs, prompt, chunk.logprobs),
+        logprobs=_joined_logprobs(call.inputs, prompt, chunk.logprobs),
         matched_stop=chunk.matched_stop,
     )
     usage = reported_usage(len(prompt) or None, count_of(generated))
     return Completion((choice,), usage)
 
 
-def _with_prompt(inputs: str, prompt: list[JsonObject], answer: object) -> LegacyLogprobs | None:
+def _joined_logprobs(inputs: str, prompt: list[JsonObject], answer: object) -> LegacyLogprobs | None:
     """Return the four arrays of log probabilities for prompt and generated text, without the tokenizer's begin
     token."""
     if prompt and not inputs.startswith(_token_text(prompt[0])):
@@ -190,7 +190,7 @@ def _visible_text(token: JsonObject) -> str:
     return "" if token.get("special") else _token_text(token)
 
 
-def _scored(token: JsonObject, tops: JsonValue) -> TokenLogprob:
+def _token_logprob(token: JsonObject, tops: JsonValue) -> TokenLogprob:
     listed = tuple([TokenLogprob(_token_text(top), logprob(top.get("logprob"))) for top in objects_in(tops)])
     return TokenLogprob(_token_text(token), logprob(token.get("logprob")), None, listed)
 

@@ -59,7 +59,7 @@ def _temperature(draft: RequestBody, value: object) -> None:
     draft.put(_parameter("do_sample"), bool(value))
 
 
-def _between_ends(name: str) -> FieldWriter:
+def _between_0_and_1(name: str) -> FieldWriter:
     """Return a writer of a number between 0 and 1, both excluded. The engine refuses 1, which is the neutral value."""
 
     def put(draft: RequestBody, value: object) -> None:
@@ -97,9 +97,9 @@ _STYLE = ConstraintStyle(
 FIELDS: Mapping[str, FieldWriter] = {
     "max_tokens": bounded("max_tokens", _parameter("max_new_tokens"), 1, None),
     "temperature": _temperature,
-    "top_p": unless_neutral("top_p", _sampled(_between_ends("top_p"))),
+    "top_p": unless_neutral("top_p", _sampled(_between_0_and_1("top_p"))),
     "top_k": unless_neutral("top_k", _sampled(plain(_parameter("top_k")))),
-    "typical_p": unless_neutral("typical_p", _sampled(_between_ends("typical_p"))),
+    "typical_p": unless_neutral("typical_p", _sampled(_between_0_and_1("typical_p"))),
     "seed": _sampled(bounded("seed", _parameter("seed"), 0, None)),
     "frequency_penalty": unless_neutral("frequency_penalty", plain(_parameter("frequency_penalty"))),
     "repetition_penalty": unless_neutral(

@@ -26,20 +26,20 @@ _OWNER_KEYS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"
 _READ = frozenset({"results", "input_token_count", "model_id"})
 
 
-class _Owner(NamedTuple):
+class _TaskOwner(NamedTuple):
     """The origin of the service, and the fields of the body that name the model and its project or space."""
 
     origin: str
     body_fields: JsonObject
 
 
-def _owner(draft: TaskDraft) -> _Owner:
+def _owner(draft: TaskDraft) -> _TaskOwner:
     model: JsonObject = {"model_id": draft.target.upstream_model}
     found = _OWNER.fullmatch(draft.target.base_url)
     if found is None:
         # The service itself refuses calls that need a project or a space.
-        return _Owner(draft.target.base_url, model)
-    return _Owner(found["origin"], {**model, _OWNER_KEYS[found["kind"]]: found["id"]})
+        return _TaskOwner(draft.target.base_url, model)
+    return _TaskOwner(found["origin"], {**model, _OWNER_KEYS[found["kind"]]: found["id"]})
 
 
 def _url(draft: TaskDraft) -> str:

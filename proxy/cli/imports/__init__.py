@@ -1,1 +1,1 @@
-"""Tables written from what others say: another gateway's configuration, a library's list of prices."""
+"""Configurations written from another gateway's configuration."""

@@ -1,7 +1,8 @@
-"""What the configurations of all gateways say of an account at a vendor: its key, its address, its cloud's settings.
+"""The parts of an account at a vendor that all gateways' configurations have: its key, its address, its cloud's
+settings.
 
-A credential that is written out is never copied: the table refers to an environment variable instead, and a comment
-says so. Addresses inside the own network get `allow_private: true`, which the table wants said.
+A literal credential is never copied: the new config file refers to an environment variable instead, and a comment
+explains it. Addresses in a private network get `allow_private: true`, which the config file requires.
 
 Sources: Microsoft's page on the OAuth 2.0 client credentials flow for the token endpoint; the environment variables of
 AWS's and Google's own tools, November 2026.
@@ -21,7 +22,7 @@ from proxy.cli.imports.table_values import fits, is_harmless_header, is_variable
 
 SAMPLE_URL: Final = "https://sample.example.com"
 NO_KEYS: Final = frozenset({"", "none", "null", "empty"})
-"""What people write as a key where the server wants none."""
+"""The values that people write as a key for a server that needs none."""
 
 _HOST_PARTS: Final = re.compile(r"^(api|www)\.|\.(com|net|org|io|ai|app|dev)$")
 _ARN: Final = re.compile(r"arn:[a-z0-9-]+:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
@@ -30,8 +31,8 @@ _AWS_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 @dataclass(slots=True)
 class Accounts:
-    """Reads accounts for one import. `variable_of` returns the name of the environment variable that a text stands
-    for in the gateway that is imported, None for a text that stands for itself."""
+    """Reads accounts for one import. `variable_of` returns the name of the environment variable to which a text of the
+    imported configuration refers; `None` for a literal text."""
 
     draft: TableDraft
     variable_of: Callable[[str], str | None]
@@ -40,14 +41,15 @@ class Accounts:
     _given: set[str] = field(default_factory=set)
 
     def secret(self, section: ForeignSection, key: str, vendor: str, suffix: str = "API_KEY") -> Reference | None:
-        """Return a reference for a credential; one that is written out becomes a variable to be set."""
+        """Return a reference for a credential. A literal credential becomes a reference to a variable that the
+        operator must set."""
         text = section.text(key)
         return None if text is None else self.secret_of(section, key, text, vendor, suffix)
 
     def secret_of(
         self, section: ForeignSection, key: str, text: str, vendor: str, suffix: str = "API_KEY"
     ) -> Reference | None:
-        """Return a reference for a credential's text; None for a text that stands for no credential."""
+        """Return a reference for a credential's text; `None` if the text means that there is no credential."""
         name = self.variable_of(text)
         if name is not None:
             return self.named(section, key, name, f"sample-{name}")
@@ -56,11 +58,11 @@ class Accounts:
         return self._uncopied(section, key, text, variable(vendor, suffix), "a credential is not copied")
 
     def _uncopied(self, section: ForeignSection, key: str, text: str, base: str, reason: str) -> Reference:
-        """Return a reference for a text that is not copied: one variable for each text, however often it stands."""
+        """Return a reference for a text that is not copied. Equal texts share one variable."""
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known = self._literals.get((base, digest))
         if known is None:
-            # The file itself may refer to a variable of that name.
+            # The file itself may refer to a variable with this name.
             count = self._counts.get(base, 0) + 1
             while (name := base if count == 1 else f"{base}_{count}") in self.draft.samples:
                 count += 1
@@ -71,7 +73,8 @@ class Accounts:
         return known
 
     def named(self, section: ForeignSection, key: str, name: str, sample: str) -> Reference | None:
-        """Return a reference to a variable of the old configuration, which must have a name that a table can write."""
+        """Return a reference to a variable of the imported configuration. Return `None` if the config file cannot have
+        a variable with this name."""
         if not is_variable(name):
             section.lose(key, "refers to something else than an environment variable: not taken")
             return None
@@ -80,7 +83,7 @@ class Accounts:
         return self.draft.refer(name, sample)
 
     def text(self, section: ForeignSection, key: str, sample: str) -> str | Reference | None:
-        """Return a text that is no secret, or a reference."""
+        """Return a text that is not a secret, or a reference."""
         text = section.text(key)
         name = None if text is None else self.variable_of(text)
         if name is not None:
@@ -96,7 +99,8 @@ class Accounts:
         return value
 
     def address(self, section: ForeignSection, key: str, vendor: str, path: str = "") -> dict[str, DraftValue]:
-        """Return `base_url`, and `allow_private` where the address is in the own network; `path` is added to it."""
+        """Return `base_url`, and `allow_private` if the address is in a private network. `path` is appended to the
+        address."""
         value = self.text(section, key, SAMPLE_URL)
         if value is None:
             return {}
@@ -104,7 +108,7 @@ class Accounts:
             section.comments.append(f"Where {value.text} is in the own network, add `allow_private: true`.")
             return {"base_url": Reference(f"{value.text}{path}")}
         host = urlsplit(value).hostname if url_fault(value) is None or "://0.0.0.0" in value else None
-        if host == "0.0.0.0":  # noqa: S104 -- an address to call, as others write this machine's
+        if host == "0.0.0.0":  # noqa: S104 -- an address to call, with which other gateways mean this machine
             section.note(key, "0.0.0.0 is no address to call: written as 127.0.0.1")
             value = value.replace("://0.0.0.0", "://127.0.0.1", 1)
             host = "127.0.0.1"
@@ -119,7 +123,7 @@ class Accounts:
         return settings
 
     def headers(self, section: ForeignSection, vendor: str) -> dict[str, DraftValue]:
-        """Return the headers of a section; a value that may be a credential becomes a reference."""
+        """Return the headers of a section. A value that may be a credential becomes a reference."""
         found: dict[str, DraftValue] = {}
         for name in section.written():
             value = self._header_value(section, name, name, vendor) if fits("header", name) else None
@@ -130,7 +134,7 @@ class Accounts:
         return found
 
     def header(self, section: ForeignSection, key: str, name: str, vendor: str) -> str | Reference | None:
-        """Return the value of the header that a key of the section has."""
+        """Return the value of a header that the section has under `key`."""
         value = self._header_value(section, key, name, vendor)
         if value is None and section.holds_text(key):
             section.lose(key, "is no value of a header: not taken")
@@ -149,7 +153,7 @@ class Accounts:
         return self._uncopied(section, key, text, variable(vendor, name), reason)
 
     def role(self, section: ForeignSection, key: str) -> str | Reference | None:
-        """Return the name of a role of AWS, or a reference."""
+        """Return the ARN of an AWS role, or a reference."""
         value = self.text(section, key, "arn:aws:iam::123456789012:role/sample")
         if isinstance(value, str) and not _ARN.fullmatch(value):
             section.lose(key, "is no role of AWS: not taken")
@@ -157,7 +161,7 @@ class Accounts:
         return value
 
     def aws(self, region: str | Reference | None, **credentials: str | Reference | None) -> dict[str, DraftValue]:
-        """Return the settings of an account at AWS; a region that is not known is that of AWS's own variable."""
+        """Return the settings of an AWS account. If the region is unknown, it refers to AWS's own variable."""
         known = region if region is not None else self.draft.refer("AWS_REGION", "us-east-1")
         settings: dict[str, DraftValue] = {"url_params": Block({"region": known})}
         if any(credentials.values()):
@@ -166,7 +170,7 @@ class Accounts:
         return settings
 
     def aws_keys(self, section: ForeignSection, *keys: str) -> bool:
-        """Tell that the keys of an AWS account stay in the environment; returns whether there are some."""
+        """Report that the keys of an AWS account stay in the environment. Return whether there are any."""
         written = [key for key in keys if key in section]
         for key in written:
             section.note(key, "a credential is not copied: AWS's own variables or files are read (credentials: aws)")
@@ -176,7 +180,7 @@ class Accounts:
         return bool(written)
 
     def google_file(self, section: ForeignSection, key: str) -> dict[str, DraftValue]:
-        """Return the credentials of an account at Google: a path is kept, anything else is told."""
+        """Return the credentials of a Google account. A path is copied, any other value is reported."""
         value = section.text(key) if section.holds_text(key) else None
         if value is not None and self.variable_of(value) is None and value.endswith(".json") and value.isprintable():
             return {"credentials": Block({"google": Block({"file": value})})}
@@ -186,12 +190,12 @@ class Accounts:
 
 
 def aws_region(value: str | Reference | None) -> str | Reference | None:
-    """Return a region, None for a text that cannot be one."""
+    """Return a region; `None` for a text that cannot be one."""
     return None if isinstance(value, str) and not _AWS_NAME.fullmatch(value) else value
 
 
 def vendor_of_address(value: str, variable_name: str | None, otherwise: str) -> str:
-    """Return what to call the vendor at an address, or at the address that a variable has."""
+    """Return a name for the vendor at an address, or at the address in a variable."""
     if variable_name is not None:
         stem = re.sub(r"_(API_BASE|BASE_URL|API_URL|ENDPOINT|URL|BASE|HOST)$", "", variable_name.upper())
         return word(stem.lower().replace("_", "-"), otherwise)
@@ -199,7 +203,8 @@ def vendor_of_address(value: str, variable_name: str | None, otherwise: str) -> 
 
 
 def name_of_address(value: str) -> str:
-    """Return the host of an address without what most hosts have in common, and its port; empty for no address."""
+    """Return the host of an address without common parts such as `api.` and `.com`, and its port. Return an empty text
+    if it is not an address."""
     value = value.replace("://0.0.0.0", "://localhost", 1)
     if url_fault(value) is not None:
         return ""

@@ -1,4 +1,4 @@
-"""Bifrost's `config.json`: the whole file, as a table.
+"""Convert Bifrost's `config.json` to a configuration.
 
 An empty list of models means no model in version 2 of the format, which is the default, and every model in version 1.
 
@@ -24,15 +24,15 @@ PROFILES: Final[Mapping[str, str]] = {
     **{name: name for name in ("deepseek", "fireworks", "replicate", "databricks", "vllm")},
     **{"sgl": "sglang", "ollama": "ollama_native"},
 }
-"""Bifrost's name of a provider, and the profile of a table."""
+"""Profiles by Bifrost's name of the provider."""
 
 OWN_PATHS: Final = frozenset(
     {"anthropic", "azure", "bedrock", "cohere", "gemini", "ollama_native", "replicate", "vertex"}
 )
-"""Profiles whose base_url ends before the API's version, as Bifrost's does; the others' ends in /v1."""
+"""Profiles whose base_url ends before the API's version, as Bifrost's does. The others' base_url ends in /v1."""
 
 KEY_CONFIGS: Final = frozenset(f"{name}_key_config" for name in ("azure", "bedrock", "vertex", "ollama", "sgl", "vllm"))
-"""Sections of a key that are read; of others only their `deployments` are."""
+"""The sections of a key that are read. Of other sections, only `deployments` is read."""
 
 KEYLESS: Final = frozenset({"bedrock", "vertex", "ollama_native", "sglang", "vllm"})
 
@@ -70,8 +70,8 @@ REASONS: Final[Mapping[str, str]] = {
 
 
 def without_wrappers(node: Node) -> Node:
-    """Return a tree in which each `{value, env_var, from_env}`, as Bifrost writes values itself, is the text that it
-    stands for. The tree's depth limit bounds the recursion."""
+    """Return a tree in which each `{value, env_var, from_env}`, the form in which Bifrost itself writes values, is
+    replaced by its text. The tree's depth limit bounds the recursion."""
     if isinstance(node, ListNode):
         return replace(node, items=tuple(map(without_wrappers, node.items)))
     if not isinstance(node, MapNode):
@@ -90,12 +90,12 @@ def _scalar_text(entry: Entry | None) -> str:
 
 
 def variable_of(text: str) -> str | None:
-    """Return the environment variable that a text of Bifrost's stands for."""
+    """Return the environment variable to which a text of Bifrost refers; `None` for a literal text."""
     return text.removeprefix("env.") if text.startswith("env.") else None
 
 
 def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
-    """Return the table that a configuration of Bifrost means."""
+    """Return the configuration that corresponds to one of Bifrost."""
     draft = TableDraft()
     plain = without_wrappers(root.node)
     root = replace(root, node=plain if isinstance(plain, MapNode) else root.node, comments=draft.root.comments)
@@ -118,7 +118,8 @@ def bifrost_table(root: ForeignSection, name: str) -> TableDraft:
 
 @dataclass(slots=True)
 class _Key:
-    """One key of a provider: its models (ANY_MODEL for all), and other names for them upstream."""
+    """One key of a provider. `models` are its models (ANY_MODEL for all), `upstream` their names at the vendor if they
+    differ."""
 
     section: ForeignSection
     name: str
@@ -131,7 +132,8 @@ class _Key:
 
 @dataclass(slots=True)
 class _Providers:
-    """Reads the providers. `groups` has the deployments of each model with their weights, `offers` all by provider."""
+    """Reads the providers. `groups` has the deployments of each model with their weights. `offers` has all deployments
+    by provider."""
 
     endpoints: Endpoints
     accounts: Accounts
@@ -207,7 +209,7 @@ class _Providers:
         return found
 
     def _upstream(self, key: ForeignSection) -> dict[str, str]:
-        """Return other names of models upstream, from `aliases` or from the `deployments` of older files."""
+        """Return the models' names at the vendor, from `aliases`, or from `deployments` of older files."""
         found = {}
         configs = {each: key.section(each) for each in key.written() if each.endswith("_key_config")}
         for place, name in ((key, "aliases"), *((config, "deployments") for config in configs.values())):

@@ -1,7 +1,7 @@
-"""Bifrost's virtual keys, as teams: who may ask for which models, what a name without provider leads to, and how much
-may be used.
+"""Convert Bifrost's virtual keys to teams, with their models, their routes for names without a provider, and their
+limits.
 
-A key that is written out becomes its SHA-256 digest, which is all that a table needs of it.
+A literal key becomes its SHA-256 digest; the config file needs no more.
 
 Sources: Bifrost's pages "Governance", "Virtual Keys" and "Budget and Limits"; the migration guide of v1.5.0, November
 2026.
@@ -28,7 +28,7 @@ from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDra
 from proxy.cli.imports.table_values import is_variable, route_name, team_name, unused, variable
 
 MOST_GRANTS: Final = 20_000
-"""Models of all teams together: each may have each."""
+"""The maximum number of grants of a model to a team, over all teams."""
 
 REASONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rate_limit_id", "budget_id"), "limits and budgets of a team are not for one provider alone"),
@@ -44,14 +44,14 @@ PERIODS: Final[Mapping[str, str]] = {
     **{"1s": "second", "1m": "minute", "60s": "minute", "1h": "hour", "60m": "hour"},
     **{"1d": "day", "24h": "day", "1w": "week", "7d": "week", "1M": "month"},
 }
-"""Durations of Bifrost's that are periods of a table."""
+"""Periods of the configuration by Bifrost's duration."""
 
 _BUDGETED: Final = frozenset({"hour", "day", "week", "month"})
 
 
 @dataclass(slots=True)
 class Offer:
-    """What a provider serves: the deployments of each model, each with its weight and the names of its key."""
+    """A provider's models. `models` has each model's deployments, each with its weight and its key's names."""
 
     vendor: str
     models: dict[str, list[tuple[DraftEndpoint, float, Set[str]]]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Offer:
 
 @dataclass(slots=True)
 class _Grant:
-    """What one key is granted: names, routes of its own, and the targets of models without provider."""
+    """The grants of one key: names, its own routes, and the targets of models without a provider."""
 
     models: dict[str, None] = field(default_factory=dict)
     routes: Block = field(default_factory=Block)
@@ -83,7 +83,7 @@ class Teams:
     _named: dict[tuple[str, str], ForeignSection] = field(default_factory=dict)
 
     def read(self, governance: ForeignSection) -> None:
-        """Write a team for each virtual key, with the limits and the budget that it names."""
+        """Write a team for each virtual key, with the limits and the budget to which it refers."""
         for kind in ("budgets", "rate_limits"):
             for each in governance.sections(kind):
                 self._named[kind, each.text("id") or ""] = each
@@ -97,7 +97,7 @@ class Teams:
                 each.apart(self.draft.section("teams").comments).tell("no virtual key names it: not taken")
 
     def _limits(self, key: ForeignSection, block: Block) -> None:
-        """Write what a virtual key may use."""
+        """Write the limits and the budget of a virtual key."""
         found = self._named.get(("rate_limits", key.text("rate_limit_id") or ""))
         if found is not None:
             own = found.apart(key.comments)
@@ -159,7 +159,7 @@ class Teams:
         teams.put(unused(wanted, teams.entries), block)
 
     def _space_settings(self, name: str, targets: Sequence[tuple[str, float]]) -> Mapping[str, DraftValue]:
-        """Return what a route over several providers must say of a model that makes vectors."""
+        """Return the settings that a route over several providers needs if its model is an embedding model."""
         several = len({target for target, _ in targets}) > 1
         return {SAME_SPACE: True} if several and task_of(name, "openai") is Task.EMBEDDINGS else {}
 
@@ -221,7 +221,7 @@ class Teams:
         keys: set[str],
         grant: "_Grant",
     ) -> None:
-        """Grant one model: as it is, or as a route of its name over the deployments of the keys that are allowed."""
+        """Grant one model, either directly or as a route with its name over the deployments of the allowed keys."""
         found = offer.models.get(model)
         if found is None or model == ANY_MODEL:
             if ANY_MODEL in offer.models:

@@ -1,7 +1,7 @@
-"""The deployments of another gateway, put into vendors, models and deployments of a table.
+"""Distribute another gateway's deployments over vendors, models and deployments of a configuration.
 
-A vendor has one profile. What all its deployments agree on is written at the vendor, what those of a model agree on at
-the model, the rest at the deployment. Two deployments that differ in nothing are one.
+A vendor has one profile. Settings that all its deployments share are written at the vendor. Settings that all
+deployments of a model share are written at the model, and the rest at the deployment. Two deployments with equal settings become one.
 """
 
 import re
@@ -19,7 +19,7 @@ from proxy.cli.imports.table_values import fits, slashed_name, unused, variable,
 
 MOST_ENDPOINTS: Final = 5_000
 MOST_TARGETS: Final = 64
-"""Targets of one route: more are not written, so that lists of lists do not multiply."""
+"""The maximum number of targets of one route. Further ones are omitted, so that nested lists do not multiply."""
 
 ANY_MODEL: Final = "*"
 
@@ -38,10 +38,10 @@ _TASKS: Final = (
     (re.compile(r"(?i)\btts\b"), Task.SPEECH),
     (re.compile(r"(?i)dall-e|gpt-image|\bimagen-|stable-diffusion|\bflux"), Task.IMAGES),
 )
-"""What the names of models that do not chat have in common."""
+"""Patterns in the names of models for tasks other than text."""
 
 _COUNTED: Final = frozenset({"limits"})
-"""Settings that count where they stand: two deployments with equal limits may do twice as much as one."""
+"""Settings that apply per deployment: two deployments with equal limits may do twice as much as one."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
@@ -49,14 +49,14 @@ _OF_VENDORS: Final = (
     *("api_key", "credentials", "base_url", "allow_private", "url_params", "api_version", "headers"),
     *("timeouts", "retries"),
 )
-"""Settings that may stand at a vendor: those of the account, of its address, and of every call there."""
+"""Settings that may be written at a vendor: those of the account, of its address, and of every call to it."""
 
 
 @dataclass(slots=True)
 class DraftEndpoint:
-    """One place where a model runs. `vendor`, `model` and `name` are what it is to be called; `settings` are the
-    table's keys. `model` is ANY_MODEL for every model of the vendor. `task` is what the model does besides generating
-    text, `space` the model whose vectors it makes."""
+    """One deployment. `vendor`, `model` and `name` are its wanted names; `settings` are keys of the config file.
+    `model` is ANY_MODEL for every model of the vendor. `task` is the model's task; `None`: it generates text. `space`
+    is the embedding model, whose vectors are only comparable with each other."""
 
     vendor: str
     profile: str
@@ -69,20 +69,20 @@ class DraftEndpoint:
 
 
 def task_of(model: str, profile: str) -> Task | None:
-    """Return what a model of that name at a vendor does besides generating text; None for text."""
+    """Return the task of a model with this name at a vendor; `None` if it generates text."""
     found = next((task for words, task in _TASKS if words.search(model)), None)
     known = load_profiles()[profile]
     return found or (Task.EMBEDDINGS if Task.EMBEDDINGS in known.tasks and not known.wires else None)
 
 
 def space_of(model: str) -> str:
-    """Return the name of the model at its maker, without those that it is filed under: vectors of one are alike."""
+    """Return the maker's name of a model, without prefixes. Vectors of models with equal names are comparable."""
     return model.rpartition("/")[2].lower()
 
 
 @dataclass(slots=True)
 class Share:
-    """An endpoint within a group, and its weight there."""
+    """A deployment within a group, with its weight."""
 
     endpoint: DraftEndpoint
     weight: float = 1.0
@@ -99,7 +99,7 @@ class _Model:
 
 @dataclass(slots=True)
 class Endpoints:
-    """Collects endpoints, names them and writes them into the draft."""
+    """Collects deployments, names them and writes them into the draft."""
 
     draft: TableDraft
     _vendors: dict[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Endpoints:
     _kept: list[DraftEndpoint] = field(default_factory=list)
 
     def add(self, endpoint: DraftEndpoint, group: str, section: ForeignSection) -> None:
-        """Take up an endpoint that a group uses and a section describes. Raises ConfigError for too many."""
+        """Add a deployment that a group uses and a section describes. Raises ConfigError if there are too many."""
         if len(self._kept) >= MOST_ENDPOINTS:
             reason = f"more than {MOST_ENDPOINTS} deployments: import them in parts"
             raise ConfigError([Problem.at(section.node.at, section.path, reason)])
@@ -119,7 +119,7 @@ class Endpoints:
         self._name_upstream(endpoint, plain, section)
         self._complete_address(endpoint, section)
         key = f"{vendor}/{plain}"
-        # The repr of plain settings: equal ones are alike in every member.
+        # The repr of plain settings: equal settings have an equal repr.
         same = self._known.setdefault((key, repr(endpoint.settings)), endpoint)
         model = self._models.setdefault(key, _Model(key))
         model.groups.add(group)
@@ -140,7 +140,8 @@ class Endpoints:
             section.lose_part("its name at the vendor has no place in a table: not taken")
 
     def _complete_address(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
-        """Say what a table wants said of an address that nobody wrote: the profile's own, or none."""
+        """Complete the address of a deployment if the file has none: the profile's own address, or a reference to a
+        variable."""
         own = load_profiles()[endpoint.profile].base_url
         if "base_url" in endpoint.settings:
             return
@@ -162,7 +163,8 @@ class Endpoints:
             endpoint.settings["url_params"] = Block({**known, **missing_params})
 
     def vendor(self, name: str, profile: str) -> str:
-        """Return the table's name for a vendor: the wanted one, or one of its own for another profile."""
+        """Return the configuration's name for a vendor. It is the wanted name, or another one if that has another
+        profile."""
         clean = word(name, profile)
         if self._vendors.get(clean, profile) != profile:
             clean = f"{clean[:40]}-{profile}"
@@ -170,7 +172,7 @@ class Endpoints:
         return clean
 
     def space_settings(self, endpoints: Iterable[DraftEndpoint]) -> Mapping[str, DraftValue]:
-        """Return what a route over several embedding models must say, where all have one name."""
+        """Return the settings that a route over several embedding models with the same name needs."""
         known = list(endpoints)
         names = {(endpoint.task, endpoint.space) for endpoint in known}
         several = len({self.key(endpoint) for endpoint in known}) > 1
@@ -178,18 +180,19 @@ class Endpoints:
         return {SAME_SPACE: True} if several and one else {}
 
     def key(self, endpoint: DraftEndpoint) -> str:
-        """Return the name of the endpoint's model in the table."""
+        """Return the configuration's name of the deployment's model."""
         return self._places[id(endpoint)][0].key
 
     def pinned(self, endpoint: DraftEndpoint) -> str:
-        """Return the name of the endpoint's deployment in the table."""
+        """Return the configuration's name of the deployment."""
         model, name = self._places[id(endpoint)]
         return f"{model.key}/{name if len(model.deployments) > 1 else 'default'}"
 
     def targets(self, group: str, shares: Sequence[Share], taken: Callable[[str], bool]) -> list[tuple[str, float]]:
-        """Return the names that a group's route leads to, each with its weight, once all endpoints are known.
+        """Return the names of the targets of a group's route, each with its weight. All deployments must have been
+        added.
 
-        `taken` tells names that routes have, which would lead to the route instead of the model.
+        `taken` returns whether a name belongs to a route. Such a name would lead to the route instead of the model.
         """
         found: dict[str, float] = {}
         for share in shares:
@@ -200,7 +203,8 @@ class Endpoints:
         return list(found.items())
 
     def whole_model(self, group: str, shares: Sequence[Share]) -> str | None:
-        """Return the model that a group is, where it has all its deployments and no other group has any."""
+        """Return the model that a group is identical with: the group has all its deployments, and no other group has
+        any of them. Return `None` if there is none."""
         models = {id(model): model for model, _ in (self._places[id(share.endpoint)] for share in shares)}
         if len(models) != 1:
             return None
@@ -209,7 +213,7 @@ class Endpoints:
         return model.key if model.groups == {group} and used == model.deployments.keys() else None
 
     def balance(self, shares: Sequence[Share], policy: str) -> None:
-        """Give the model of a group, which is the whole model, its policy and its deployments' weights."""
+        """Write the policy and the deployments' weights at the model of a group that is identical with it."""
         model, _ = self._places[id(shares[0].endpoint)]
         if len(model.deployments) < 2:
             return
@@ -255,7 +259,7 @@ class Endpoints:
 
 
 def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str] | None) -> None:
-    """Move the settings on which all endpoints agree into a block above them."""
+    """Move the settings that all deployments share into a block above them."""
     if not endpoints:
         return
     for key in tuple(endpoints[0].settings) if only is None else only:
@@ -269,7 +273,7 @@ def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str]
 
 
 def in_weight(targets: Sequence[tuple[str, float]], policy: str) -> Iterator[DraftValue]:
-    """Yield the targets of a route as they are written, each with its weight where the policy has weights."""
+    """Yield the targets of a route in the form of the config file, each with its weight if the policy has weights."""
     whole = weights([weight for _, weight in targets])
     for (name, _), weight in zip(targets, whole, strict=True):
         weighed = policy in ("weighted", "least_busy") and len(set(whole)) > 1
@@ -284,7 +288,7 @@ def put_route(
     comments: Sequence[str] = (),
     settings: Mapping[str, DraftValue] = MappingProxyType({}),
 ) -> None:
-    """Write a route: a bare name where it has one target and nothing else."""
+    """Write a route. It is a bare name if it has one target and nothing else."""
     if len(targets) == 1 and not comments and not settings:
         routes.put(name, targets[0][0])
         return

@@ -1,7 +1,7 @@
-"""Read another gateway's configuration key by key; whatever nobody took of it is told as lost, at its position.
+"""Read another gateway's configuration key by key. Keys that no code reads are reported as lost, with their positions.
 
-A value of the wrong type is told and not taken. Messages and comments name keys and never repeat a value, which may be
-a credential.
+A value of the wrong type is reported and ignored. Messages and comments name keys and never repeat a value, because it
+may be a credential.
 """
 
 import math
@@ -15,7 +15,7 @@ from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
 from proxy.cli.imports.remarks import Reason, Remarks
 
 LARGEST: Final = 1e15
-"""The largest number that is read; no setting of a table is near it."""
+"""The largest number that is read. All settings of a configuration are far smaller."""
 
 NO_COUNTERPART: Final = "has no counterpart"
 
@@ -25,10 +25,10 @@ _TRUTH: Final = {"true": True, "false": False}
 
 @dataclass(slots=True)
 class ForeignSection:
-    """A mapping of the file that is imported.
+    """A mapping in the file that is imported.
 
-    `comments` is where in the new table the remarks on it stand, `remarks` has all remarks on the file. `taken` are the
-    keys that were read or told.
+    `comments` gets the remarks on the section; it is written at a place in the new config file. `remarks` has all
+    remarks on the file. `taken` are the keys that were read or reported.
     """
 
     node: MapNode
@@ -42,34 +42,34 @@ class ForeignSection:
         return entry is not None and not _is_null(entry.node)
 
     def lose(self, key: str, reason: str = NO_COUNTERPART) -> None:
-        """Tell that a key that is written is not in the new table, or not as it was, and why."""
+        """Report that a key of the file is missing or different in the new configuration, and why."""
         if (problem := self._at_key(key, reason)) is not None:
             self.remarks.settings.add(problem)
 
     def note(self, key: str, reason: str) -> None:
-        """Remark on a key of which nothing is lost: what is to be done for it, or how it is written now."""
+        """Remark on a key without loss, for example on its new form or on a step that the operator must take."""
         self._at_key(key, reason)
 
     def tell(self, reason: str) -> None:
-        """Tell that the whole section is not in the new table, and why."""
+        """Report that the whole section is missing in the new configuration, and why."""
         self.remarks.wholes.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
 
     def lose_part(self, reason: str) -> None:
-        """Tell that a part of the section is not in the new table, and why."""
+        """Report that a part of the section is missing in the new configuration, and why."""
         self.remarks.settings.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
 
     def remark(self, reason: str) -> None:
-        """Remark on the whole section, of which nothing is lost."""
+        """Remark on the whole section without loss."""
         self._tell(self.path, Problem.at(self.node.at, self.path, reason))
 
     def lose_rest(self, reasons: Mapping[str, str]) -> None:
-        """Tell every key that was neither read nor told; `reasons` by key."""
+        """Report every key that was neither read nor reported; `reasons` has the reasons by key."""
         for key in self.node.entries:
             if key not in self.taken:
                 self.lose(key, reasons.get(key, NO_COUNTERPART))
 
     def explain_rest(self, reason_of: Callable[[str], Reason]) -> None:
-        """Remark on every key that was neither read nor told."""
+        """Remark on every key that was neither read nor reported."""
         for key in self.node.entries:
             if key not in self.taken:
                 reason = reason_of(key)
@@ -84,11 +84,11 @@ class ForeignSection:
         return None if node is None else node.text
 
     def holds_text(self, key: str) -> bool:
-        """Return whether a key holds a scalar, without taking it."""
+        """Return whether a key has a scalar, without marking it as read."""
         return key in self and isinstance(self.node.entries[key].node, ScalarNode)
 
     def number(self, key: str) -> float | None:
-        """Return a number, written in any of YAML's notations for decimal ones or as text."""
+        """Return a number. It may be in any of YAML's decimal notations, or text."""
         node = self._take(key)
         if node is None:
             return None
@@ -100,7 +100,7 @@ class ForeignSection:
         return value
 
     def flag(self, key: str) -> bool | None:
-        """Return true or false."""
+        """Return a boolean."""
         node = self._take(key)
         if node is None:
             return None
@@ -110,7 +110,7 @@ class ForeignSection:
         return _TRUTH.get(text)
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts; a single text is a list of one."""
+        """Return a list of texts. A single text is a list of one."""
         node = self._take(key)
         if node is None:
             return []
@@ -120,7 +120,7 @@ class ForeignSection:
         return [item.text for item in items if isinstance(item, ScalarNode)]
 
     def section(self, key: str) -> "ForeignSection":
-        """Return the mapping under a key, an empty one where there is none; its comments are this one's."""
+        """Return the mapping under a key, or an empty one if there is none. It shares this section's comments."""
         node = self._take(key)
         if node is not None and not isinstance(node, MapNode):
             self.lose(key, "is not a mapping: not taken")
@@ -128,7 +128,7 @@ class ForeignSection:
         return ForeignSection(known, (*self.path, key), self.remarks, self.comments)
 
     def sections(self, key: str) -> Iterator["ForeignSection"]:
-        """Yield the mappings of a list, each with comments of its own."""
+        """Yield the mappings of a list, each with its own comments."""
         node = self._take(key)
         if node is not None and not isinstance(node, ListNode):
             self.lose(key, "is not a list: not taken")
@@ -141,11 +141,11 @@ class ForeignSection:
                 self.remarks.wholes.add(self._tell(place, problem))
 
     def written(self) -> tuple[str, ...]:
-        """Return the keys that are written, without those that hold nothing."""
+        """Return the keys of the file, without those that are null."""
         return tuple(key for key in self.node.entries if key in self)
 
     def apart(self, comments: list[str]) -> "ForeignSection":
-        """Return the section with another place for its comments; what was taken is common."""
+        """Return the section with another list for its comments. The keys that were read are shared."""
         return ForeignSection(self.node, self.path, self.remarks, comments, self.taken)
 
     def _take(self, key: str) -> Node | None:

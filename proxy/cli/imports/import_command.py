@@ -1,7 +1,7 @@
-"""`dragoman import`: write the table that another gateway's configuration means, and check it.
+"""`dragoman import`: convert another gateway's configuration to a config file, and check it.
 
-The file is read by the table's own YAML reader (of which JSON is a part), with its limits on size, depth and aliases.
-Whatever is not in the new table stands in it as a comment and on standard error as a line.
+The file is read by the gateway's own YAML reader (JSON is a part of YAML), with its limits on size, depth and aliases.
+Every loss is reported as a comment in the new config file and as a line on standard error.
 """
 
 import os
@@ -29,13 +29,14 @@ from proxy.cli.terminal import FAILED, INCOMPLETE, UNEQUIPPED
 from proxy.process.load_table import Source, TableRefused
 
 MOST_LINES: Final = 200
-"""Lines of remarks; the table's comments have all of them."""
+"""The maximum lines of remarks on standard error. The comments in the config file have all of them."""
 
 _OUTPUT: Final = Path("standard-output.yaml")
-"""What messages call a table that is printed."""
+"""The name of a printed config file in messages."""
 
 _SURROGATES: Final = re.compile(r"\\\\|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})")
-"""Two escapes that are one character, or an escaped backslash, after which no escape begins."""
+"""A surrogate pair of two escapes, which is one character. An escaped backslash is matched too, because no escape
+begins after it."""
 
 Reader = Callable[[ForeignSection, str], TableDraft]
 
@@ -44,12 +45,13 @@ READERS: Final[Mapping[str, Reader]] = {
     "bifrost": bifrost_table,
     "portkey": portkey_table,
 }
-"""By the name of the gateway whose configuration is read."""
+"""Converters by the name of the gateway."""
 
 
 def import_to_output(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> int:
-    """Print the table, and on standard error the remarks and what a check of it says. Returns 0 for a valid table that
-    lacks nothing, 3 for one that lacks something, 4 for one that this machine cannot serve, 1 for one that none can."""
+    """Print the config file, and print the remarks and the findings of a check on standard error. Return 0 if it is
+    valid and complete, 3 if it is valid and something is missing, 4 if it is valid but this machine cannot serve it,
+    and 1 if it is invalid."""
     draft, remarks = read(gateway, path, name, exports)
     text = table_text(draft)
     print(text, end="")
@@ -60,14 +62,14 @@ def import_to_output(gateway: str, path: Path, name: str, exports: Exports = NO_
 def import_to_file(
     gateway: str, path: Path, name: str, output: Path, write: Write, exports: Exports = NO_EXPORTS
 ) -> int:
-    """Write the table into a file by `write`, and print the same. Returns as import_to_output does."""
+    """Write the config file by `write`, and report as import_to_output does, with the same exit status."""
     draft, remarks = read(gateway, path, name, exports)
     put_file(output, table_text(draft), write)
     return _report(draft, remarks, Source(output, _environment(draft)), None)
 
 
 def read(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> tuple[TableDraft, Remarks]:
-    """Return the table that a file means, and the remarks on it. Raises ConfigError for a file that cannot be read."""
+    """Return the configuration for a file, and the remarks on it. Raises ConfigError if the file cannot be read."""
     root, problems = foreign_tree(path)
     if not isinstance(root, MapNode):
         at = Position(str(path), 1, 1) if root is None else root.at
@@ -86,8 +88,7 @@ def read(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> 
 
 
 def foreign_tree(path: Path) -> tuple[Node | None, list[Problem]]:
-    """Return the tree of a file in YAML or JSON, and what is wrong with it. Raises ConfigError for a file that cannot
-    be read."""
+    """Return the tree of a YAML or JSON file and its problems. Raises ConfigError if the file cannot be read."""
     try:
         text = SourceFiles().read_yaml(path)
     except UnreadableError as error:
@@ -97,8 +98,8 @@ def foreign_tree(path: Path) -> tuple[Node | None, list[Problem]]:
 
 
 def json_as_yaml(text: str) -> str:
-    """Return JSON as YAML, of which it is a part but for two things: it may be indented by tabs (within its strings a
-    bare one is not allowed), and a character beyond U+FFFF may be escaped as two surrogates."""
+    """Return JSON as YAML. Two things of JSON are not YAML: indentation by tabs (JSON strings cannot contain a bare
+    tab), and escapes of characters beyond U+FFFF as two surrogates."""
     return _SURROGATES.sub(_one_escape, text.replace("\t", " "))
 
 
@@ -110,7 +111,7 @@ def _one_escape(found: re.Match[str]) -> str:
 
 
 def _environment(draft: TableDraft) -> dict[str, str]:
-    """Return the environment, with samples for the variables of the table that are not set or empty."""
+    """Return the environment. Variables of the config file that are unset or empty have samples."""
     return {**draft.samples, **{name: value for name, value in os.environ.items() if value}}
 
 
@@ -132,7 +133,8 @@ def _report(draft: TableDraft, remarks: Remarks, source: Source, copies: Copies 
 
 
 def _refused(source: Source, store: Store) -> int:
-    """Return the exit status of a table that cannot be served: whether it is due to the table or to this machine."""
+    """Return the exit status for a configuration that cannot be served: UNEQUIPPED if this machine is the reason, else
+    FAILED."""
     try:
         source.load(store)
     except TableRefused:

@@ -10,7 +10,7 @@ GATEWAYS: Final[Mapping[str, str]] = {
     "bifrost": "Bifrost's config.json",
     "portkey": "a config object of Portkey's, as JSON",
 }
-"""Gateways whose configurations can be imported, and what of theirs is read."""
+"""Gateways whose configurations can be imported, and the file that is read."""
 
 IMPORT_EXAMPLES: Final[Sequence[str]] = (
     "import litellm config.yaml -o table.yaml",
@@ -21,7 +21,7 @@ IMPORT_EXAMPLES: Final[Sequence[str]] = (
 
 
 def add_import_options(parser: argparse.ArgumentParser, gateway: str) -> None:
-    """Add what the import of one gateway reads."""
+    """Add the arguments for one gateway."""
     parser.set_defaults(name=None, keys=[], teams=[], models=[])
     parser.add_argument("file", type=Path, metavar="FILE", help="the configuration")
     if gateway == "litellm":

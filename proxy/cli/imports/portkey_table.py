@@ -1,10 +1,10 @@
-"""Portkey's config object: one route over its targets, as a table.
+"""Convert Portkey's config object, which is one route over its targets, to a configuration.
 
-A target without a model leaves it to the client. Targets at vendors of one kind are then the deployments of `NAME/*`;
-others become `VENDOR/*` each, without a route, since a route leads to models.
+A target without a model leaves the model to the client. If all such targets have the same profile, they become the
+deployments of `NAME/*`. Otherwise each becomes a `VENDOR/*` without a route, because a route leads to models.
 
 Sources: Portkey's pages "Gateway Config Object" and "Configs"; `src/middlewares/requestValidator` and `src/globals.ts`
-of Portkey-AI/gateway for the members and the names of providers, November 2026.
+of Portkey-AI/gateway for the fields and the names of providers, November 2026.
 """
 
 import re
@@ -55,7 +55,7 @@ PROFILES: Final[Mapping[str, str]] = {
     **{"perplexity": "perplexity", "ollama": "ollama_native", "x-ai": "xai", "xai": "xai", "novita-ai": "novita"},
     **{"github": "github_models", "zhipu": "zai", "workers-ai": "cloudflare", "aws": "bedrock", "claude": "anthropic"},
 }
-"""Portkey's name of a provider, or a word in the name of an account, and the profile of a table."""
+"""Profiles by Portkey's name of the provider, or by a word in the name of an account."""
 
 KEYLESS: Final = frozenset({"bedrock", "vertex", "vertex_anthropic", "ollama_native", "openai_compatible", "sagemaker"})
 
@@ -83,7 +83,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def portkey_table(root: ForeignSection, name: str) -> TableDraft:
-    """Return the table that a config object of Portkey means; `name` is the route's."""
+    """Return the configuration that corresponds to Portkey's config object; `name` is the route's."""
     draft = TableDraft()
     reader = _Config(draft, Accounts(draft, lambda text: None), Endpoints(draft), route_name(name))
     section = _snake(root).apart([])
@@ -96,7 +96,7 @@ def portkey_table(root: ForeignSection, name: str) -> TableDraft:
 
 
 def _snake(section: ForeignSection) -> ForeignSection:
-    """Return the section with its keys in Portkey's older spelling; they are told as they are written there."""
+    """Return the section with its keys in Portkey's older spelling. Remarks use the spelling of the file."""
     entries = {}
     for key, entry in section.node.entries.items():
         name = _CAMEL.sub(r"_\1", key).lower()
@@ -111,7 +111,7 @@ def _snake(section: ForeignSection) -> ForeignSection:
 
 @dataclass(frozen=True, slots=True)
 class _Inherited:
-    """What a config says for all its targets."""
+    """The settings that a config applies to all its targets."""
 
     timeout: str | None = None
     attempts: int | None = None
@@ -119,7 +119,7 @@ class _Inherited:
 
 @dataclass(slots=True)
 class _Choice:
-    """A config with targets: a route, by its name."""
+    """A config with targets: a named route."""
 
     name: str
     policy: str
@@ -129,7 +129,7 @@ class _Choice:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A config that calls a provider; without a model where the client names it."""
+    """A config that calls a provider. It has no model if the client names the model."""
 
     endpoint: DraftEndpoint
     section: ForeignSection
@@ -137,7 +137,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class _Config:
-    """Reads the tree of configs, as deep as the file's reader allows, and writes it."""
+    """Reads the tree of configs and writes it. The file's reader limits the tree's depth."""
 
     draft: TableDraft
     accounts: Accounts
@@ -147,7 +147,7 @@ class _Config:
     _space: tuple[Task | None, str] = (None, "")
 
     def node(self, section: ForeignSection, name: str, above: _Inherited) -> _Choice | _Leaf | None:
-        """Return what one config is; None for one that cannot be taken."""
+        """Return the result of one config; `None` if it cannot be converted."""
         retry = _snake(section.section("retry"))
         own = _Inherited(
             duration(section, "request_timeout", 0.001) or above.timeout, attempts(retry, "attempts") or above.attempts
@@ -218,7 +218,7 @@ class _Config:
         return _Leaf(endpoint, section)
 
     def _vendor(self, section: ForeignSection, provider: str, slug: str | None, model: str) -> tuple[str, str]:
-        """Return the vendor's name and profile; an account is known by its name only."""
+        """Return the vendor's name and profile. Of an account, only the name is known."""
         words = [provider] if provider else [slug or "", *re.split(r"[-_.]", slug or "")]
         profile = next((PROFILES[each.lower()] for each in words if each.lower() in PROFILES), None)
         if profile is None and provider and "custom_host" not in section:
@@ -310,13 +310,14 @@ class _Config:
         self.draft.section("server").block("surfaces").block("openai").put("default_vendor", vendor)
 
     def _is_alike(self, endpoint: DraftEndpoint) -> bool:
-        """Return whether vectors of an endpoint may be compared with those of the first, if they are for vectors."""
+        """Return whether a target's vectors are comparable with those of the first target. Targets without vectors are
+        comparable."""
         if Task.EMBEDDINGS not in (self._space[0], endpoint.task):
             return True
         return (endpoint.task, endpoint.space) == self._space
 
     def _write_choice(self, choice: _Choice) -> str | None:
-        """Write a route after those that it leads to; returns its name, or that of its only target."""
+        """Write a route after the routes that it leads to. Return the route's name; `None` if it has no targets."""
         targets: list[tuple[str, float]] = []
         for part, weight in choice.parts[:MOST_TARGETS]:
             if isinstance(part, _Choice):
@@ -344,7 +345,7 @@ class _Config:
 
 
 def _leaves(tree: "_Choice | _Leaf") -> Iterator[_Leaf]:
-    """Yield the leaves of a tree, whose depth the file's reader limits."""
+    """Yield the leaves of a tree. The file's reader limits its depth."""
     if isinstance(tree, _Leaf):
         yield tree
     else:

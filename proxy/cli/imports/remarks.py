@@ -1,4 +1,4 @@
-"""The remarks on files that are imported: all in order, and those by which something is left out of the table."""
+"""The remarks on imported files: all of them in order, and those that report a loss."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,12 +7,13 @@ from typing import Final, Literal
 from config.problem import Problem
 
 KNOWN_NOUNS: Final = ("model", "team", "key", "virtual key")
-"""What is counted, in the order of the summary."""
+"""The nouns that are counted, in the order of the summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a key is not in the table: `lost` if its effect is, `note` if nothing is lost without it."""
+    """The reason why a key is missing in the new configuration. `kind` is `lost` if the key's effect is lost, else
+    `note`."""
 
     text: str
     kind: Literal["lost", "note"] = "lost"
@@ -20,9 +21,8 @@ class Reason:
 
 @dataclass(slots=True)
 class Remarks:
-    """All remarks. `settings` are those on keys that the table has not, `wholes` those on whole sections that it has
-    not; by any other remark nothing is lost. `counts` has how many of each noun the table has, and of how many; `hints`
-    are on no place of the files."""
+    """All remarks. `settings` report missing keys, `wholes` report missing sections; the other remarks report no loss.
+    `counts` has, by noun, the number that was converted and the total. `hints` have no position in the files."""
 
     problems: list[Problem] = field(default_factory=list)
     settings: set[Problem] = field(default_factory=set)
@@ -31,17 +31,17 @@ class Remarks:
     hints: list[str] = field(default_factory=list)
 
     def count(self, noun: str, taken: int, every: int) -> None:
-        """Count things of a noun."""
+        """Add to the counts of a noun."""
         had, of = self.counts.get(noun, (0, 0))
         self.counts[noun] = had + taken, of + every
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left out of the table."""
+        """Whether the new configuration is complete."""
         return not self.settings and not self.wholes and all(had == of for had, of in self.counts.values())
 
     def summary(self) -> str:
-        """Return in one line how much of the files the table has."""
+        """Return a one-line summary of the parts of the files that were converted."""
         return ", ".join(self._parts())
 
     def _parts(self) -> Iterator[str]:

@@ -1,16 +1,16 @@
-"""A table in the making: values in the order in which they are to be written, each with its comments."""
+"""The draft of a config file: values in the order of the file, each with its comments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 SECTIONS: Final = ("server", "defaults", "vendors", "models", "routes", "teams")
-"""Sections of a table, in the order in which they are written."""
+"""The sections of a config file, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Text with references (`${VAR}`), which is written as it is. In every other text `${` is no reference."""
+    """Text with references (`${VAR}`), which is written unchanged. In all other texts `${` is escaped."""
 
     text: str
 
@@ -20,20 +20,20 @@ Scalar = str | int | float | bool | Reference
 
 @dataclass(slots=True)
 class Block:
-    """A mapping. Its comments stand above its entries."""
+    """A mapping. Its comments are written above its entries."""
 
     entries: "dict[str, DraftValue]" = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
 
     def block(self, key: str) -> "Block":
-        """Return the mapping under a key, made if need be."""
+        """Return the mapping under a key. It is created if it does not exist."""
         inner = self.entries.setdefault(key, Block())
         if not isinstance(inner, Block):
             raise TypeError(f"{key} is no mapping")
         return inner
 
     def put(self, key: str, value: "DraftValue | None") -> None:
-        """Write a value; None is not written."""
+        """Set a value. `None` is ignored."""
         if value is not None:
             self.entries[key] = value
 
@@ -43,14 +43,14 @@ DraftValue: TypeAlias = Scalar | list["DraftValue"] | Block
 
 @dataclass(slots=True)
 class TableDraft:
-    """The whole table. `samples` has each environment variable that the table refers to, with a value of the kind that
-    is wanted there, so that the table can be checked where the variable is not set."""
+    """The whole config file. `samples` has, for each environment variable in the file, a valid sample value. So the
+    file can be checked even if the variable is not set."""
 
     root: Block = field(default_factory=lambda: Block({"version": 1} | {name: Block() for name in SECTIONS}))
     samples: dict[str, str] = field(default_factory=dict)
 
     def section(self, name: str) -> Block:
-        """Return a section of the table."""
+        """Return a section of the config file."""
         return self.root.block(name)
 
     def refer(self, variable: str, sample: str) -> Reference:
@@ -60,6 +60,6 @@ class TableDraft:
 
 
 def mapping(values: Mapping[str, DraftValue | None]) -> Block | None:
-    """Return a mapping of the values that there are; None where there is none."""
+    """Return a mapping of the values that are not `None`; `None` if there are none."""
     known = {key: value for key, value in values.items() if value is not None}
     return Block(known) if known else None

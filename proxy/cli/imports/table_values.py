@@ -1,4 +1,4 @@
-"""Names, durations and weights of other gateways in the forms that a table takes."""
+"""Convert names, durations and weights of other gateways to the forms of the config file."""
 
 import hashlib
 import math
@@ -45,7 +45,7 @@ def _adapter(kind: str) -> TypeAdapter[object]:
 
 
 def fits(kind: str, value: object) -> bool:
-    """Return whether a table takes the value as one of _TYPES."""
+    """Return whether a config file accepts the value; `kind` is a key of _TYPES."""
     try:
         _adapter(kind).validate_python(value)
     except ValidationError:
@@ -54,34 +54,35 @@ def fits(kind: str, value: object) -> bool:
 
 
 def word(text: str, otherwise: str) -> str:
-    """Return the name of a vendor, deployment or team that is nearest to a text."""
+    """Return the name of a vendor, deployment or team that is nearest to a text, or `otherwise`."""
     clean = _WORD_ODD.sub("-", text).strip("-._")[:_WORD_LENGTH].rstrip("-._")
     return clean or otherwise
 
 
 def slashed_name(text: str, otherwise: str) -> str:
-    """Return the name of a model or route that is nearest to a text."""
+    """Return the name of a model or route that is nearest to a text, or `otherwise`."""
     segments = [each.strip("-") for each in _NAME_ODD.sub("-", text[:_NAME_LENGTH]).split("/")]
     return "/".join(each for each in segments if each.strip(".")) or otherwise
 
 
 def route_name(text: str) -> str:
-    """Return the name of a route that is nearest to a text, and none of those that are taken."""
+    """Return the route name that is nearest to a text and not reserved."""
     name = slashed_name(text, "route")
     return f"{name}-route" if name in RESERVED_ROUTES else name
 
 
 def team_name(text: str) -> str:
-    """Return the name of a team that is nearest to a text, and none of those that are taken."""
+    """Return the team name that is nearest to a text and not reserved."""
     name = word(text, "team")
     return f"{name}-team"[:_WORD_LENGTH] if name in RESERVED_TEAMS else name
 
 
 def unused(name: str, used: Collection[str], length: int = _WORD_LENGTH) -> str:
-    """Return the name, or the name with a digest where it is in use: one look-up, however many names are alike."""
+    """Return the name, with a number or a digest appended if it is already used. At most ten look-ups are needed,
+    however many names are similar."""
     if name not in used:
         return name
-    # The number of names used so far is new each time a name is added.
+    # The digest differs each time, because each added name changes the number of used names.
     mark = hashlib.sha256(f"{name} {len(used)}".encode()).hexdigest()[:6]
     for candidate in (f"{name[: length - 4]}-{number}" for number in range(2, 10)):
         if candidate not in used:
@@ -96,12 +97,12 @@ def variable(*parts: str) -> str:
 
 
 def is_variable(name: str) -> bool:
-    """Return whether a table can refer to an environment variable of that name."""
+    """Return whether a config file can refer to an environment variable with this name."""
     return _VARIABLE.fullmatch(name) is not None
 
 
 def seconds(value: float) -> str | None:
-    """Return a duration in the table's form; None for one that it does not take."""
+    """Return a duration in the form of the config file; `None` if it is out of range."""
     if not 0 < value <= LONGEST:
         return None
     if value < 1 or value != round(value, 3):
@@ -110,7 +111,7 @@ def seconds(value: float) -> str | None:
 
 
 def attempts(section: ForeignSection, retries: str) -> int | None:
-    """Return the attempts of a number of retries, which a key of the section has."""
+    """Return the number of attempts for a number of retries under a key of the section."""
     number = section.number(retries)
     if number is None:
         return None
@@ -121,7 +122,7 @@ def attempts(section: ForeignSection, retries: str) -> int | None:
 
 
 def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None:
-    """Return a duration that a key of the section has, in units of so many seconds."""
+    """Return the duration under a key of the section; `unit` is the seconds of one unit of its number."""
     number = section.number(key)
     if number is None:
         return None
@@ -132,7 +133,7 @@ def duration(section: ForeignSection, key: str, unit: float = 1.0) -> str | None
 
 
 def tokens(section: ForeignSection, key: str) -> int | None:
-    """Return a number of tokens that a key of the section has."""
+    """Return the number of tokens under a key of the section."""
     number = section.number(key)
     if number is None:
         return None
@@ -143,7 +144,7 @@ def tokens(section: ForeignSection, key: str) -> int | None:
 
 
 def weights(values: Sequence[float]) -> list[int]:
-    """Return whole weights in the same proportions; a weight above 0 stays above 0."""
+    """Return integer weights in the same proportions. A weight above 0 stays above 0."""
     known = [max(value, 0.0) for value in values]
     top = max(known, default=0.0)
     if top <= 0:
@@ -165,12 +166,12 @@ def _reduced(whole: list[int], scale: int) -> list[int]:
 
 
 def is_harmless_header(name: str, value: str) -> bool:
-    """Return whether a header is known to hold no credential, and its value does not look like one."""
+    """Return whether a header is known to carry no credential and its value does not look like one."""
     return name.lower() in _HARMLESS_HEADERS and shown(value) == value and _CREDENTIAL.search(value) is None
 
 
 def joined(reasons: Iterable[str]) -> str:
-    """Return names in one line, the first hundred of them."""
+    """Return the first hundred names in one line, and the number of the others."""
     known = list(reasons)
     more = f" and {len(known) - 100} more" if len(known) > 100 else ""
     return ", ".join(known[:100]) + more

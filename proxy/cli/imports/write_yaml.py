@@ -1,7 +1,7 @@
-"""Write a table in the making as YAML text, with its comments.
+"""Write the draft of a config file as YAML text, with its comments.
 
-What is read back is what was to be written, whatever it holds: a text is quoted unless YAML reads it as the same text,
-`${` in it is no reference, and no line break or control character leaves a comment or a quoted text.
+Reading the text back gives the same values, whatever they contain. A text is quoted unless YAML reads it as the same
+text. `${` is escaped. Line breaks and control characters cannot break out of a comment or a quoted text.
 """
 
 import re
@@ -14,13 +14,13 @@ from config.reading.yaml_scalars import plain_kind
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, Scalar, TableDraft
 
 WIDTH: Final = 118
-"""Characters of a line of comment, and of a list that stands in one line."""
+"""The maximum characters of a comment line, and of a list on one line."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*(:[A-Za-z0-9_./+-]+)*")
 
 
 def table_text(draft: TableDraft) -> str:
-    """Return the text of a table; sections without entries are left out, but for their comments."""
+    """Return the text of a config file. Sections without entries are omitted; their comments are kept."""
     root = Block(
         {
             key: value
@@ -58,7 +58,7 @@ def _entry_lines(key: str, value: DraftValue, depth: int) -> Iterator[str]:
 def _comment_lines(comments: list[str], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for comment in comments:
-        # Names stay whole, such as claude-sonnet-4-5.
+        # Names such as claude-sonnet-4-5 are not split at hyphens.
         room = WIDTH - len(indent) - 4
         wrapped = textwrap.wrap(one_line(comment), room, break_long_words=False, break_on_hyphens=False)
         for index, line in enumerate(wrapped):
@@ -66,7 +66,7 @@ def _comment_lines(comments: list[str], depth: int) -> Iterator[str]:
 
 
 def _is_short(value: Block | list[DraftValue], before: int) -> bool:
-    """Return whether a mapping or list fits into the line of its key: small, flat, and without a comment."""
+    """Return whether a mapping or list fits into the line of its key: small, flat and without a comment."""
     inner = list(value.entries.values()) if isinstance(value, Block) else value
     if any(isinstance(each, Block | list) for each in inner) and not isinstance(value, list):
         return False
@@ -97,7 +97,7 @@ def scalar_text(value: Scalar) -> str:
 
 
 def _key_text(text: str) -> str:
-    """Return a key, in which there are no references."""
+    """Return a key as YAML. Keys have no references."""
     return text if _PLAIN.fullmatch(text) and plain_kind(text) == "text" else _quoted(text)
 
 
@@ -106,7 +106,7 @@ def _quoted(text: str) -> str:
 
 
 def _decimal(value: float) -> str:
-    """Format a number without an exponent, which YAML would read as text."""
+    """Format a number without an exponent, because YAML would read it as text."""
     return f"{value:.12f}".rstrip("0").rstrip(".") or "0"
 
 

@@ -1,4 +1,4 @@
-"""Write a file that a command made, and never over another unless that is asked for."""
+"""Write the output file of a command. An existing file is replaced only on request."""
 
 import os
 from collections.abc import Callable
@@ -10,20 +10,20 @@ Write = Callable[[Path, str], None]
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that does not exist. Raises FileExistsError."""
+    """Write a new file. Raises FileExistsError if it exists."""
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
 
 
 def write_over(path: Path, text: str) -> None:
-    """Replace a file at once, since a gateway may be reading it."""
+    """Replace a file atomically, because a gateway may be reading it."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
 def put_file(path: Path, text: str, write: Write) -> None:
-    """Write the file by `write`. Raises CommandError when it is there already or cannot be written."""
+    """Write the file by `write`. Raises CommandError if it exists and must not be replaced, or cannot be written."""
     try:
         write(path, text)
     except FileExistsError:

@@ -1,1 +1,1 @@
-"""The command `logs`: shows the gateway's log lines to people."""
+"""The command `logs`: shows the gateway's log lines in a readable form."""

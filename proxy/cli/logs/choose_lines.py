@@ -1,4 +1,4 @@
-"""Decide which lines of a log are shown: all, or those of requests that the options ask for."""
+"""Select the log lines that are shown: all lines, or the lines of the requests that the options select."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _TIME: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{
 
 @dataclass(frozen=True, slots=True)
 class LogsOptions:
-    """What the command line asks for; what it does not say is None. `follow` goes on with what is added."""
+    """The options of the command line; an option that is not given is `None`. `follow` waits for further lines."""
 
     team: str | None = None
     status: str | None = None
@@ -33,8 +33,8 @@ class LogsOptions:
 
 @dataclass(slots=True, eq=False)
 class LineChoice:
-    """Judges one line after the other. A line without a time has that of the line before it, as those of a traceback
-    have."""
+    """A filter that tests lines in order. A line without a time, such as a line of a traceback, has the time of the
+    line before it."""
 
     since: datetime | None
     tests: tuple[Callable[[Fields], bool], ...]
@@ -44,7 +44,7 @@ class LineChoice:
         self._recent = self.since is None
 
     def takes(self, line: bytes, fields: Fields | None) -> bool:
-        """Return whether a line is shown; `fields` is what it holds where it is JSON of an object."""
+        """Return whether a line is shown. `fields` is its content if it is a JSON object."""
         if self.since is not None:
             when = _time(line, fields)
             if when is not None:
@@ -62,7 +62,7 @@ class LineChoice:
 
 
 def line_choice(options: LogsOptions, now: datetime) -> LineChoice:
-    """Return what the options choose. Raises CommandError for one that means nothing."""
+    """Return the filter for the options. Raises CommandError for an invalid one."""
     tests: list[Callable[[Fields], bool]] = []
     if options.team is not None:
         tests.append(lambda fields: fields.get("team") == options.team)
@@ -95,7 +95,8 @@ def _names_of(status: object) -> tuple[str, ...]:
 
 
 def _with_id(wanted: str) -> Callable[[Fields], bool]:
-    """Return a test for the request with an id: the request's, its trace's, or a vendor's of one of its attempts."""
+    """Return a test for the request with an id. The id may be the request's, its trace's, or a vendor's id of one of
+    its attempts."""
 
     def has_id(fields: Fields) -> bool:
         attempts = fields.get("attempts")
@@ -107,7 +108,7 @@ def _with_id(wanted: str) -> Callable[[Fields], bool]:
 
 
 def _of_model(name: str) -> Callable[[Fields], bool]:
-    """Return whether a request asked for a model, or was answered by it or by a deployment of it."""
+    """Return a test for requests that named a model, or that a deployment of it served."""
     patterns = name, f"{name}/*"
 
     def matches(fields: Fields) -> bool:

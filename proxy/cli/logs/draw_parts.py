@@ -1,6 +1,6 @@
-"""Draw the parts of a request's duration from its log line: one bar for each part, each behind the other.
+"""Draw the parts of a request's duration from its log line: one bar for each part, in order of time.
 
-The gateway's own work, which lies between all other parts, is drawn last.
+The gateway's own work happens between all other parts. It is drawn last.
 """
 
 import re
@@ -10,17 +10,17 @@ from typing import Final
 Fields = Mapping[str, object]
 
 PARTS: Final = "parts_ms"
-"""The field of a line that has the parts."""
+"""The log field with the parts."""
 
 COLUMNS: Final = 40
-"""Characters of the bar of a whole request."""
+"""The width in characters of the bar of a whole request."""
 
 MOST_PARTS: Final = 32
 _NAME: Final = re.compile(r"[a-z]{1,12}[0-9]{0,3}")
 
 
 def bars(fields: Fields) -> Iterator[str]:
-    """Yield the bars of a request; nothing if its line has no parts."""
+    """Yield the bars of a request. There are none if its line has no parts."""
     parts = list(_parts(fields.get(PARTS)))
     whole = sum([took for _, took in parts])
     begun = 0.0
@@ -35,7 +35,7 @@ def bars(fields: Fields) -> Iterator[str]:
 
 
 def _parts(parts: object) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a log line, the gateway's own last. Any program may have written the line."""
+    """Yield the parts of a log line, the gateway's own last. The line is untrusted: any program may have written it."""
     if not isinstance(parts, dict):
         return
     found = [(name, took) for name, took in [*parts.items()][:MOST_PARTS] if _is_part(name, took)]
@@ -48,7 +48,7 @@ def _is_part(name: object, took: object) -> bool:
 
 
 def _failure(fields: Fields, part: str) -> str:
-    """Return which attempt a part is, and how it failed; nothing for other parts."""
+    """Return deployment and outcome of the attempt that a part measures; an empty text for other parts."""
     attempts = fields.get("attempts")
     number = part.removeprefix("attempt")
     if not isinstance(attempts, list) or number == part or not number.isdecimal():

@@ -1,4 +1,4 @@
-"""`dragoman logs`: show the gateway's log to people, filter it, and follow it."""
+"""`dragoman logs`: show the gateway's log in a readable form, filter it, and follow it."""
 
 import os
 import shutil
@@ -21,8 +21,8 @@ INPUT: Final = "-"
 
 
 def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> int:
-    """Print the lines of a log that the options choose. Returns 1 if the log ends and no line has the id that they
-    name. Raises CommandError if it cannot be read."""
+    """Print the lines of a log that the options select. Return 1 if the log ends and no line has the requested id.
+    Raises CommandError if the log cannot be read."""
     choice = line_choice(options, datetime.now(UTC))
     form = terminal_form(sys.stdout, os.environ)
     if options.id is not None:
@@ -35,7 +35,8 @@ def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> i
 
 
 def terminal_form(stream: TextIO, env: Mapping[str, str]) -> LineForm:
-    """Return how lines are shown there: broken where the terminal ends, and in colours that it wants."""
+    """Return the form of lines for a stream. On a terminal, lines are wrapped at its width, and coloured if it shows
+    colours."""
     if not stream.isatty():
         return LineForm()
     width = shutil.get_terminal_size().columns
@@ -43,8 +44,8 @@ def terminal_form(stream: TextIO, env: Mapping[str, str]) -> LineForm:
 
 
 def batches(name: str, options: LogsOptions) -> Iterator[Batch]:
-    """Return the lines of a file, or of standard input, which is followed always. A file that is followed begins with
-    its last lines, or where a time is asked for with all of them."""
+    """Return the lines of a file or of standard input. Standard input is always followed. A followed file starts with
+    its last lines, or with all lines if a time is given."""
     if name == INPUT:
         return read_input()
     if not options.follow:
@@ -53,7 +54,7 @@ def batches(name: str, options: LogsOptions) -> Iterator[Batch]:
 
 
 def print_lines(read: Iterator[Batch], choice: LineChoice, show: Show, output: TextIO) -> bool:
-    """Print the chosen lines of each batch at once. Returns whether there was one."""
+    """Print the selected lines of each batch at once. Return whether there was one."""
     found = False
     for batch in read:
         for line in batch:
@@ -70,4 +71,4 @@ def _people(form: LineForm) -> Show:
 
 
 LINE_FORMS: Final[Mapping[bool, Callable[[LineForm], Show]]] = {False: _people, True: lambda form: for_programs}
-"""By whether the command line says `--json`."""
+"""Output formats by whether `--json` is given."""

@@ -10,7 +10,7 @@ LOGS_EXAMPLES: Final = (
 
 
 def add_logs_options(parser: argparse.ArgumentParser) -> None:
-    """Add the log's name, the filters and the forms to the parser of the command."""
+    """Add the log file, the filters and the formats to the parser of the command."""
     parser.add_argument("log", nargs="?", default="-", metavar="FILE|-", help="the log; - or nothing: standard input")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what is added, rotated or not")
     parser.add_argument("--team", help="only requests of this team")

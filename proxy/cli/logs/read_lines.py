@@ -1,6 +1,6 @@
-"""Read the lines of a file or of standard input, and go on reading a file that grows, is rotated or is truncated.
+"""Read the lines of a file or of standard input. A file that grows, is rotated or is truncated can be followed.
 
-Lines are yielded in batches, as they come. Of a line that is longer than MAX_LINE only the beginning is kept.
+Lines are yielded in batches, as they arrive. Lines longer than MAX_LINE are cut.
 """
 
 import os
@@ -15,21 +15,22 @@ from typing import Final
 from proxy.cli.terminal import CommandError
 
 MAX_LINE: Final = 1024 * 1024
-"""Bytes of a line; the gateway's own have 4096 at most, an entry of the payload log as many as the table allows."""
+"""The maximum bytes of a line. The gateway's own log lines have at most 4096 bytes. Entries of the payload log have as
+many as the configuration allows."""
 
 READ: Final = 64 * 1024
 LOOK_EVERY: Final = 0.25
-"""Bytes of one read, and seconds between looks at a file that does not grow."""
+"""The bytes of one read, and the seconds between checks of a file that does not grow."""
 
 FIRST_LINES: Final = 10
-"""Lines of a file that are there already when it is followed from its end."""
+"""The number of existing lines that are shown when a file is followed from its end."""
 
 Batch = list[bytes]
 
 
 @dataclass(slots=True)
 class LineSplitter:
-    """Cuts what is read into lines, without their newlines."""
+    """Splits bytes into lines without their newlines."""
 
     _rest: bytearray = field(default_factory=bytearray)
     _left_out: int = 0
@@ -37,13 +38,13 @@ class LineSplitter:
     def feed(self, data: bytes) -> Batch:
         """Return the lines that these bytes complete."""
         *ends, rest = data.split(b"\n")
-        # Between the first newline and the last a line is whole, and no longer than what was read at once.
+        # A line between the first and the last newline is complete, and no longer than one read.
         lines = [self._completed(end) for end in ends[:1]] + ends[1:]
         self._keep(rest)
         return lines
 
     def end(self) -> Batch:
-        """Return the line that has no newline, if there is one."""
+        """Return the last line if it has no newline."""
         return [self._completed(b"")] if self._rest else []
 
     def _keep(self, data: bytes) -> None:
@@ -62,19 +63,19 @@ class LineSplitter:
 
 
 def pause() -> None:
-    """Wait before the next look at a file."""
+    """Wait before the next check of a file."""
     time.sleep(LOOK_EVERY)
 
 
 def read_input() -> Iterator[Batch]:
-    """Yield the lines of standard input until it ends. Raises CommandError where nobody could write them."""
+    """Yield the lines of standard input until it ends. Raises CommandError if it is closed or a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         raise CommandError("name the log's file, or pipe the log in: dragoman serve | dragoman logs")
     yield from _to_end(sys.stdin.fileno())
 
 
 def read_whole(path: Path) -> Iterator[Batch]:
-    """Yield the lines of a file. Raises CommandError where it cannot be read."""
+    """Yield the lines of a file. Raises CommandError if it cannot be read."""
     descriptor = _opened(path)
     try:
         yield from _to_end(descriptor)
@@ -83,13 +84,13 @@ def read_whole(path: Path) -> Iterator[Batch]:
 
 
 def follow_all(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
-    """Yield the lines of a file, and for ever those that are added. Raises CommandError where it cannot be read."""
+    """Yield the lines of a file, and forever the lines that are added. Raises CommandError if it cannot be read."""
     descriptor = _opened(path)
     yield from _follow(path, descriptor, wait)
 
 
 def follow_end(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
-    """Do as `follow_all`, from the last few lines on."""
+    """Do the same as `follow_all`, from the last few lines on."""
     descriptor = _opened(path)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         start = max(0, os.fstat(descriptor).st_size - READ)
@@ -130,7 +131,7 @@ def _follow(path: Path, descriptor: int, wait: Callable[[], None]) -> Iterator[B
             if newer is None:
                 wait()
                 continue
-            # What was written between the last read and the rotation.
+            # Read the lines that were written between the last read and the rotation.
             while data := os.read(descriptor, READ):
                 yield lines.feed(data)
             yield lines.end()
@@ -141,8 +142,8 @@ def _follow(path: Path, descriptor: int, wait: Callable[[], None]) -> Iterator[B
 
 
 def _newer(path: Path, descriptor: int) -> int | None:
-    """Return the file that is now at the path, from its start: another one, or this one where it has been truncated.
-    None where neither has happened, or there is no file yet."""
+    """Return a descriptor of the file that is now at the path, from its start. It is another file after a rotation, or
+    the same one after it was truncated. Return `None` if neither happened, or if there is no file yet."""
     try:
         there, here = path.stat(), os.fstat(descriptor)
         another = (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino)

@@ -1,6 +1,6 @@
-"""Lines of a log for people: the requests and messages of the gateway, and any other line as it is.
+"""Format the lines of a log for people: the gateway's requests and messages, and any other line unchanged.
 
-Whatever a line holds, no more than printable characters, colours of our own and tabs reach the terminal.
+Whatever a line contains, only printable characters, tabs and the gateway's own colours reach the terminal.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ _QUIET: Final = frozenset(
         *("completion_tokens", "cost_usd", "attempts", "limit", "parts_ms"),
     }
 )
-"""Fields of a request that have a place of their own, or that say little; the others are shown by name."""
+"""Fields of a request that are shown at a fixed position or not at all. The other fields are shown by name."""
 
 _LEVELS: Final[Mapping[object, Ink]] = {
     "info": Ink.DIM,
@@ -31,16 +31,16 @@ _LEVELS: Final[Mapping[object, Ink]] = {
 }
 _INDENT: Final = "    "
 _MOST_VALUE: Final = 300
-"""Characters of one value that are shown; `--json` shows all."""
+"""The maximum characters of one value that are shown. `--json` shows all."""
 
 
 def plain(text: str, ink: Ink) -> str:
-    """Paint nothing."""
+    """Return the text without a style."""
     return text
 
 
 def coloured(text: str, ink: Ink) -> str:
-    """Paint for a terminal."""
+    """Return the text with a style for a terminal."""
     return f"\x1b[{ink}m{text}\x1b[0m"
 
 
@@ -49,13 +49,13 @@ Below = Callable[[Fields], Iterator[str]]
 
 
 def nothing(fields: Fields) -> Iterator[str]:
-    """Show nothing below a request."""
+    """Yield no lines below a request."""
     yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """How lines are shown: `width` is the column at which they are broken between two parts, 0 for no breaks; `below`
+    """The form of lines. `width` is the column at which they are wrapped between two parts; 0: no wrapping. `below`
     yields the lines below each request."""
 
     paint: Paint = plain
@@ -64,7 +64,7 @@ class LineForm:
 
 
 def parsed(line: bytes) -> Fields | None:
-    """Return what a line of JSON holds; None for any other line."""
+    """Return the content of a JSON line; `None` for any other line."""
     if not line.startswith(b"{"):
         return None
     try:
@@ -75,13 +75,13 @@ def parsed(line: bytes) -> Fields | None:
 
 
 def for_programs(line: bytes, fields: Fields | None) -> Iterator[str]:
-    """Yield a line of JSON as it is, and nothing of any other."""
+    """Yield a JSON line unchanged, and nothing for any other line."""
     if fields is not None:
         yield line.decode() if line.isascii() and line.decode().isprintable() else escaped_json(line)
 
 
 def escaped_json(line: bytes) -> str:
-    """Return JSON in printable ASCII: what is not stands in texts alone, where `\\u` says the same."""
+    r"""Return JSON in printable ASCII. Other characters occur in strings only, where `\\u` escapes are equivalent."""
     text = line.decode("utf-8", "backslashreplace").strip()
     return "".join([char if " " <= char <= "~" else _escape(char) for char in text])
 
@@ -92,7 +92,7 @@ def _escape(char: str) -> str:
 
 
 def for_people(line: bytes, fields: Fields | None, form: LineForm) -> Iterator[str]:
-    """Yield the lines in which a line is shown."""
+    """Yield the lines of output for one log line."""
     if fields is None:
         yield _harmless(line.decode("utf-8", "backslashreplace").rstrip("\r"))
     elif fields.get("message") == "request" and "outcome" in fields:
@@ -174,7 +174,7 @@ def _time(milliseconds: object) -> str:
 
 
 def _attempt(fields: Fields) -> str:
-    """Return for example `a/m/eu: connect (refused): Refused.`, as the log's own text form has it."""
+    """Return an attempt as text, for example `a/m/eu: connect (refused): Refused.`, as in the log's own text form."""
     cause = f" ({_shown(fields['cause'])})" if fields.get("cause") else ""
     status = f" {_shown(fields['status'])}" if fields.get("status") else ""
     marks = " (hedge)" if fields.get("hedge") else ""
@@ -200,7 +200,7 @@ def _message(fields: Fields, form: LineForm) -> Iterator[str]:
 
 
 def _broken(parts: list[tuple[str, Ink | None]], form: LineForm) -> Iterator[str]:
-    """Yield the parts in as few lines as have room for them."""
+    """Yield the parts, wrapped to as few lines as possible."""
     line, length = "", 0
     for text, ink in parts:
         if length and form.width and length + 2 + len(text) > form.width:

@@ -1,1 +1,1 @@
-"""`dragoman prices`: the prices in force, what newer data would change, and the data file that ships."""
+"""`dragoman prices`: the current prices, the changes in newer data, and the data file that ships with the gateway."""

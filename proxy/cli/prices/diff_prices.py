@@ -1,4 +1,4 @@
-"""What newer price data would change: of the prices in force, and of those that are written in the config file."""
+"""The changes that newer price data would make to the current prices, and to the prices in the config file."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -13,7 +13,7 @@ from proxy.cli.terminal import CommandError
 from proxy.process.load_table import LoadedTable
 
 INSTALLED: Final = "installed"
-"""Names the data of the installed library in place of a file."""
+"""Selects the data of the installed library instead of a file."""
 
 
 def newer_data(name: str, day: date) -> PriceData:
@@ -28,7 +28,7 @@ def newer_data(name: str, day: date) -> PriceData:
 
 
 def changes(table: LoadedTable, names: Sequence[str], prices: ListPrices, newer: PriceData, day: date) -> Iterator[str]:
-    """Yield a line for each price that the newer data has otherwise, those of any model of a vendor included."""
+    """Yield a line for each price that differs in the newer data. All models of a `vendor/*` are included."""
     other = ListPrices(day, None, newer)
     for now, then in zip(price_rows(table, names, prices), price_rows(table, names, other), strict=True):
         if now.any_model:
@@ -62,7 +62,7 @@ def _shown(rates: dict[str, float]) -> str:
 
 
 def _of_any_model(row: PriceRow, prices: ListPrices, newer: PriceData, day: date) -> Iterator[str]:
-    """Yield the changes of the models that the vendor of `vendor/*` lists."""
+    """Yield the changes of the models that the list has for the vendor of a `vendor/*`."""
     target, data = row.target, prices.data
     vendor = None if target is None else prices.vendor([target.base_url, target.profile.base_url or target.base_url])
     if data is None or vendor is None or target is None or not newer.has_vendor(vendor):

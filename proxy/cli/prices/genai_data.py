@@ -1,9 +1,10 @@
-"""Writes the data of the library `genai-prices` in the form of `providers.list_prices`, without using the network.
+"""Convert the data of the library `genai-prices` to the form of `providers.list_prices`, without using the network.
 
 Source: `genai-prices` 0.2.3, whose prices are USD per million tokens. Never loaded to serve a request.
 
-Each model has the price of the day and those that begin later. What the form cannot hold is left out: a model that is
-priced by characters, pages or hours has no price, and one whose price depends on the hour has the dearest.
+Each model has the price of the day and the prices that begin later. Prices that the form cannot express are omitted: a
+model that is priced by characters, pages or hours has no price. If the price depends on the hour, the highest one is
+used.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,18 +38,18 @@ _RATES: Final[Mapping[str, str]] = {
     "web_searches_kcount": "web_search",
     "requests_kcount": "request",
 }
-"""The library's name of each price, and ours."""
+"""The library's name of each price, and the gateway's."""
 
 _NOT_COUNTED: Final = frozenset({"storage_searches_kcount"})
-"""Prices of what the gateway offers no client."""
+"""Prices of features that the gateway does not offer to clients."""
 
 _TIERS: Final = ("service_tier", "processing", "speed")
-"""What selects a price by the service tier that a response reports."""
+"""The keys that select a price by the service tier that a response reports."""
 
 _STANDARD: Final = frozenset({"default", "standard"})
 
 _LARGEST: Final = Decimal(1_000_000)
-"""The highest price that a config file may have."""
+"""The highest price in USD that a config file may have."""
 
 _HOURS: Final = tuple(time(hour, minute) for hour in range(24) for minute in (0, 30))
 _HOURLY: Final = "the dearest of prices that depend on the hour"
@@ -116,7 +117,7 @@ def _later_days(model: "ModelInfo", day: date) -> list[date]:
 
 
 def _price(vendor: str, model: "ModelInfo", day: date) -> JsonObject | None:
-    """Return the fields of the price that holds on a day; `None` without one that the form can hold."""
+    """Return the fields of the price on a day; `None` if there is none that the form can express."""
     moments = [datetime.combine(day, each, UTC) for each in (_HOURS if _depends_on_hour(model) else (time(12),))]
     listed = [price for moment in moments if (price := _at(model, moment)) is not None]
     if not listed:
@@ -125,7 +126,7 @@ def _price(vendor: str, model: "ModelInfo", day: date) -> JsonObject | None:
     if any(each != dearest for each in listed):
         dearest = {**dearest, "notes": [_HOURLY]}
     if vendor == "openai" and any(word in model.id for word in _AUDIO) and "input_audio" not in dearest:
-        dearest = {**dearest, "unknown": ["audio"]}  # sound costs many times what text does, and the data lacks it
+        dearest = {**dearest, "unknown": ["audio"]}  # audio costs far more than text, and the data lacks its price
     return dearest
 
 
@@ -151,7 +152,7 @@ def _at(model: "ModelInfo", moment: datetime) -> JsonObject | None:
 
 
 def _contexts(model: "ModelInfo") -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each service tier of a model that has a price of its own, with what selects it."""
+    """Yield each service tier of a model that has its own price, with the context that selects it."""
     seen: set[str] = set()
     for variant in model.price_variants or ():
         if len(variant.when) == 1:
@@ -162,7 +163,7 @@ def _contexts(model: "ModelInfo") -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _fields(price: "ModelPrice") -> JsonObject | None:
-    """Return the rates of a price with those of long prompts."""
+    """Return the rates of a price, the rates for long prompts included; `None` if the form cannot express them."""
     values = {key: value for key, value in vars(price).items() if value is not None and key not in _NOT_COUNTED}
     if "input_mtok" not in values or not values.keys() <= _RATES.keys():
         return None
@@ -186,7 +187,7 @@ def _above(values: "Mapping[str, Decimal | TieredPrices]", start: int) -> JsonOb
 
 
 def _number(value: Decimal) -> int | float | None:
-    """Return a price as JSON has it; `None` for one that a config file could not have."""
+    """Return a price as a JSON number; `None` if a config file could not have it."""
     if value > _LARGEST:
         return None
     return int(value) if value == value.to_integral_value() else float(value)
@@ -196,7 +197,7 @@ _LEAVES: Final = ("equals", "starts_with", "ends_with", "contains", "regex")
 
 
 def _pattern(clause: object) -> JsonObject:
-    """Return the patterns of names that mean a model."""
+    """Return the patterns of the names of a model."""
     for name in _LEAVES:
         if (text := getattr(clause, name, None)) is not None:
             return {name: [text if name == "regex" else str(text).lower()]}

@@ -1,11 +1,11 @@
-"""The prices in force for the deployments of a config file, each with its source."""
+"""The current prices of the deployments of a config file, each with its source."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from config.sections.price_section import PriceSection
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from providers.list_prices.list_prices import ListPrices
 from providers.pricing import RATES, Price
 from providers.target import Target
@@ -18,8 +18,8 @@ from proxy.routing.snapshot import ANYONE, WILDCARD
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """The price in force for a deployment. `listed` is the price that the list has for it, `source` where the price is
-    from, in words; `any_model` says that it depends on the model that is asked for."""
+    """The current price of a deployment. `listed` is its price in the list. `source` describes the origin of the
+    price. `any_model` is set if the price depends on the requested model."""
 
     name: str
     price: Price | None
@@ -32,8 +32,8 @@ class PriceRow:
 
 
 def price_rows(table: LoadedTable, names: Sequence[str], prices: ListPrices) -> list[PriceRow]:
-    """Return a row for each deployment behind the names, or of the whole config file without any. Raises CommandError
-    for a name that leads nowhere."""
+    """Return a row for each deployment of the names, or of the whole config file if there are no names. Raises
+    CommandError for an unknown name."""
     if not names:
         return [_row(table, target, prices) for target in table.snapshot.targets()]
     found: dict[Target, None] = {}
@@ -46,9 +46,9 @@ def price_rows(table: LoadedTable, names: Sequence[str], prices: ListPrices) -> 
 
 
 def _row(table: LoadedTable, target: Target, prices: ListPrices) -> PriceRow:
-    settings = effective(table.loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(table.loaded.config, target.vendor, target.model_key, target.deployment)
     name = f"{target.vendor}/{target.model}"
-    if len([each for each in table.snapshot.targets() if each.table_key == target.table_key]) > 1:
+    if len([each for each in table.snapshot.targets() if each.model_key == target.model_key]) > 1:
         name = target.name
     listed = None
     if target.model != WILDCARD or settings.base_model is not None:
@@ -69,7 +69,7 @@ def _row(table: LoadedTable, target: Target, prices: ListPrices) -> PriceRow:
 
 
 def rates_of(price: Price) -> dict[str, float]:
-    """Return every amount of a price by its place in the config file, such as `service_tiers.flex.input`."""
+    """Return every rate of a price by its path in the config file, such as `service_tiers.flex.input`."""
     return dict(_rates(price, ""))
 
 
@@ -82,7 +82,7 @@ def _rates(price: Price, before: str) -> Iterator[tuple[str, float]]:
 
 
 def price_mapping(price: Price) -> Mapping[str, object]:
-    """Return a price as it is written in a config file."""
+    """Return a price in the form of a config file."""
     found: dict[str, object] = {name: rate for name in RATES if (rate := getattr(price, name)) is not None}
     if price.long_context:
         found["long_context"] = [{"above": above, **price_mapping(long)} for above, long in price.long_context]

@@ -1,4 +1,4 @@
-"""`dragoman prices`: print the prices in force with their sources, or what newer data would change."""
+"""`dragoman prices`: print the current prices with their sources, or the changes in newer data."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from proxy.cli.prices.price_rows import PriceRow, amount, price_mapping, price_r
 from proxy.process.load_table import Source
 
 Form = Callable[[Sequence[PriceRow], ListPrices], Iterator[str]]
-"""Yields the lines of some prices."""
+"""Formats prices as lines."""
 
 _COLUMNS: Final = (("INPUT", "input"), ("OUTPUT", "output"), ("CACHED", "cached_input"), ("WRITE", "cache_write"))
 
@@ -25,7 +25,7 @@ def prices(source: Source, names: Sequence[str], form: Form) -> int:
 
 
 def prices_diff(source: Source, names: Sequence[str], newer: str) -> int:
-    """Print what newer data would change, and return 1 if anything."""
+    """Print the changes in newer data. Return 1 if there are any."""
     listed, day = _today(source), datetime.fromtimestamp(source.wall(), UTC).date()
     data = newer_data(newer, day)
     found = list(changes(source.load(), names, listed, data, day))
@@ -41,7 +41,7 @@ def _today(source: Source) -> ListPrices:
 
 
 def as_configuration(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
-    """Yield aligned columns, and what the list is."""
+    """Yield aligned columns, and a line with the source of the list."""
     heads = ["MODEL", *(head for head, _ in _COLUMNS), "MORE", "SOURCE"]
     cells = [heads, *(_cells(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
@@ -71,7 +71,7 @@ def _more(row: PriceRow) -> str:
 
 
 def as_json(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
-    """Yield one JSON object, with each price as a config file has it."""
+    """Yield one JSON object, with each price in the form of a config file."""
     data = listed.data
     head = {} if data is None else {"source": data.source, "version": data.version, "date": data.date}
     every = [
@@ -82,12 +82,12 @@ def as_json(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
 
 
 def as_yaml(rows: Sequence[PriceRow], listed: ListPrices) -> Iterator[str]:
-    """Yield a file to include, with the windows and prices that the list has for models that are named."""
+    """Yield a config file to include, with the list's windows and prices of the named models."""
     data = listed.data
     yield f"# List prices of {data.source} {data.version}, {data.date}." if data else "# Without a list."
     yield "version: 1"
     named = {
-        row.target.table_key: row
+        row.target.model_key: row
         for row in rows
         if row.target is not None and not (row.written or row.any_model) and row.price is not None
     }

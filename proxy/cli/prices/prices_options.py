@@ -1,4 +1,4 @@
-"""The arguments of `dragoman prices`, beside the config file."""
+"""The arguments of `dragoman prices`, besides the config file."""
 
 import argparse
 from typing import Final

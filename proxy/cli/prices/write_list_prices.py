@@ -1,6 +1,7 @@
-"""Write the price data that ships from the installed library: `python -m proxy.cli.prices.write_list_prices`.
+"""Write the price data that ships with the gateway, from the installed library: `python -m
+proxy.cli.prices.write_list_prices`.
 
-The date is the day on which a version was first written: the same version gives the same file.
+The date is the day on which a version was first written, so the same version gives the same file.
 """
 
 from datetime import UTC, date, datetime

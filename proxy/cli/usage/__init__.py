@@ -1,1 +1,1 @@
-"""Commands that show what teams use."""
+"""Commands that show the usage of teams."""

@@ -1,4 +1,4 @@
-"""The table of commands that only ask what there is: they work although parts of it are wrong that they do not need."""
+"""The configuration of read-only commands. They also work if unrelated parts of it are invalid."""
 
 import sys
 
@@ -7,7 +7,7 @@ from proxy.process.load_table import Source
 
 
 def known_table(source: Source) -> Loaded:
-    """Return what is known of a table, and print its other faults to standard error. Raises TableRefused."""
+    """Return the valid parts of a configuration, and print its problems to standard error. Raises TableRefused."""
     loaded, problems = source.load_to_ask()
     for problem in problems:
         print(f"dragoman: warning: {problem}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""The part of `dragoman demo` with a team: it comes to its limit, and the ledger names it.
+"""The part of `dragoman demo` in which a team reaches its limit and the ledger shows it.
 
-The embedded table has no teams, so that any key opens it: this is a gateway of its own, on a table in a temporary
-folder, which is gone when it has been shown.
+The embedded configuration has no teams, so any key opens it. So this part runs a second gateway on a configuration in
+a temporary folder, which is deleted afterwards.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from proxy.process.assemble_app import Addresses, running
 from proxy.process.load_table import Source
 
 MOST: Final = 3
-"""Requests that the team may make in a minute."""
+"""The team's requests per minute."""
 
-# Without an admin port, so that `usage` asks no other gateway, such as that of the demo, what waits for its ledger.
+# No admin port, so that `usage` does not ask another gateway, such as the demo's, for rows that wait for its ledger.
 TABLE: Final = """\
 version: 1
 server: {{watch: false, admin: {{port: 0}}}}
@@ -41,15 +41,15 @@ teams:
 BODY: Final = {"model": "mock/echo", "prompt": "How much may this team ask?", "max_tokens": 16}
 
 SILENCE: Final = 30.0
-"""Seconds without an answer after which it has failed."""
+"""Seconds without a response after which a request fails."""
 
 
 class LimitNotShown(Exception):
-    """The team did not come to its limit, or the ledger does not say so; the text says what came instead."""
+    """The team did not reach its limit, or the ledger does not show it. The message describes the actual result."""
 
 
 async def show_team_limit() -> None:
-    """Print a team's requests until one is refused, and what the ledger holds of them. Raises LimitNotShown."""
+    """Print a team's requests until one is refused, and the ledger's report on them. Raises LimitNotShown."""
     key = f"dk-{secrets.token_hex(16)}"
     with TemporaryDirectory(prefix="dragoman-demo-") as folder:
         path = Path(folder) / "table.yaml"
@@ -75,7 +75,7 @@ async def show_team_limit() -> None:
 
 
 def asked(url: str, key: str) -> tuple[int, str]:
-    """Send one request; return the status, and the message of an error. Status 0: there was no answer."""
+    """Send one request. Return the status, and the message of an error. Status 0 means that there was no response."""
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
@@ -89,7 +89,7 @@ def asked(url: str, key: str) -> tuple[int, str]:
 
 
 def show_report(report: UsageReport) -> None:
-    """Print a report. Raises LimitNotShown unless it has every request."""
+    """Print a report. Raises LimitNotShown if a request is missing in it."""
     total = report.total
     if (total.requests, total.errors) != (MOST + 1, 1):
         raise LimitNotShown(f"the ledger has {total.requests} requests, of which {total.errors} were refused")

@@ -1,4 +1,4 @@
-"""`dragoman limits`: show what is left of limits and budgets now, which the running gateway knows."""
+"""`dragoman limits`: show the remaining limits and budgets of the running gateway."""
 
 import http.client
 import json
@@ -19,26 +19,26 @@ from proxy.ledger.usage_report import shown
 from proxy.process.load_table import Source
 
 SECONDS: Final = 10.0
-"""For the gateway to answer."""
+"""The maximum seconds to wait for the gateway's response."""
 
 WILDCARDS: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared
-"""Addresses to listen on, and where this machine reaches them."""
+"""Listen addresses, and the address at which this machine reaches each."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitsOptions:
-    """What the command line asks for: the limits of one team (None: of all), and the port of the admin listener where
-    the gateway was started with another than the table's."""
+    """The options of the command line. `team` selects the limits of one team; `None`: all. `admin_port` is the port of
+    the admin listener if the gateway was started with another than the configuration's."""
 
     team: str | None = None
     admin_port: int | None = None
 
 
-Limit = Mapping[str, Any]  # Any: JSON of the gateway's
+Limit = Mapping[str, Any]  # Any: JSON of the gateway
 
 
 def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
-    """Show what the gateway says. Raises CommandError where none does, or where it has no such team."""
+    """Show the limits of the running gateway. Raises CommandError if there is none, or if it does not have the team."""
     server = known_table(source).config.server
     found = asked(server.admin, options)
     if isinstance(unknown := found.get("unknown"), str):
@@ -48,15 +48,15 @@ def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, 
 
 
 def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
-    """Return the answer of the running gateway. Raises CommandError."""
+    """Return the response of the running gateway. Raises CommandError."""
     port = admin.port if options.admin_port is None else options.admin_port
     query = "" if options.team is None else "?" + urlencode({"team": options.team})
     return _understood(*fetched(admin, port, f"/limits{query}", SECONDS))
 
 
 def fetched(admin: AdminSection, port: int, path: str, seconds: float) -> tuple[int, bytes, str]:
-    """Return status and body of what the running gateway tells operators, and where it listens for them. Raises
-    CommandError where none answers in so many seconds."""
+    """Return the status, the body and the address of the running gateway's admin listener. Raises CommandError if
+    there is no response within `seconds`."""
     host = WILDCARDS.get(admin.host, admin.host)
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     headers = {} if admin.token is None else Credential("bearer", key=admin.token).headers()
@@ -94,7 +94,7 @@ _NUMBERS: Final = frozenset({"USED", "LEFT", ""})
 
 
 def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
-    """Print a table for people, what is used most first."""
+    """Print a table, in the order of the gateway's response."""
     if found.get("alone"):
         print(paint("This gateway counts alone now: Redis or the coordinator does not answer.", Ink.YELLOW))
     if isinstance(evicted := found.get("evicted"), str):
@@ -109,12 +109,12 @@ def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
 
 
 def show_limits_json(found: Mapping[str, Any], zone: tzinfo) -> None:
-    """Print what the gateway said as JSON."""
+    """Print the gateway's response as JSON."""
     print(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def limits_table(limits: Sequence[Limit], zone: tzinfo) -> list[str]:
-    """Return aligned lines, the heads first; times are those of the table's zone."""
+    """Return aligned lines, the headings first. Times are in the configuration's time zone."""
     rows = [_HEADS, *(_cells(limit, zone) for limit in limits)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     return [
@@ -154,7 +154,7 @@ def _unit(limit: Limit) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with separators; of USD, to the cent, or to the first digits of less."""
+    """Return a number with thousands separators. USD have two decimals, or more for small amounts."""
     if isinstance(value, int):
         return f"{value:,}"
     text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.{6 if value >= 1e-6 else 9}f}"
@@ -165,4 +165,4 @@ LIMIT_FORMS: Final[Mapping[bool, Callable[[Mapping[str, Any], tzinfo], None]]] =
     False: show_limits,
     True: show_limits_json,
 }
-"""By whether JSON is asked for."""
+"""Output formats by whether `--json` is given."""

@@ -1,4 +1,4 @@
-"""`dragoman usage`: show what teams used, from the ledger of a table, which it reads and does not change."""
+"""`dragoman usage`: show the usage of teams from the ledger of a configuration. The ledger is read and not changed."""
 
 import json
 import sys
@@ -20,8 +20,8 @@ from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.usage_query import UsageQuery, UsageQueryError, usage_query
 from proxy.ledger.usage_report import (
     UsageReport,
+    count_unloaded_rows,
     loaded_note,
-    rows_unloaded,
     usage_csv,
     usage_json,
     usage_report,
@@ -36,12 +36,12 @@ NO_LEDGER: Final = (
 
 
 SECONDS: Final = 1.0
-"""For a gateway that may run to say what waits."""
+"""The maximum seconds to wait for a running gateway to report its waiting rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """What the command line asks for: dimensions between commas, since when, and of which team (None: of all)."""
+    """The options of the command line: dimensions separated by commas, the start, and the team (`None`: all)."""
 
     by: str
     since: str
@@ -49,14 +49,14 @@ class UsageOptions:
 
 
 def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], None]) -> int:
-    """Show the report. Raises CommandError where there is no ledger, or it cannot be read, or nobody knows the team."""
+    """Show the report. Raises CommandError if there is no ledger, if it cannot be read, or if the team is unknown."""
     table = known_table(source)
     settings = _settings(table)
     query = _query(options, settings.zone)
     try:
         reader = open_reader(settings)
         try:
-            waiting = max(rows_unloaded(reader, settings), _told_waiting(table.config.server.admin, settings))
+            waiting = max(count_unloaded_rows(reader, settings), _told_waiting(table.config.server.admin, settings))
             report = usage_report(reader, query, waiting)
             if not report.lines and query.team is not None and query.team not in table.config.teams:
                 _must_have_rows(reader, query, query.team, table.config.teams)
@@ -69,8 +69,8 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
 
 
 def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
-    """Return how many rows wait by the word of the gateway that runs: it alone knows of those that it could not write
-    to its journal. 0 where no gateway with this ledger answers."""
+    """Return the number of waiting rows that the running gateway reports. Only the gateway knows of rows that it could
+    not write to its journal. Return 0 if no gateway with this ledger responds."""
     try:
         found = json.loads(fetched(admin, admin.port, "/status", SECONDS)[1])
     except (CommandError, ValueError):
@@ -84,8 +84,8 @@ def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
 
 
 def _must_have_rows(reader: LedgerReader, query: UsageQuery, team: str, known: Iterable[str]) -> None:
-    """Raise CommandError for a team that the table does not have and never had: one that it had has rows, though none
-    of the time that is asked for."""
+    """Raise CommandError for a team that is not in the configuration and has no rows. A former team has rows, but
+    maybe none in the requested period."""
     if not reader.usage(replace(query, by=("team",), since=0, day=None)):
         meant = did_you_mean(team, known)
         raise CommandError(f"no team {shown(team)} in the table, and no row of it in the ledger{meant}")
@@ -98,7 +98,7 @@ def _settings(table: Loaded) -> LedgerSettings:
 
 
 def _query(options: UsageOptions, zone: str) -> UsageQuery:
-    """Return the query. A team that the table no longer has keeps its rows, so any name may be asked for."""
+    """Return the query. A team that is no longer in the configuration keeps its rows, so any team name is allowed."""
     by = [name.strip() for name in options.by.split(",") if name.strip()]
     try:
         return usage_query(by, options.since, options.team, zone, round(time.time() * 1000))
@@ -107,7 +107,7 @@ def _query(options: UsageOptions, zone: str) -> UsageQuery:
 
 
 def show_table(report: UsageReport) -> None:
-    """Print the report for people, and how far the ledger is loaded."""
+    """Print the report as a table, and how far the ledger is loaded."""
     heads, *rows = usage_table(report)
     print(paint(heads, Ink.BOLD))
     for row in rows:
@@ -116,7 +116,7 @@ def show_table(report: UsageReport) -> None:
 
 
 def show_csv(report: UsageReport) -> None:
-    """Print the report for spreadsheets."""
+    """Print the report as CSV."""
     print(usage_csv(report), end="")
 
 

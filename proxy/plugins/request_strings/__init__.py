@@ -1,1 +1,1 @@
-"""The strings of a client's JSON, one by one: texts, names, media, and words of the APIs."""
+"""The strings of a client's JSON, by kind: texts, names, media, and words of the APIs."""

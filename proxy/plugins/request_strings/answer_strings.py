@@ -1,7 +1,7 @@
-"""The strings of an answer's JSON that guards see: all but those that the rules of requests let pass by their place
-and form. Pure.
+"""The strings of a response's JSON that guards see. The rules of requests exclude strings by their place and form.
+Pure.
 
-A response is never refused because it cannot be read: a string that is no readable media is shown unchanged.
+A response is never refused because it cannot be read: a string that is not readable media is shown unchanged.
 """
 
 from base64 import b64decode
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, words
-from proxy.plugins.request_strings.media_texts import SHORTEST, NotReadable, begins_as_media, is_encoded
+from proxy.plugins.request_strings.media_texts import MIN_BASE64, NotReadable, begins_as_media, is_encoded
 from proxy.plugins.request_strings.places import OWN, PLACES, Place
 from proxy.plugins.request_strings.walk_strings import is_unseen, with_text
 
@@ -35,7 +35,7 @@ _NOTHING: Final[Mapping[str, object]] = {}
 
 
 def strings_of(value: object, kind: str = OWN) -> Iterator[str]:
-    """Yield each shown string of a value, keys that no API knows included; `kind` is the kind of its objects, of
+    """Yield each shown string of a value, and its keys that no API knows. `kind` is the kind of its objects, as in
     PLACES. The depth of a vendor's JSON is limited when it is read."""
     yield from _strings(value, "", PLACES[kind], _NOTHING, kind)
 
@@ -73,6 +73,6 @@ def _string(value: str, key: str, place: Place, holder: Mapping[str, object]) ->
 
 
 def _is_media(value: str) -> bool:
-    """Return whether a string is base64 throughout, and begins as files of media do, wherever it stands."""
-    head = value[: SHORTEST - 4]
-    return len(value) >= SHORTEST and is_encoded(head) and begins_as_media(b64decode(head)) and is_encoded(value)
+    """Return whether a string is base64 throughout and begins like a media file, at any place."""
+    head = value[: MIN_BASE64 - 4]
+    return len(value) >= MIN_BASE64 and is_encoded(head) and begins_as_media(b64decode(head)) and is_encoded(value)

@@ -1,14 +1,15 @@
-"""Words of the APIs: strings that every client sends, and that say nothing of their own.
+"""Words of the APIs: strings that every client sends and that carry no content.
 
-A string that is none of these is shown to guards; what the lists lack is merely shown as well. Sources: OpenAI OpenAPI
-2.3.0, `anthropic` 2.12.0, JSON Schema 2020-12 with its older drafts, `cohere` 7.3.1, vLLM 0.33 (November 2026).
+Strings that are not in these lists are shown to guards. So a missing word only means that it is shown too. Sources:
+OpenAI OpenAPI 2.3.0, `anthropic` 2.12.0, JSON Schema 2020-12 with its older drafts, `cohere` 7.3.1, vLLM 0.33
+(November 2026).
 """
 
 from typing import Final
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -58,7 +59,7 @@ _SETTINGS: Final = words(
 """Settings, their levels, formats and states."""
 
 WORDS: Final = _NAMED | _SCHEMA | _SETTINGS
-"""Values of WORD_KEYS that are not shown."""
+"""The values that are not shown under WORD_KEYS."""
 
 ENDS: Final = words(
     """
@@ -70,11 +71,10 @@ ENDS: Final = words(
     unload word
     """
 )
-"""Reasons for the end of a response, in lower case, of OpenAI, Anthropic, Gemini, Cohere, Bedrock, watsonx and the
-engines."""
+"""The finish reasons of OpenAI, Anthropic, Gemini, Cohere, Bedrock, watsonx and the engines, in lower case."""
 
 TIERS: Final = words("auto batch default flex on_demand performance priority reserved scale standard")
-"""Tiers of service that responses name (OpenAI, Anthropic, Groq, Bedrock)."""
+"""The service tiers in responses of OpenAI, Anthropic, Groq and Bedrock."""
 
 _KEYWORDS: Final = words(
     """
@@ -104,7 +104,7 @@ _MEMBERS: Final = words(
     top_p truncate url user user_id video_url voice
     """
 )
-"""Members of bodies, messages, parts, items and tools."""
+"""Fields of bodies, messages, parts, items and tools."""
 
 KNOWN_KEYS: Final = WORD_KEYS | _NAMED | _KEYWORDS | _MEMBERS
-"""Keys of objects that are not shown."""
+"""Keys of objects that are not shown to guards."""

@@ -1,7 +1,8 @@
-"""The texts within media: a data URI, or bare base64, may hold a file of text, which vendors read to the model.
+"""The texts within media. A data URI or bare base64 may contain a text file, which vendors pass to the model.
 
-Only what is base64 throughout is media. A file of text is shown decoded, and encoded anew if it is changed. Sources:
-RFC 2397; the types that OpenAI, Anthropic and Gemini document for files, images, sounds and films, November 2026.
+Only strings that are base64 throughout are media. A text file is shown decoded, and encoded again if it is changed.
+Sources: RFC 2397; the types that OpenAI, Anthropic and Gemini document for files, images, audio and video, November
+2026.
 """
 
 import re
@@ -22,16 +23,16 @@ MEDIA_KEYS: Final = words(
 )
 """Keys under which a data URI is media."""
 
-SHORTEST: Final = 64
-"""Characters of base64 below which it is also shown encoded: no picture and no sound has as few."""
+MIN_BASE64: Final = 64
+"""The length in characters below which base64 is also shown encoded. No image or audio file is that short."""
 
-_LINES: Final = rf"(?:[SIGNS]{{{SHORTEST - 4},}}+[\r\n]*+)++[SIGNS]*+={{0,2}}[\r\n]*"
+_LINES: Final = rf"(?:[SIGNS]{{{MIN_BASE64 - 4},}}+[\r\n]*+)++[SIGNS]*+={{0,2}}[\r\n]*"
 _ENCODED: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/"))
-"""Base64 that only programs write: without blanks, in lines of 60 characters or more (PEM has 64, MIME 76). Any other
-string that can be read as base64, such as words with blanks or hyphens between them, is also shown encoded."""
+"""Base64 that only programs write: without spaces, in lines of 60 characters or more (PEM has 64, MIME 76). Other
+strings that can be read as base64, such as words joined by spaces or hyphens, are also shown encoded."""
 
 _ENCODED_IN_URI: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/_-"))
-"""The same behind a head that says it is base64: in the alphabet of URLs, too."""
+"""Base64 after a header that declares it. The alphabet of URLs is allowed too."""
 
 _SCHEME: Final = "data:"
 _OFFICE: Final = "vnd.openxmlformats-officedocument"
@@ -46,7 +47,7 @@ _MEDIA: Final = frozenset(
     + [f"application/{_OFFICE}.wordprocessingml.document", f"application/{_OFFICE}.spreadsheetml.sheet"]
     + [f"application/{_OFFICE}.presentationml.presentation", "application/zip"]
 )
-"""Types of files that are no text, unless all of one is."""
+"""Types of files that are not text, unless the whole file is valid text."""
 
 _MAIN_TYPES: Final = ("image/", "audio/", "video/")
 
@@ -58,31 +59,31 @@ _OTHER: Final = frozenset(
     + [f"application/{each}" for each in sorted(words("json xml csv yaml x-yaml javascript octet-stream x-ndjson rtf"))]
     + ["image/svg+xml", ""]
 )
-"""Further types that say nothing of their own."""
+"""Further known types. They are not shown, because they carry no content."""
 
 _BLANKS: Final = re.compile(r"[\t\n\r ]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _BOMS: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""How texts begin, the longer beginnings first."""
+"""Byte order marks and their encodings, longer marks first."""
 _BEGINNINGS: Final = (
     *(b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*"),
     *(b"OggS", b"ID3", b"fLaC", b"\xff\xfb", b"\x1a\x45\xdf\xa3", b"\x1f\x8b"),
 )
-"""How files of media begin, for those that come without a type."""
+"""The first bytes of media files, to recognise them without a type."""
 
 _CHARSET: Final = re.compile(r";charset=(?:utf-8|us-ascii|iso-8859-1|windows-1252)")
 _BASE64: Final = ";base64"
-_ANY: Final = "latin-1"
-"""The encoding of a file that no other one fits: any bytes are a text in it."""
+_FALLBACK_ENCODING: Final = "latin-1"
+"""The fallback encoding: any bytes are valid text in it."""
 
 _LOOSE_END: Final = re.compile(r"; *(base64) *$", re.IGNORECASE)
-"""The end of a head of base64, as parsers of the WHATWG's `data:` URLs take it too."""
+"""The end of a base64 header with spaces, which parsers of WHATWG `data:` URLs also accept."""
 
 _PAYLOAD: Final = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 
 class NotReadable(ValueError):
-    """Media that cannot be read the way that vendors read it."""
+    """The media cannot be read the way vendors read it."""
 
 
 def is_data_uri(value: str) -> bool:
@@ -91,18 +92,18 @@ def is_data_uri(value: str) -> bool:
 
 
 def is_encoded(value: str) -> bool:
-    """Return whether a text can only be base64: no client and no model writes one of that form by hand."""
+    """Return whether a text can only be base64. No client or model writes text of this form by hand."""
     return _ENCODED.fullmatch(value) is not None
 
 
 def begins_as_media(data: bytes) -> bool:
-    """Return whether a file without a type is one of media."""
+    """Return whether a file without a type is a media file."""
     return data.startswith(_BEGINNINGS)
 
 
 def is_sound_uri(value: str) -> bool:
-    """Return whether a value is the data URI of a sound, of which the end may be missing: fields of forms are read up
-    to a limit."""
+    """Return whether a value is the data URI of an audio file. Its end may be missing, because form fields are read up
+    to a limit only."""
     head, _, payload = value.partition(",")
     kind = head.lower().removeprefix(_SCHEME).removesuffix(_BASE64)
     return kind in _MEDIA and f"{_SCHEME}{kind}{_BASE64}" == head.lower() and _PAYLOAD.fullmatch(payload) is not None
@@ -127,16 +128,16 @@ def with_uri(value: str, change: Callable[[str], str]) -> str:
 
 
 def with_base64(payload: str, kind: str, change: Callable[[str], str]) -> str:
-    """Return bare base64 with its text changed, if it encodes a text; `kind` is its media type, of which the parameters
-    may be missing. Unless it can only be base64, its characters are changed as well, since a vendor may take them for a
-    text. Raises NotReadable, also if both are changed."""
+    """Return bare base64 with its text changed, if it encodes a text. `kind` is its media type, possibly without
+    parameters. Unless the string can only be base64, its characters are changed as well, because a vendor may read
+    them as text. Raises NotReadable, also if both are changed."""
     found = _text_in(_decoded(payload), kind)
-    guessed = found is not None and found[1] == _ANY
+    guessed = found is not None and found[1] == _FALLBACK_ENCODING
     return _with_text(payload, found, not guessed and is_encoded(payload), change)
 
 
 def _with_text(payload: str, found: tuple[str, str] | None, plain: bool, change: Callable[[str], str]) -> str:
-    left = payload if not payload or (plain and len(payload) >= SHORTEST) else change(payload)
+    left = payload if not payload or (plain and len(payload) >= MIN_BASE64) else change(payload)
     if found is None or not found[0]:
         return left
     text, codec = found
@@ -145,7 +146,7 @@ def _with_text(payload: str, found: tuple[str, str] | None, plain: bool, change:
         return left
     made = _encoded(new, codec)
     if left != payload and _changed_part(payload, left) in made:
-        raise NotReadable("has words that would be changed, both as it is and decoded")
+        raise NotReadable("has words that would be changed in both its original and its decoded form")
     return made
 
 
@@ -157,14 +158,14 @@ def _encoded(text: str, codec: str) -> str:
 
 
 def _changed_part(old: str, new: str) -> str:
-    """Return the part of a text that another one does not begin or end with."""
-    start = _alike(old, new)
-    end = _alike(old[start:][::-1], new[start:][::-1])
+    """Return the part of `old` between the prefix and the suffix that it shares with `new`."""
+    start = _common_prefix(old, new)
+    end = _common_prefix(old[start:][::-1], new[start:][::-1])
     return old[start : len(old) - end]
 
 
-def _alike(one: str, other: str) -> int:
-    """Return the number of characters that two texts both begin with."""
+def _common_prefix(one: str, other: str) -> int:
+    """Return the length of the common prefix of two texts."""
     return next(
         (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
     )
@@ -175,7 +176,7 @@ def _decoded(payload: str) -> bytes:
     try:
         return a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
     except (Error, ValueError):
-        raise NotReadable("is no base64") from None
+        raise NotReadable("is not base64") from None
 
 
 def _is_media(kind: str) -> bool:
@@ -184,8 +185,8 @@ def _is_media(kind: str) -> bool:
 
 
 def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
-    """Return the text that a file is, and its encoding; None if it is none. Of a type that is none of media, any file
-    is a text, unless it begins as media do."""
+    """Return the text of a file and its encoding; `None` if the file is not text. A file whose type is not a media
+    type is text, unless it begins like a media file."""
     media, binary = _is_media(kind) or begins_as_media(data), b"\0" in data
     if not binary:
         try:
@@ -198,5 +199,5 @@ def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
         if data.startswith(beginning):
             with suppress(UnicodeDecodeError):
                 return data.decode(codec), codec
-    # In encodings of two or four bytes a character, the rest of the bytes are zero for plain letters and digits.
-    return data.replace(b"\0", b"").decode(_ANY), _ANY
+    # In encodings of two or four bytes per character, the other bytes of ASCII letters and digits are zero.
+    return data.replace(b"\0", b"").decode(_FALLBACK_ENCODING), _FALLBACK_ENCODING

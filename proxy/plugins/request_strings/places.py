@@ -1,7 +1,7 @@
-"""The objects of the APIs in which some strings are no texts: by the place and the form, never by the name of a key
-alone.
+"""The objects of the APIs in which some strings are not texts. They are recognised by place and form, never by the
+name of a key alone.
 
-An id or a seal that has blanks, or characters that none has, is shown like any text. Sources: OpenAI OpenAPI 2.3.0
+An id or a signature with spaces or unusual characters is shown like any text. Sources: OpenAI OpenAPI 2.3.0
 `ChatCompletionRequestMessage`, `InputItem`; `anthropic` 2.12.0 `ContentBlockParam`; Gemini's thought signatures in
 OpenAI's shape (`extra_content.google`), November 2026.
 """
@@ -14,16 +14,17 @@ from typing import Final
 from proxy.plugins.request_strings.media_texts import is_sound_uri
 
 Judge = Callable[[str, Mapping[str, object]], bool]
-"""Whether a string, a member of this object, is not shown."""
+"""Returns whether a string, which is a field of this object, is hidden from guards."""
 
 TypeOf = Callable[[Mapping[str, object]], str | None]
-"""The media type of the bare base64 in an object: empty if nothing says it, None if it holds no base64."""
+"""Returns the media type of the bare base64 in an object. It is empty if the type is unknown, and `None` if there is
+no base64."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.:|/+=~@-]{1,256}")
 _SEAL: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{64,}")
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32,128}")
 _FINGERPRINT: Final = re.compile(r"(?:fp_)?[0-9a-f]{8,64}|b[0-9]{1,8}-[0-9a-f]{7,40}|fp_ollama")
-"""OpenAI's, llama.cpp's and Ollama's."""
+"""The fingerprints of OpenAI, llama.cpp and Ollama."""
 
 _LONGEST: Final = 512
 _LABELS: Final = re.compile(r"[A-Za-z_.:-]{0,64}")
@@ -31,13 +32,13 @@ _SEALED: Final = frozenset(
     {"thinking", "redacted_thinking", "reasoning", "reasoning.text", "reasoning.summary", "reasoning.encrypted"}
     | {"compaction", "web_search_result", "function", "custom"}
 )
-"""Types of objects that hold what a vendor has signed or encrypted."""
+"""Types of objects with signed or encrypted vendor data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A kind of object. `unseen` judges strings that are not shown, by key. `encoded` has by key the type of bare
-    base64. `below` names the kinds of objects within, by key; all others are free."""
+    """The rules for a kind of object. `unseen` has, by key, the tests for hidden strings. `encoded` has, by key, the
+    type of bare base64. `below` has, by key, the kinds of nested objects; all others are FREE."""
 
     unseen: Mapping[str, Judge] = field(default_factory=dict)
     encoded: Mapping[str, TypeOf] = field(default_factory=dict)
@@ -53,8 +54,8 @@ def _is_seal(value: str, holder: Mapping[str, object]) -> bool:
 
 
 def _is_digest(value: str, holder: Mapping[str, object]) -> bool:
-    """Return whether an identity is made of digests and UUIDs, with labels of letters between them: the digits in them
-    are by chance what a guard may look for."""
+    """Return whether an identifier consists of digests and UUIDs with labels of letters between them. Their digits
+    could match a guard's pattern only by chance."""
     rest, found = _DIGEST.subn("", value[:_LONGEST])
     return found > 0 and len(value) <= _LONGEST and _LABELS.fullmatch(rest) is not None
 
@@ -64,12 +65,12 @@ def _is_typed_seal(value: str, holder: Mapping[str, object]) -> bool:
 
 
 def is_id(value: str) -> bool:
-    """Return whether a string has the form of an id, or of a seal, which some vendors carry in one."""
+    """Return whether a string has the form of an id, or of a signature, which some vendors put into an id."""
     return (_ID.fullmatch(value) or _SEAL.fullmatch(value)) is not None
 
 
 def is_fingerprint(value: str) -> bool:
-    """Return whether a string names a vendor's system as a digest does."""
+    """Return whether a string has the form of a system fingerprint."""
     return _FINGERPRINT.fullmatch(value) is not None
 
 
@@ -96,7 +97,7 @@ def _source(holder: Mapping[str, object]) -> str | None:
 
 FREE: Final = "free"
 OWN: Final = "answer"
-"""A vendor's own fields of a response."""
+"""The kind of a vendor's own fields of a response."""
 
 _IDS: Final = dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id", "item_id", "file_id"), _is_id)
 _IDENTITIES: Final = dict.fromkeys(

@@ -1,6 +1,7 @@
-"""Shows each string of a client's JSON, and puts another in its place.
+"""Walk over each string of a client's JSON and replace it.
 
-Not shown are words of the APIs, media, ids and seals at their places, numbers, and keys that every client sends.
+These are not shown: words of the APIs, media, ids and signatures at their places, numbers, and keys that every client
+sends.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,18 +17,18 @@ _NOTHING: Final[Mapping[str, object]] = {}
 
 
 class StringWalk(Protocol):
-    """Takes the strings in their order."""
+    """A walk over strings in their order."""
 
     def take(self, text: str, key: str, place: str) -> str:
-        """Take a text under a key, and return the text in its stead."""
+        """Take the text under a key and return its replacement."""
 
     def take_name(self, name: str, place: str) -> str:
-        """Take a key of an object, and return the key in its stead."""
+        """Take a key of an object and return its replacement."""
 
 
 def changed(value: object, key: str, at: str, walk: StringWalk, kind: str = FREE) -> JsonValue:
-    """Return a JSON value with each shown string changed; `kind` is that of its objects, of PLACES. Raises GatewayError
-    for what cannot be shown. The depth of a client's JSON is limited where it is read."""
+    """Return a JSON value with each shown string changed. `kind` is the kind of its objects, as in PLACES. Raises
+    GatewayError if a string cannot be shown. The depth of a client's JSON is limited when it is read."""
     if isinstance(value, Mapping):
         return _object(value, at, walk, PLACES[kind])
     return _changed(value, key, at, walk, PLACES[kind], _NOTHING)
@@ -52,7 +53,7 @@ def _object(value: Mapping[str, object], at: str, walk: StringWalk, place: Place
         here = f"{at}.{name}"
         named = name if name in KNOWN_KEYS else walk.take_name(name, f"{here}, key")
         if named in made:
-            raise _unreadable(here, "would have the same key as another member")
+            raise _unreadable(here, "would have the same key as another field")
         made[named] = _changed(each, name, here, walk, place, value)
     return made
 
@@ -67,7 +68,7 @@ def _string(value: str, key: str, at: str, walk: StringWalk, place: Place, holde
 
 
 def is_unseen(value: str, key: str, place: Place, holder: Mapping[str, object]) -> bool:
-    """Return whether a string is not shown, by its key, its place and its form."""
+    """Return whether a string is hidden from guards, by its key, place and form."""
     if key in WORD_KEYS and value in WORDS:
         return True
     judge = place.unseen.get(key)
@@ -75,7 +76,7 @@ def is_unseen(value: str, key: str, place: Place, holder: Mapping[str, object]) 
 
 
 def with_text(value: str, key: str, place: Place, holder: Mapping[str, object], change: Callable[[str], str]) -> str:
-    """Return a shown string with its text changed, which media encode. Raises NotReadable."""
+    """Return a shown string with its text changed. Text in media is decoded and encoded again. Raises NotReadable."""
     if key in MEDIA_KEYS and is_data_uri(value):
         return with_uri(value, change)
     type_of = place.encoded.get(key)

@@ -1,1 +1,1 @@
-"""Plugins that come with the gateway, and show how one is written: they use nothing but `proxy.plugins.api`."""
+"""Plugins that ship with the gateway. They are also examples: they import only `proxy.plugins.api`."""

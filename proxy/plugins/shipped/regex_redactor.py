@@ -1,13 +1,13 @@
-"""A guard that replaces, or refuses, what matches patterns of the operator's, in requests and answers.
+"""A guard that replaces or refuses matches of the operator's patterns, in requests and responses.
 
 Options: `patterns`, a list of regular expressions in Python's syntax; `replacement`, by default `[redacted]`;
-`ignore_case`; `action: refuse` in place of `replace`; `where`, by default `[request, answer]`.
+`ignore_case`; `action: refuse` instead of `replace`; `where`, by default `[request, answer]`.
 
-Python's matcher holds the interpreter while it looks, in threads too, and can take time that grows without bound. So a
-pattern matches at most 256 characters, has no repetition of what itself varies, and no reference to a group; and a text
-is looked at in windows, between which others have their turn. In a stream as much is held back as may begin a match.
+Python's matcher holds the interpreter lock while it searches, in threads too, and its time can grow without limit. So
+a pattern matches at most 256 characters, repeats no part of variable length, and refers to no group. A text is
+searched in windows, and other threads can run between them. In a stream, the text that may begin a match is held back.
 
-Sources: Python 3.11 `re`, whose parser tells a pattern's width, November 2026.
+Sources: Python 3.11 `re`, whose parser computes a pattern's width, November 2026.
 """
 
 import re
@@ -28,13 +28,13 @@ from proxy.plugins.api import (
     Verdict,
 )
 
-WIDEST: Final = 256
-"""Characters that a pattern may match, what it looks ahead and behind at included."""
+MAX_WIDTH: Final = 256
+"""The maximum characters of a match, lookahead and lookbehind included."""
 
-MOST_PATTERNS: Final = 100
+MAX_PATTERNS: Final = 100
 
 WINDOW: Final = 8192
-"""Characters that are looked at in one go."""
+"""The characters that are searched at a time."""
 
 _KEYS: Final = ("patterns", "replacement", "ignore_case", "action", "where")
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -44,7 +44,7 @@ _REFERENCES: Final = ("GROUPREF", "GROUPREF_IGNORE", "GROUPREF_EXISTS")
 
 
 class RegexRedactor:
-    """See the module."""
+    """A guard that replaces or refuses matches of patterns."""
 
     api_version = 1
     slow = True
@@ -60,22 +60,20 @@ class RegexRedactor:
             raise OptionError("must be a list of request and answer", "where")
         self._requests, self._answers = "request" in where, "answer" in where
         patterns = options.get("patterns")
-        if not isinstance(patterns, list) or not 1 <= len(patterns) <= MOST_PATTERNS:
-            raise OptionError(f"must be a list of 1 to {MOST_PATTERNS} patterns", "patterns")
+        if not isinstance(patterns, list) or not 1 <= len(patterns) <= MAX_PATTERNS:
+            raise OptionError(f"must be a list of 1 to {MAX_PATTERNS} patterns", "patterns")
         flags = re.IGNORECASE if options.get("ignore_case", False) is True else re.NOFLAG
         self._reach = max([_reach(pattern, at, flags) for at, pattern in enumerate(patterns)])
         self._pattern = re.compile("|".join([f"(?:{each})" for each in patterns]), flags)
 
     def check_request(self, request: RequestTexts) -> Verdict:
-        """See RequestGuard."""
         return self._checked(request.texts) if self._requests else ALLOW
 
     def check_answer(self, answer: AnswerTexts) -> Verdict:
-        """See AnswerGuard."""
         return self._checked(answer.texts) if self._answers else ALLOW
 
     def open_stream(self, about: AboutRequest, choice: int) -> AnswerTextStream:
-        """See StreamingAnswerGuard."""
+        """Return a stream that replaces or refuses matches, or that changes nothing if responses are not checked."""
         return RedactedStream(self) if self._answers else UnchangedText()
 
     def _checked(self, texts: tuple[GuardedText, ...]) -> Verdict:
@@ -89,22 +87,22 @@ class RegexRedactor:
 
     @property
     def reason(self) -> str:
-        """What a client is told that is refused."""
+        """The reason that the client gets for a refusal."""
         return "a text matches a pattern that must not pass"
 
     @property
     def refuses(self) -> bool:
-        """Whether a match refuses the text."""
+        """Whether a match refuses the text instead of being replaced."""
         return self._refuses
 
     @property
     def reach(self) -> int:
-        """The number of characters that decide whether a match begins somewhere."""
+        """The number of characters that decide whether a match begins at a position."""
         return self._reach
 
     def replaced(self, text: str, start: int, before: int) -> tuple[str, int]:
-        """Return the text from `start`, with matches replaced that begin before `before`, up to there or to the last
-        one's end, and where that is."""
+        """Return the text from `start` with the matches replaced that begin before `before`, and the position where it
+        ends. It ends at `before`, or at the end of the last match if that is later."""
         pieces = []
         place = start
         for begin, end in self._matches(text, start, before):
@@ -129,7 +127,7 @@ class RegexRedactor:
 
 
 class RedactedStream:
-    """See AnswerTextStream."""
+    """The text of one choice of a stream, with matches replaced."""
 
     def __init__(self, redactor: RegexRedactor) -> None:
         self._redactor = redactor
@@ -137,12 +135,10 @@ class RedactedStream:
         self._done = 0
 
     def feed(self, text: str) -> str:
-        """See AnswerTextStream."""
         self._text += text
         return self._up_to(len(self._text) - self._redactor.reach)
 
     def end(self) -> str:
-        """See AnswerTextStream."""
         return self._up_to(len(self._text) + 1)
 
     def _up_to(self, before: int) -> str:
@@ -152,28 +148,26 @@ class RedactedStream:
         shown, done = self._redactor.replaced(self._text, self._done, before)
         if self._redactor.refuses and shown != self._text[self._done : done]:
             raise RefusedStream(self._redactor.reason)
-        # What a pattern looks behind at stays.
+        # The text that a pattern may look behind at stays in memory.
         behind = max(0, done - reach)
         self._text, self._done = self._text[behind:], done - behind
         return shown
 
 
 class UnchangedText:
-    """See AnswerTextStream; for a redactor of requests alone."""
+    """A stream whose text is not changed, for a redactor that checks requests only."""
 
     def feed(self, text: str) -> str:
-        """See AnswerTextStream."""
         return text
 
     def end(self) -> str:
-        """See AnswerTextStream."""
         return ""
 
 
 def _text(options: Mapping[str, Any], key: str, default: str) -> str:
     value = options.get(key, default)
-    if not isinstance(value, str) or len(value) > WIDEST:
-        raise OptionError(f"must be a text of at most {WIDEST} characters", key)
+    if not isinstance(value, str) or len(value) > MAX_WIDTH:
+        raise OptionError(f"must be a text of at most {MAX_WIDTH} characters", key)
     return value
 
 
@@ -185,7 +179,7 @@ def _one_of(options: Mapping[str, Any], key: str, words: tuple[str, ...]) -> str
 
 
 def _reach(pattern: object, at: int, flags: re.RegexFlag) -> int:
-    """Return how many characters decide whether a pattern matches somewhere. Raises OptionError."""
+    """Return the number of characters that decide whether a pattern matches at a position. Raises OptionError."""
     place = ("patterns", at)
     if not isinstance(pattern, str):
         raise OptionError("must be a pattern as text", *place)
@@ -194,26 +188,26 @@ def _reach(pattern: object, at: int, flags: re.RegexFlag) -> int:
         re.compile(f"(?:{pattern})", flags)
     except (re.error, RecursionError, OverflowError) as error:
         what = error.msg if isinstance(error, re.error) else "it is too large"
-        raise OptionError(f"is no regular expression: {what}", *place) from None
+        raise OptionError(f"is not a regular expression: {what}", *place) from None
     least, most = tree.getwidth()
     reach = int(most) + 1 + _beside(tree, place)
     if least == 0:
         raise OptionError("matches the empty text", *place)
-    if reach > WIDEST + 1:
-        raise OptionError(f"may match more than {WIDEST} characters; write {{1,64}} instead of + or *", *place)
+    if reach > MAX_WIDTH + 1:
+        raise OptionError(f"may match more than {MAX_WIDTH} characters; write {{1,64}} instead of + or *", *place)
     return reach
 
 
 def _beside(tree: Any, place: tuple[str, int], inside: bool = False) -> int:  # noqa: ANN401
-    """Return how far a pattern looks ahead and behind. Raises OptionError for what may take too long. `inside` says
-    that the tree is repeated."""
+    """Return how many characters a pattern looks ahead and behind. Raises OptionError for patterns that may take too
+    long. `inside` is set if the tree is repeated."""
     total = 0
     for operation, argument in tree:
         name = str(operation)
         if name in _REFERENCES:
             raise OptionError("refers to a group, which may take too long", *place)
         if inside and name in _VARYING:
-            raise OptionError("repeats what itself varies, which may take too long", *place)
+            raise OptionError("repeats a part of variable length, which may take too long", *place)
         for below in _trees(argument):
             if name in _ASSERTIONS:
                 total += int(below.getwidth()[1])

@@ -1,12 +1,12 @@
 """A usage sink that posts batches of rows as signed JSON.
 
-Options: `url`; `secret`, with which a batch is signed, or a list of several while a receiver learns the next one;
-`allow_private`, for an address in the own network, which may be plain http.
+Options: `url`; `secret`, which signs a batch, or a list of several secrets while receivers switch to a new one;
+`allow_private`, for an address in a private network, which may be plain http.
 
-The body is `{"version": 1, "rows": […]}`. The header `x-dragoman-signature` is `t=SECONDS,v1=HEX`, the HMAC-SHA256 of
-`SECONDS.BODY` under the secret, with a `v1` for each of several, in the manner of Stripe's webhooks
-(docs.stripe.com/webhooks, November 2026). A batch that is not answered with a 2xx is sent again, so a row may come
-twice: its `id` tells.
+The body is `{"version": 1, "rows": […]}`. The header `x-dragoman-signature` is `t=SECONDS,v1=HEX`. HEX is the
+HMAC-SHA256 of `SECONDS.BODY` under the secret. With several secrets there is one `v1` for each, as in Stripe's
+webhooks (docs.stripe.com/webhooks, November 2026). A batch is sent again unless the response is a 2xx, so a row may
+arrive twice. Its `id` identifies the duplicate.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 from proxy.plugins.api import OptionError, Poster, UsageRow
 
-MOST_SECRETS: Final = 4
+MAX_SECRETS: Final = 4
 _KEYS: Final = ("url", "secret", "allow_private")
 
 
 class WebhookSink:
-    """See the module."""
+    """A sink that posts signed batches to a URL."""
 
     api_version = 1
 
@@ -40,10 +40,10 @@ class WebhookSink:
         if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
             raise OptionError("must be an address that begins with https://", "url")
         if parts.scheme == "http" and not private:
-            raise OptionError("plain http leads nowhere but into the own network: write allow_private: true", "url")
+            raise OptionError("plain http is allowed in private networks only: write allow_private: true", "url")
         secrets = secret if isinstance(secret, list) else [secret]
-        if not 1 <= len(secrets) <= MOST_SECRETS:
-            raise OptionError(f"must be one secret, or a list of at most {MOST_SECRETS}", "secret")
+        if not 1 <= len(secrets) <= MAX_SECRETS:
+            raise OptionError(f"must be one secret, or a list of at most {MAX_SECRETS}", "secret")
         for at, each in enumerate(secrets):
             if not isinstance(each, str) or len(each) < 16:
                 path = ("secret", at) if isinstance(secret, list) else ("secret",)
@@ -53,7 +53,6 @@ class WebhookSink:
         self._secrets = [str(each).encode() for each in secrets]
 
     async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
-        """See UsageSink."""
         body = json.dumps({"version": 1, "rows": [asdict(row) for row in rows]}).encode()
         seconds = str(int(time.time()))
         signed = seconds.encode() + b"." + body
@@ -66,4 +65,4 @@ class WebhookSink:
         post = http.post_inside if self._private else http.post
         status = await post(self._url, body, headers)
         if not 200 <= status < 300:
-            raise OSError(f"the webhook answered {status}")
+            raise OSError(f"the webhook returned {status}")

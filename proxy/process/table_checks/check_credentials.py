@@ -17,7 +17,7 @@ from typing import Final
 from config.load_config import Loaded
 from config.problem import Path as Place
 from config.problem import Problem
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from providers.target import Target
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.optional_libraries import OTEL, REDIS, extra_hint, missing_extra
@@ -116,7 +116,7 @@ def _tracing(loaded: Loaded) -> Iterator[Problem]:
 
 
 def _problem(loaded: Loaded, target: Target, lack: Lack) -> Problem:
-    settings = effective(loaded.config, target.vendor, target.table_key, target.deployment)
+    settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
     place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
     return Problem.at(loaded.locate(place), place, lack.message)
 

@@ -44,7 +44,7 @@ def _reason(target: Target, known: dict[Profile, bool]) -> str | None:
             "tokens of an answer; set max_output_tokens"
         )
     # Which models a wildcard serves is not known before they are asked for, and one number may not fit them all.
-    guess = None if target.table_key.endswith(WILDCARD) else guessed_limit(target)
+    guess = None if target.model_key.endswith(WILDCARD) else guessed_limit(target)
     if guess is None:
         return None
     return (

@@ -37,7 +37,7 @@ def _every_name(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Target, ...]]]:
 
 
 def _written_at(loaded: Loaded, target: Target) -> Path:
-    inherited = deployment_inheritance(loaded.config, target.vendor, target.table_key, target.deployment)
+    inherited = deployment_inheritance(loaded.config, target.vendor, target.model_key, target.deployment)
     inherited.first("out_of_service", lambda level: level.out_of_service)
     return inherited.origins["out_of_service"]
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from config.addresses import reach
 from config.load_config import Loaded
 from config.problem import Path, Problem
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from proxy.routing.snapshot import Snapshot
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -86,7 +86,7 @@ def _overlap(one: str, other: str) -> bool:
 def _found(loaded: Loaded, snapshot: Snapshot, listener: Listener) -> Iterator[Problem]:
     for target in snapshot.targets():
         if listener.answers(target.base_url):
-            settings = effective(loaded.config, target.vendor, target.table_key, target.deployment)
+            settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
             path: Path = settings.origins.get("base_url", ("vendors", target.vendor))
             message = f"this is the gateway's own address (port {listener.port}): requests would come back to it"
             yield Problem.at(loaded.locate(path), path, message)

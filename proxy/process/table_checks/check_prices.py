@@ -43,8 +43,8 @@ def _of_target(target: Target) -> ModelPrices:
     if price is None:
         if target.list_price is not None and target.model == WILDCARD:
             return ModelPrices(priced=True)
-        by_client = target.table_key.endswith(f"/{WILDCARD}")
-        name = f"{target.vendor}/{target.model}" if by_client else target.table_key
+        by_client = target.model_key.endswith(f"/{WILDCARD}")
+        name = f"{target.vendor}/{target.model}" if by_client else target.model_key
         return ModelPrices(frozenset({name}))
     both = price.input + (price.output or 0)
     return ModelPrices(frozenset(), True, both, both)
@@ -117,7 +117,7 @@ def _targets_at(snapshot: Snapshot, path: Path) -> Iterator[Target]:
         case ("models", model, "deployments", deployment, _):
             return (target for target in snapshot.targets() if target.label == f"{model}/{deployment}")
         case _:
-            return (target for target in snapshot.targets() if target.table_key == path[1])
+            return (target for target in snapshot.targets() if target.model_key == path[1])
 
 
 def budgets_that_refuse_everything(loaded: Loaded, snapshot: Snapshot) -> Iterator[Problem]:

@@ -65,15 +65,15 @@ def model_parts_of(draft: Translation, block: JsonObject) -> _Parts:
     if kind in _READERS or kind in _OPENAI_PART_HINTS or kind in _HOSTED_CALL_BLOCKS:
         return parts_of(draft, block)
     for name in ("text", "content"):
-        if isinstance(said := block.get(name), str) and said:
-            return [_marked({"type": "text", "text": said}, block)]
+        if isinstance(block_text := block.get(name), str) and block_text:
+            return [_marked({"type": "text", "text": block_text}, block)]
     draft.leave_out(f"messages.{kind_of(block)}")
     return []
 
 
 def _text(draft: Translation, block: JsonObject) -> _Parts:
-    said = check_at(string, block.get("text"), "text")
-    return [_marked({"type": "text", "text": said}, block)] if said else []
+    block_text = check_at(string, block.get("text"), "text")
+    return [_marked({"type": "text", "text": block_text}, block)] if block_text else []
 
 
 def _image(draft: Translation, block: JsonObject) -> _Parts:
@@ -101,8 +101,8 @@ def _document(draft: Translation, block: JsonObject) -> _Parts:
             file = {"file_url": address, **named}
         case {"type": "text", "data": str(data)}:
             return [_marked({"type": "text", "text": "\n\n".join([*before, data])}, block)]
-        case {"type": "content", "content": held}:
-            inner = check_at(content_blocks, held, "source", "content")
+        case {"type": "content", "content": inner_content}:
+            inner = check_at(content_blocks, inner_content, "source", "content")
             heads: _Parts = [{"type": "text", "text": line} for line in before]
             return _with_marker([*heads, *(part for each in inner for part in parts_of(draft, each))], block)
         case _:
@@ -124,17 +124,17 @@ def _search_result(draft: Translation, block: JsonObject) -> _Parts:
     return [_marked({"type": "text", "text": "\n".join([*heads, *lines])}, block)]
 
 
-def _check_citations(draft: Translation, block: JsonObject, what: str) -> None:
+def _check_citations(draft: Translation, block: JsonObject, subject: str) -> None:
     citations = block.get("citations")
     if isinstance(citations, dict) and citations.get("enabled") is True:
-        draft.bind("messages", f"{what} to cite")
+        draft.bind("messages", f"{subject} to cite")
 
 
-def _unknown_source(draft: Translation, what: str, source: JsonObject) -> _Parts:
+def _unknown_source(draft: Translation, subject: str, source: JsonObject) -> _Parts:
     kind = check_at(text, source.get("type"), "source", "type")
     if kind in ("base64", "url", "text", "content"):
         raise Invalid("lacks a field that its type requires", "source")
-    draft.bind("messages", f"{what} from the source '{kind_of(source)}'")
+    draft.bind("messages", f"{subject} from the source '{kind_of(source)}'")
     return []
 
 

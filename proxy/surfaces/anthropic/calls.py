@@ -36,16 +36,16 @@ def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
     blocks: list[JsonObject] = []
     for call in calls:
         arguments = _arguments(call.kind, call.arguments)
-        given = _parsed(arguments)
-        if given is not None or finish != "length":
-            given = {"arguments": arguments} if given is None else given
-            blocks.append({**_head(call.id, call.name, call.extra), "input": given})
+        parsed = _parsed(arguments)
+        if parsed is not None or finish != "length":
+            parsed = {"arguments": arguments} if parsed is None else parsed
+            blocks.append({**_head(call.id, call.name, call.extra), "input": parsed})
     return blocks
 
 
 def _head(identity: str, name: str, extra: Mapping[str, JsonValue] | None) -> JsonObject:
-    own: JsonObject = {key: extra[key] for key in _OWN_FIELDS if key in extra} if extra else {}
-    return {**own, "type": "tool_use", "id": identity, "name": name}
+    own_fields: JsonObject = {key: extra[key] for key in _OWN_FIELDS if key in extra} if extra else {}
+    return {**own_fields, "type": "tool_use", "id": identity, "name": name}
 
 
 def _arguments(kind: CallKind, text: str) -> str:

@@ -171,13 +171,13 @@ def _user(draft: Translation, blocks: JsonValue) -> None:
 
 
 def _result(draft: Translation, block: JsonObject) -> JsonObject:
-    identity, held = block.get("tool_use_id"), block.get("content")
+    identity, raw_content = block.get("tool_use_id"), block.get("content")
     if not isinstance(identity, str) or not identity:
         identity = check_at(text, identity, "tool_use_id")
-    if isinstance(held, list):
-        content = _result_content(draft, held)
-    elif held is None or isinstance(held, str):
-        content = held or ""
+    if isinstance(raw_content, list):
+        content = _result_content(draft, raw_content)
+    elif raw_content is None or isinstance(raw_content, str):
+        content = raw_content or ""
     else:
         raise Invalid(NO_BLOCKS, "content")
     message: JsonObject = {"role": "tool", "tool_call_id": identity, "content": content}
@@ -188,13 +188,13 @@ def _result(draft: Translation, block: JsonObject) -> JsonObject:
     return message
 
 
-def _result_content(draft: Translation, held: list[JsonValue]) -> JsonValue:
-    only = held[0] if len(held) == 1 else None
+def _result_content(draft: Translation, raw_content: list[JsonValue]) -> JsonValue:
+    only = raw_content[0] if len(raw_content) == 1 else None
     if isinstance(only, dict) and len(only) == 2 and only.get("type") == "text" and isinstance(only.get("text"), str):
         return only["text"]  # the common case
     parts: list[JsonObject] = []
     found: list[str] = []
-    for index, each in enumerate(held):
+    for index, each in enumerate(raw_content):
         try:
             block = each if isinstance(each, dict) else content_block(each)
             if block.get("type") == _REFERENCE:
@@ -202,7 +202,7 @@ def _result_content(draft: Translation, held: list[JsonValue]) -> JsonValue:
             else:
                 parts += parts_of(draft, content_block(block))
         except Invalid as bad:
-            raise with_path(_first_problem(held, bad, index), "content") from None
+            raise with_path(_first_problem(raw_content, bad, index), "content") from None
     if found:
         parts.insert(0, {"type": "text", "text": loaded_tools(found)})
     return _content(parts)
@@ -224,9 +224,9 @@ def _model(draft: Translation, blocks: JsonValue) -> None:
             kind = block.get("type")
             if kind == "tool_use":
                 calls.append(_call(block))
-            elif kind == "text" and len(block) == 2 and isinstance(said := block.get("text"), str):
-                if said:
-                    parts.append({"type": "text", "text": said})
+            elif kind == "text" and len(block) == 2 and isinstance(part_text := block.get("text"), str):
+                if part_text:
+                    parts.append({"type": "text", "text": part_text})
             elif kind in ("thinking", "redacted_thinking"):
                 details = details or _Details(draft)
                 details.add(content_block(block), parts, calls)
@@ -267,34 +267,36 @@ class _Details:
 
     def add(self, block: JsonObject, parts: list[JsonObject], calls: list[JsonObject]) -> None:
         """Add the details of a block that follows the parts and the calls of its turn so far. Raises Invalid."""
-        self._said += sum([len(said) for part in parts[self._parts :] if isinstance(said := part.get("text"), str)])
+        self._said += sum(
+            [len(part_text) for part in parts[self._parts :] if isinstance(part_text := part.get("text"), str)]
+        )
         self._parts = len(parts)
-        place: JsonObject = {AFTER_KEY: [self._said, len(calls)]} if self._said or calls else {}
+        position: JsonObject = {AFTER_KEY: [self._said, len(calls)]} if self._said or calls else {}
         if block["type"] == "thinking":
-            self._thinking(block, place)
+            self._thinking(block, position)
         else:
             data = check_at(string, block.get("data"), "data")
-            self._detail({"type": "reasoning.encrypted", "data": data, "format": CLAUDE_FORMAT}, place)
+            self._detail({"type": "reasoning.encrypted", "data": data, "format": CLAUDE_FORMAT}, position)
 
-    def _thinking(self, block: JsonObject, place: JsonObject) -> None:
-        thought = check_at(string, block.get("thinking"), "thinking")
+    def _thinking(self, block: JsonObject, position: JsonObject) -> None:
+        thinking_text = check_at(string, block.get("thinking"), "thinking")
         given = block.get("signature")
         signature = "" if given is None else check_at(string, given, "signature")
         if is_sealed(signature):
             sealed = self._draft.envelopes.open(signature)
             if sealed is not None:
-                if thought and not any([detail.get("text") or detail.get("summary") for detail in sealed]):
-                    self._detail({"type": "reasoning.text", "text": thought, "format": UNKNOWN_FORMAT}, place)
+                if thinking_text and not any([detail.get("text") or detail.get("summary") for detail in sealed]):
+                    self._detail({"type": "reasoning.text", "text": thinking_text, "format": UNKNOWN_FORMAT}, position)
                 # Unchanged, because vendors find the parts of their reasoning by their own indexes.
                 self.listed += sealed
                 return
             self._draft.leave_out("thinking")
             signature = ""
-        detail: JsonObject = {"type": "reasoning.text", "text": thought}
+        detail: JsonObject = {"type": "reasoning.text", "text": thinking_text}
         if signature:
-            self._detail({**detail, "signature": signature, "format": CLAUDE_FORMAT}, place)
-        elif thought:
-            self._detail({**detail, "format": UNKNOWN_FORMAT}, place)
+            self._detail({**detail, "signature": signature, "format": CLAUDE_FORMAT}, position)
+        elif thinking_text:
+            self._detail({**detail, "format": UNKNOWN_FORMAT}, position)
 
-    def _detail(self, detail: JsonObject, place: JsonObject) -> None:
-        self.listed.append({**detail, **place, "index": len(self.listed)})
+    def _detail(self, detail: JsonObject, position: JsonObject) -> None:
+        self.listed.append({**detail, **position, "index": len(self.listed)})

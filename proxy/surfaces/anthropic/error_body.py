@@ -49,8 +49,8 @@ def _message(facts: ErrorFacts) -> str:
     sizes = read_overflow(message, {})
     if sizes is None or sizes.window is None:
         return _TOO_LONG + message
-    prompt, asked = sizes.prompt, sizes.requested
-    if prompt is not None and asked is not None and prompt <= sizes.window:
-        return f"input length and `max_tokens` exceed context limit: {prompt} + {asked} > {sizes.window}"
-    given = prompt if prompt is not None else sizes.total
-    return _TOO_LONG + (message if given is None else f"{given} tokens > {sizes.window} maximum")
+    prompt, requested = sizes.prompt, sizes.requested
+    if prompt is not None and requested is not None and prompt <= sizes.window:
+        return f"input length and `max_tokens` exceed context limit: {prompt} + {requested} > {sizes.window}"
+    tokens = prompt if prompt is not None else sizes.total
+    return _TOO_LONG + (message if tokens is None else f"{tokens} tokens > {sizes.window} maximum")

@@ -22,9 +22,9 @@ PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
 
-def event(kind: str, members: JsonObject) -> bytes:
+def event(kind: str, fields: JsonObject) -> bytes:
     """Return an event."""
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), ascii_json({"type": kind, **members}))
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), ascii_json({"type": kind, **fields}))
 
 
 def block_start(index: int, block: JsonObject) -> bytes:

@@ -234,8 +234,8 @@ class MessagesRenderer(RunRenderer):
         for delta in chunk.tool_calls:
             if not self._calls.is_open:
                 frames += [self._close(), self._seal_rest(), self._show_searches()]
-            made, self._index = self._calls.add(delta, self._index)
-            frames.append(made)
+            call_events, self._index = self._calls.add(delta, self._index)
+            frames.append(call_events)
         return b"".join(frames)
 
     def _non_call_events(self, chunk: Chunk) -> bytes:
@@ -308,9 +308,9 @@ class MessagesRenderer(RunRenderer):
         that came with them."""
         others = [detail for detail in details if not is_claude_detail(detail)]
         if not reasoning and self._open != "thinking":
-            behind = self._has_text or self._calls.begun
-            self._late_details += [detail for detail in others if behind or is_of_text(detail)]
-            others = [] if behind else [detail for detail in others if not is_of_text(detail)]
+            after_text = self._has_text or self._calls.begun
+            self._late_details += [detail for detail in others if after_text or is_of_text(detail)]
+            others = [] if after_text else [detail for detail in others if not is_of_text(detail)]
         if others:
             self._details = self._details or GrowingExtras()
             self._details.add(Extras(reasoning_details=tuple(others)))
@@ -319,7 +319,7 @@ class MessagesRenderer(RunRenderer):
     def _rest(self, extras: Extras) -> list[bytes]:
         """Return the events of citations and of the vendor's own blocks, and store everything else for the end."""
         frames: list[bytes] = []
-        kept = replace(extras, reasoning_details=())
+        other_extras = replace(extras, reasoning_details=())
         if cited := citations_of(extras):
             if self._open == "text":
                 frames += [
@@ -328,9 +328,9 @@ class MessagesRenderer(RunRenderer):
             else:
                 overlay(self._members, {"citations": [*cited]})
         self._extras = self._extras or GrowingExtras()
-        self._extras.add(kept)
-        if kept.answer is not None:
-            overlay(self._members, other_fields(None, kept.answer))
+        self._extras.add(other_extras)
+        if other_extras.answer is not None:
+            overlay(self._members, other_fields(None, other_extras.answer))
         return frames
 
     def _begin_claude_block(self, detail: JsonObject) -> bytes:
@@ -349,7 +349,7 @@ class MessagesRenderer(RunRenderer):
         return signed + block_stop(self._index - 1)
 
     def _signature(self) -> str:
-        """Return, once, the signature with the details that the reasoning so far needs back."""
+        """Return the signature with the details that the reasoning so far needs back, and remove these details."""
         return signature_for(self._take_details())
 
     def _take_details(self) -> Sequence[JsonObject]:
@@ -357,9 +357,9 @@ class MessagesRenderer(RunRenderer):
         return () if whole is None else whole.reasoning_details
 
     def _take_leftover_details(self) -> list[JsonObject]:
-        """Return, once, the details that are in no block."""
-        behind, self._late_details = self._late_details, []
-        return [*self._take_details(), *behind]
+        """Return and remove the details that are in no block."""
+        after_text, self._late_details = self._late_details, []
+        return [*self._take_details(), *after_text]
 
     def _seal_rest(self) -> bytes:
         return self._seal(signature_for(self._take_leftover_details()))

@@ -43,13 +43,13 @@ class SearchBlocks:
         return bool(self._waiting)
 
     def take_blocks(self) -> list[JsonObject]:
-        """Return, once, the blocks of the waiting searches."""
+        """Return and remove the blocks of the waiting searches."""
         waiting, self._waiting = self._waiting, []
         return [block for search in waiting for block in blocks_of_search(search)]
 
     def events(self, index: int) -> tuple[bytes, int]:
-        """Return, once, the events of the blocks of the waiting searches, and the index of the next block. `index` is
-        the index of the first one."""
+        """Return the events of the blocks of the waiting searches, and the index of the next block, and remove these
+        searches. `index` is the index of the first block."""
         frames: list[bytes] = []
         for block in self.take_blocks():
             frames += [block_start(index, block), block_stop(index)]

@@ -34,10 +34,10 @@ class Translation:
     unsaid: set[str] = field(default_factory=set)
     envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
 
-    def bind(self, name: str, what: str = "") -> None:
-        """Note a field, or the part of it named by `what`, that only Anthropic's own API can honour. Only the first
+    def bind(self, name: str, part: str = "") -> None:
+        """Note a field, or the part of it named by `part`, that only Anthropic's own API can honour. Only the first
         such part of a field is reported."""
-        self.binding.setdefault(name, f"'{name}' with {what}" if what else f"'{name}'")
+        self.binding.setdefault(name, f"'{name}' with {part}" if part else f"'{name}'")
 
     def leave_out(self, name: str) -> None:
         """Note a field that is dropped and has no effect on the response."""

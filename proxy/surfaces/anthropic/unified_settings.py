@@ -1,8 +1,8 @@
 """Converts settings of the Messages API to the unified fields: reasoning, effort, formats, identity, and fields that
 only Anthropic has.
 
-A setting of how much a model reasons may be dropped in translation if a vendor has no such setting, because the API's
-command-line client sends it with every request, for every model. It is then named as left out.
+The settings for the amount of reasoning may be dropped in translation, for a vendor without such settings, and are then
+named as left out. This is because the API's command-line client sends them with every request, for every model.
 
 Sources: `anthropic` 2.12.0 type `MessageCreateParams` and its beta form; Claude Code 2.1.197, November 2026.
 """
@@ -20,7 +20,8 @@ from proxy.surfaces.request.rule_kinds import check_at, integer, json_object, on
 EFFORT, THINKING = "reasoning_effort", "thinking"
 
 _BUDGETS = ((2048, "low"), (10_000, "medium"), (16_384, "high"), (32_768, "xhigh"))
-"""The most reasoning tokens for each word of effort; a larger budget is the last word."""
+"""The largest budget of reasoning tokens for each word of effort. A budget above the last one also has the last
+word."""
 
 _ADAPTIVE_EFFORT = "medium"
 """The effort if the model adapts its reasoning by itself and the request names no effort. Claude's own is higher."""
@@ -80,14 +81,14 @@ def put_thinking(draft: Translation, value: JsonValue) -> None:
 
 def put_output(draft: Translation, value: JsonValue) -> None:
     """Read `output_config`: effort, and the format of the response. Raises Invalid."""
-    for name, member in json_object(value).items():
-        if member is None:
+    for name, setting in json_object(value).items():
+        if setting is None:
             continue
         match name:
             case "effort":
-                _effort(draft, check_at(text, member, name))
+                _effort(draft, check_at(text, setting, name))
             case "format":
-                put_format(draft, member)
+                put_format(draft, setting)
             case _:
                 draft.bind(f"output_config.{name[:64]}")
 
@@ -122,7 +123,7 @@ def put_metadata(draft: Translation, value: JsonValue) -> None:
     user = metadata.get("user_id")
     if user is not None and (given := check_at(string, user, "user_id")):
         draft.chat["user"] = blake2b(_without_session(given).encode(errors="replace"), digest_size=16).hexdigest()
-    if any(name != "user_id" and member is not None for name, member in metadata.items()):
+    if any(name != "user_id" and setting is not None for name, setting in metadata.items()):
         draft.leave_out("metadata")
 
 
@@ -141,12 +142,12 @@ def put_tier(draft: Translation, value: JsonValue) -> None:
 
 def put_context_management(draft: Translation, value: JsonValue) -> None:
     """Read `context_management`. Edits that clear only thinking blocks are left out. Raises Invalid."""
-    for name, member in json_object(value).items():
+    for name, setting in json_object(value).items():
         if name != "edits":
-            if member not in (None, *_EMPTY):
+            if setting not in (None, *_EMPTY):
                 draft.bind("context_management")
             continue
-        edits = member if isinstance(member, list) else [member]
+        edits = setting if isinstance(setting, list) else [setting]
         for edit in edits:
             kind = edit.get("type") if isinstance(edit, dict) else None
             if not isinstance(kind, str) or not kind.startswith("clear_thinking_"):

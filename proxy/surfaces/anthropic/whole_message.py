@@ -24,12 +24,12 @@ def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
 
 
 def signatures_of_text(choice: Choice) -> JsonObject:
-    """Return the signatures of the text of a non-streaming response, in fields beside its blocks: no block has a field
-    for them."""
-    members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
-    if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
-        members["reasoning_details"] = left
-    return members
+    """Return the signatures of the text of a non-streaming response. They are fields beside the blocks, because no
+    block has a field for them."""
+    fields: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
+    if choice.text and not choice.tool_calls and (signed := needed_back(_details_of(choice)[1])):
+        fields["reasoning_details"] = signed
+    return fields
 
 
 def with_model_name(body: bytes, model: str) -> bytes:
@@ -42,7 +42,7 @@ def blocks_of(choice: Choice, searches: Iterable[JsonObject] = ()) -> list[JsonO
     """Return the blocks of a non-streaming response, in the order of a stream. `searches` are the blocks of searches by
     vendors other than Anthropic."""
     extras = choice.extras
-    details, behind = _details_of(choice)
+    details, after_text = _details_of(choice)
     blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras), *searches]
     if choice.text:
         block: JsonObject = {"type": "text", "text": choice.text}
@@ -50,5 +50,5 @@ def blocks_of(choice: Choice, searches: Iterable[JsonObject] = ()) -> list[JsonO
             block["citations"] = [*cited]
         blocks.append(block)
     if choice.tool_calls or not choice.text:
-        blocks += whole_blocks(None, behind)
+        blocks += whole_blocks(None, after_text)
     return [*blocks, *whole_calls(choice.tool_calls, choice.finish_reason)]

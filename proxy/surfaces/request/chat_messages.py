@@ -12,7 +12,7 @@ from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_element
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, json_object, string, text
 
 MAX_MESSAGES = 4096
-"""Far more turns than a context window holds."""
+"""The most messages of a request, far more than a context window holds."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 MAY_LACK_CONTENT = frozenset({"assistant", "function"})
@@ -168,10 +168,10 @@ def _part(value: JsonValue) -> None:
 
 
 def _check_fields(holder: JsonObject, rules: Mapping[str, Check]) -> None:
-    for name, member in holder.items():
+    for name, field_value in holder.items():
         check = rules.get(name)
-        if check is not None and member is not None:
-            check_at(check, member, name)
+        if check is not None and field_value is not None:
+            check_at(check, field_value, name)
 
 
 def _image_url(value: JsonValue) -> None:

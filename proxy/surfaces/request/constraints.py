@@ -56,15 +56,18 @@ def choice(value: JsonValue) -> tuple[str, ...]:
 
 def response_format(value: JsonValue) -> JsonObject:
     """Check an object with a `type`. Schemas written as JSON strings, which Fireworks allows, become objects."""
-    wanted = json_object(value)
-    kind = check_at(text, wanted.get("type"), "type")
+    format_object = json_object(value)
+    kind = check_at(text, format_object.get("type"), "type")
     if kind == "json_schema":
-        return {**wanted, "json_schema": check_at(_named_schema, wanted.get("json_schema"), "json_schema")}
-    if kind == "json_object" and wanted.get("schema") is not None:
-        return {**wanted, "schema": check_at(schema, wanted["schema"], "schema")}
+        return {
+            **format_object,
+            "json_schema": check_at(_named_schema, format_object.get("json_schema"), "json_schema"),
+        }
+    if kind == "json_object" and format_object.get("schema") is not None:
+        return {**format_object, "schema": check_at(schema, format_object["schema"], "schema")}
     if kind == "grammar":
-        check_at(text, wanted.get("grammar"), "grammar")
-    return wanted
+        check_at(text, format_object.get("grammar"), "grammar")
+    return format_object
 
 
 def _named_schema(value: JsonValue) -> JsonObject:
@@ -110,11 +113,15 @@ _OUTPUTS: Mapping[str, tuple[str, Callable[[JsonValue], object]]] = {
 def structured_outputs(value: JsonValue) -> dict[str, object]:
     """Check vLLM's object of one constraint, and return the constraint under the name of the unified field. The result
     is empty if there is no constraint."""
-    given = {name: member for name, member in json_object(value).items() if member is not None and member is not False}
-    for name in given:
+    present = {
+        name: constraint
+        for name, constraint in json_object(value).items()
+        if constraint is not None and constraint is not False
+    }
+    for name in present:
         if name not in _OUTPUTS:
             raise Invalid("is not a constraint but an option of a single engine", name[:64])
-    if len(given) > 1:
-        first, second = [*given][:2]
+    if len(present) > 1:
+        first, second = [*present][:2]
         raise Invalid(f"cannot go with '{first}' in it", second, code="conflicting_parameters")
-    return {_OUTPUTS[name][0]: check_at(_OUTPUTS[name][1], member, name) for name, member in given.items()}
+    return {_OUTPUTS[name][0]: check_at(_OUTPUTS[name][1], constraint, name) for name, constraint in present.items()}

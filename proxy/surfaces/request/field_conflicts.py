@@ -63,7 +63,7 @@ def seeds(parsed: ParsedFields) -> None:
         parsed.values["seed"] = agreed[1]
 
 
-def _merge_aliases(parsed: ParsedFields, names: Sequence[str], what: str) -> tuple[str, int] | None:
+def _merge_aliases(parsed: ParsedFields, names: Sequence[str], kind: str) -> tuple[str, int] | None:
     """Remove several names of one value, and return the first present name with its value. Different values
     conflict."""
     given = {name: value for name in names if (value := parsed.take(name, int)) is not None}
@@ -72,7 +72,7 @@ def _merge_aliases(parsed: ParsedFields, names: Sequence[str], what: str) -> tup
     leader, value = next(iter(given.items()))
     for name, other in given.items():
         if other != value:
-            parsed.conflict(name, f"differs from '{leader}', which names the same {what}")
+            parsed.conflict(name, f"differs from '{leader}', which names the same {kind}")
     return leader, value
 
 

@@ -56,11 +56,11 @@ def model(value: JsonValue) -> str:
 def stream_options(value: JsonValue) -> StreamOptions:
     """Check the stream options. Unknown fields are refused, because they would have no effect."""
     given: dict[str, bool] = {}
-    for name, member in json_object(value).items():
+    for name, option in json_object(value).items():
         if name not in STREAM_OPTIONS:
             raise Invalid(f"is not one of {', '.join(STREAM_OPTIONS)}", name)
-        if member is not None:
-            given[name] = check_at(boolean, member, name)
+        if option is not None:
+            given[name] = check_at(boolean, option, name)
     return StreamOptions(**given)
 
 

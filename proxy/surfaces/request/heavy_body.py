@@ -69,10 +69,10 @@ def _is_dense(body: bytes) -> bool:
 def _sample(body: bytes) -> bytes:
     """Return windows of a body, one at a random position in each of its equal parts."""
     step = len(body) // _WINDOWS
-    room = step - _WINDOW_BYTES
+    slack = step - _WINDOW_BYTES
     return b"".join(
         [
-            body[(start := part * step + (room * place >> 8)) : start + _WINDOW_BYTES]
-            for part, place in enumerate(os.urandom(_WINDOWS))
+            body[(start := part * step + (slack * random_byte >> 8)) : start + _WINDOW_BYTES]
+            for part, random_byte in enumerate(os.urandom(_WINDOWS))
         ]
     )

@@ -1,8 +1,8 @@
 """Functions in the form that clients used before there were tools: `functions`, `function_call`, and messages with
 either.
 
-They are converted to tools, which every vendor with functions supports. Calls get ids in this form, and a result gets
-the id of the latest call of its function.
+They are converted to tools, which every vendor with functions supports. Calls of tools need ids: each call gets a new
+id, and a result gets the id of the latest call of its function.
 
 Source: OpenAI OpenAPI 2.3.0, the deprecated fields of `CreateChatCompletionRequest` and its messages.
 """
@@ -62,7 +62,7 @@ def _modern(position: int, message: JsonObject, latest: dict[JsonValue, str]) ->
         return message
     name = json_object(called).get("name")
     latest[name] = f"call_{position}_{name}"[:40]
-    rest = {member: value for member, value in message.items() if member != "function_call"}
+    rest = {field: value for field, value in message.items() if field != "function_call"}
     if message.get("tool_calls"):
         return rest  # the newer form of the same call
     return {**rest, "tool_calls": [{"id": latest[name], "type": "function", "function": called}]}

@@ -200,8 +200,8 @@ def _refuse_rounded(data: JsonObject) -> None:
     """Raise GatewayError for an integer beyond 64 bits, which orjson would read as a double."""
     holders = [name for name, value in data.items() if not _is_writable(value)]
     if holders:
-        loc, what = ((holders[0],), f"'{holders[0]}'") if len(holders) == 1 else ((), "The request body")
-        raise invalid_request((FieldProblem(loc, f"{what} must not hold an integer beyond 64 bits."),))
+        loc, subject = ((holders[0],), f"'{holders[0]}'") if len(holders) == 1 else ((), "The request body")
+        raise invalid_request((FieldProblem(loc, f"{subject} must not hold an integer beyond 64 bits."),))
 
 
 def _is_writable(value: JsonValue) -> bool:

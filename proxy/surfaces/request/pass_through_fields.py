@@ -46,9 +46,9 @@ def upstream_field(name: str, value: JsonValue) -> JsonValue:
     the gateway."""
     if is_reserved(name):
         raise Invalid("cannot be set here")
-    place = find_reserved(name, value)
-    if place is not None:
-        raise Invalid("cannot be set here", *place)
+    path = find_reserved(name, value)
+    if path is not None:
+        raise Invalid("cannot be set here", *path)
     return value
 
 
@@ -61,15 +61,15 @@ def unknown_field(name: str, value: JsonValue) -> JsonValue:
         if is_credential(name):
             raise Invalid("cannot be set here")
         return upstream_field(name, value)
-    place = find_reserved(name, value)
-    if place is not None:
-        raise Invalid("cannot be set here", *place)
+    path = find_reserved(name, value)
+    if path is not None:
+        raise Invalid("cannot be set here", *path)
     return value
 
 
 def with_own_timeout(data: JsonObject) -> JsonObject:
-    """Return the fields of a body, with the field of a proxy for a request's longest time in seconds renamed to the
-    gateway's own. The field is unchanged if the gateway's own is there too, or if the value is not a timeout."""
+    """Return the fields of a body. A proxy's field for the longest time of a request is renamed to the gateway's own
+    `inference_timeout`, unless the body has that too, or the value is not a timeout."""
     for name in TIMEOUTS:
         if name in data and _OWN_TIMEOUT not in data:
             try:

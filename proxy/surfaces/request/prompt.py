@@ -78,5 +78,5 @@ def match_images(images: Images, prompt: Prompt) -> None:
         raise Invalid("must be a list of lists, one for each prompt")
     for index, (uris, words) in enumerate(zip(images, prompt.texts, strict=True)):
         if len(uris) != words.count(IMAGE_MARKER):
-            place = (index,) if len(images) > 1 else ()
-            raise Invalid("must hold as many images as the prompt has '<image>' markers", *place)
+            loc = (index,) if len(images) > 1 else ()
+            raise Invalid("must hold as many images as the prompt has '<image>' markers", *loc)

@@ -20,7 +20,7 @@ _CHECKS = {"effort": text, "max_tokens": integer(1), "enabled": boolean}
 
 def reasoning_object(value: JsonValue) -> JsonObject:
     """Check the known keys of `reasoning`; keys with null are left out."""
-    given: JsonObject = {name: member for name, member in json_object(value).items() if member is not None}
+    given: JsonObject = {name: item for name, item in json_object(value).items() if item is not None}
     for name, check in _CHECKS.items():
         if name in given:
             check_at(check, given[name], name)
@@ -34,13 +34,13 @@ def reasoning(parsed: ParsedFields) -> None:
     """
     given = parsed.take("reasoning", dict)
     if given is not None:
-        _resolve(parsed, {name: member for name, member in given.items() if (name, member) != ("exclude", False)})
+        _resolve(parsed, {name: item for name, item in given.items() if (name, item) != ("exclude", False)})
     if "thinking" in parsed.values and "reasoning_effort" in parsed.values:
         parsed.conflict("reasoning_effort", "cannot go with 'thinking'")
 
 
 def _resolve(parsed: ParsedFields, given: JsonObject) -> None:
-    if further := {name: member for name, member in given.items() if name not in _EQUIVALENT_KEYS}:
+    if further := {name: item for name, item in given.items() if name not in _EQUIVALENT_KEYS}:
         parsed.unknown["reasoning"] = further
     effort, budget, enabled = given.get("effort"), given.get("max_tokens"), given.get("enabled")
     if effort is not None and budget is not None:

@@ -11,7 +11,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, string, text
 
 MAX_TOOLS = 512
-"""Four times OpenAI's own limit."""
+"""The most tools of a request, four times OpenAI's own limit."""
 
 CHOICES = ("none", "auto", "required")
 
@@ -52,9 +52,9 @@ def _function(value: JsonValue) -> None:
     function = json_object(value)
     check_at(text, function.get("name"), "name")
     for name, check in (("description", string), ("parameters", json_object)):
-        member = function.get(name)
-        if member is not None:
-            check_at(check, member, name)
+        field_value = function.get(name)
+        if field_value is not None:
+            check_at(check, field_value, name)
 
 
 def function_tool(value: JsonValue) -> JsonObject:

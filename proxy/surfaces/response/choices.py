@@ -87,11 +87,11 @@ def finish_fields(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
 
 def tool_call_json(tool_call: ToolCall) -> dict[str, object]:
     """Return a complete tool call in OpenAI's form."""
-    held = "input" if tool_call.kind == "custom" else "arguments"
+    arguments_field = "input" if tool_call.kind == "custom" else "arguments"
     body: dict[str, object] = {
         "id": tool_call.id,
         "type": tool_call.kind,
-        tool_call.kind: {"name": tool_call.name, held: tool_call.arguments},
+        tool_call.kind: {"name": tool_call.name, arguments_field: tool_call.arguments},
     }
     return {**tool_call.extra, **body} if tool_call.extra else body
 

@@ -65,25 +65,25 @@ class CitedTexts:
 
 
 def _start(annotation: JsonObject) -> int | None:
-    held = _held(annotation)
-    start = None if held is None else held.get("start_index")
+    fields = _nested_fields(annotation)
+    start = None if fields is None else fields.get("start_index")
     return start if isinstance(start, int) else None
 
 
-def _held(annotation: JsonObject) -> JsonObject | None:
+def _nested_fields(annotation: JsonObject) -> JsonObject | None:
     """Return the object around the fields of an annotation; `None` if there is no such object."""
     kind = annotation.get("type")
-    held = annotation.get(kind) if isinstance(kind, str) else None
-    return held if isinstance(held, dict) else None
+    fields = annotation.get(kind) if isinstance(kind, str) else None
+    return fields if isinstance(fields, dict) else None
 
 
 def _flat(annotation: JsonObject, base: int) -> JsonObject:
     """Return an annotation in the form of this API: without the object around its fields, and with offsets within its
     part."""
-    held = _held(annotation)
-    if held is None:
+    fields = _nested_fields(annotation)
+    if fields is None:
         return annotation
-    moved: JsonObject = {"type": annotation["type"], **held}
+    moved: JsonObject = {"type": annotation["type"], **fields}
     for name in ("start_index", "end_index"):
         at = moved.get(name)
         if isinstance(at, int):

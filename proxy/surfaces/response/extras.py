@@ -42,14 +42,14 @@ def message_fields(extras: Extras | None) -> dict[str, object]:
     return fields
 
 
-def delta_fields(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
-    """Return the fields of a delta. `shown` are the numbers of entries that the lists of its choice have had so far;
-    the function updates it."""
+def delta_fields(extras: Extras, entry_counts: dict[str, int]) -> dict[str, object]:
+    """Return the fields of a delta. `entry_counts` are the numbers of entries that the lists of its choice have had so
+    far; the function updates it."""
     fields = message_fields(extras)
     if BLOCKS in fields:
         claudes = [(_claude_block(detail), detail) for detail in extras.reasoning_details]
         fields[BLOCKS] = _numbered(
-            [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, shown
+            [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, entry_counts
         )
     for name, entries in (
         (DETAILS, extras.reasoning_details),
@@ -57,14 +57,14 @@ def delta_fields(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
         ("images", extras.images),
     ):
         if entries:
-            fields[name] = _numbered(entries, name, shown)
+            fields[name] = _numbered(entries, name, entry_counts)
     for name, listed in (extras.message or {}).items():
         if (
             isinstance(listed, list)
             and fields.get(name) is listed
             and all([isinstance(entry, dict) for entry in listed])
         ):
-            fields[name] = _numbered([entry for entry in listed if isinstance(entry, dict)], name, shown)
+            fields[name] = _numbered([entry for entry in listed if isinstance(entry, dict)], name, entry_counts)
     return fields
 
 
@@ -88,31 +88,31 @@ def text_fields(extras: Extras | None) -> dict[str, object]:
     """Return the fields of a text completion's choice, which has no message and no reasoning."""
     if extras is None:
         return {}
-    shown = {**message_fields(extras), **choice_fields(extras)}
+    fields = {**message_fields(extras), **choice_fields(extras)}
     return {
-        name: value for name, value in shown.items() if name not in _CHOICE_FIELDS and name not in (DETAILS, BLOCKS)
+        name: value for name, value in fields.items() if name not in _CHOICE_FIELDS and name not in (DETAILS, BLOCKS)
     }
 
 
-def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -> list[JsonObject]:
+def _numbered(entries: Iterable[JsonObject], name: str, entry_counts: dict[str, int]) -> list[JsonObject]:
     """Return the entries of a list with an index each: their own, or else their position among all entries of the
     stream.
 
-    Blocks of reasoning come in chunks, and the chunks of one block have the same type and the same index of the vendor.
-    They get the position of the block, because vendors number the blocks of each type, or all blocks of a response.
+    The chunks of one block of reasoning have the same type and the same index of the vendor. They get the position of
+    the block, because vendors number the blocks of each type, or all blocks of a response.
     """
     found: list[JsonObject] = []
     for entry in entries:
         given = entry.get("index")
         own = given if isinstance(given, int) else None
         key = "" if own is None or name not in (DETAILS, BLOCKS) else f"{name} {entry.get('type')} {own}"
-        count = shown.get(name, 0)
-        place = shown.get(key, count) if key or own is None else own
-        if key not in shown:
-            shown[name] = count + 1
+        count = entry_counts.get(name, 0)
+        position = entry_counts.get(key, count) if key or own is None else own
+        if key not in entry_counts:
+            entry_counts[name] = count + 1
         if key:
-            shown[key] = place
-        found.append(entry if own == place else {**entry, "index": place})
+            entry_counts[key] = position
+        found.append(entry if own == position else {**entry, "index": position})
     return found
 
 

@@ -46,22 +46,22 @@ class RunRenderer(FramingRenderer):
     __slots__ = ()
 
     def run(self, run: TextRun) -> bytes | None:
-        around = self.around(run)
-        write = self.literal_writer(run) if around is None else None
-        if around is None and write is None:
+        constants = self.around(run)
+        write = self.literal_writer(run) if constants is None else None
+        if constants is None and write is None:
             return None
         literals = run.literals
         if run.odd:
             literals = [*literals]
-            for place, text in run.odd.items():
-                literals[place] = self.literal(text, literals[place])
-        if around is None:
+            for index, text in run.odd.items():
+                literals[index] = self.literal(text, literals[index])
+        if constants is None:
             return b"" if write is None else b"".join([write(literal) for literal in literals])
         if len(literals) == 1:
-            return literals[0].join(around)
-        if len(around) > 2:
-            return b"".join([literal.join(around) for literal in literals])
-        before, after = around
+            return literals[0].join(constants)
+        if len(constants) > 2:
+            return b"".join([literal.join(constants) for literal in literals])
+        before, after = constants
         return before + (after + before).join(literals) + after
 
     def literal(self, text: str, written: bytes) -> bytes:
@@ -129,7 +129,7 @@ class SseWriter:
         self._set_common_fields(self._common_fields)
 
     def usage(self, usage: Usage) -> bytes:
-        """Store the usage, and return the events that it completes."""
+        """Return no event: this class sends no usage."""
         return b""
 
     def add_late(self, fields: Mapping[str, JsonValue]) -> None:

@@ -2,7 +2,7 @@
 
 Items never overlap, because clients support one open item at a time. Vendors may interleave the chunks of parallel
 calls, and only the end of the response shows whether a call is complete. So while a call is open, everything else is
-held back, and is sent later in one chunk each.
+held back, and is sent after it as one delta for each item.
 """
 
 from collections.abc import Sequence
@@ -180,10 +180,10 @@ class OutputBuilder:
             events.append(self._flush_message(held))
             events.append(self._close("completed" if held.calls else status))
         events.append(self._seal_late(late))
-        for place, call in enumerate(held.calls.values(), 1):
+        for offset, call in enumerate(held.calls.values(), 1):
             opened = self._begin_call(call.first)
             events += [opened.open(), opened.add("".join(call.chunks), call.extra)]
-            events.append(self._close(status if place == len(held.calls) else "completed"))
+            events.append(self._close(status if offset == len(held.calls) else "completed"))
         if unplaced := self._texts.settle():
             overlay(self.extra_fields, {"annotations": [*unplaced]})
         if self._audio is not None and (whole := self._audio.whole()) is not None and whole.audio is not None:
@@ -247,14 +247,14 @@ class OutputBuilder:
     def _add_content(self, text: str, logprobs: list[JsonValue], extras: Extras) -> bytes:
         """Return the events of a text and of the images in it."""
         events: list[bytes] = []
-        said = 0
-        for image, place in zip(extras.images, places_of(extras, len(text)), strict=True):
-            if place > said:
-                events.append(self._add_text(text[said:place], logprobs))
-                said, logprobs = place, []
+        written = 0
+        for image, offset in zip(extras.images, places_of(extras, len(text)), strict=True):
+            if offset > written:
+                events.append(self._add_text(text[written:offset], logprobs))
+                written, logprobs = offset, []
             events.append(self._add_image(image))
-        if said < len(text):
-            events.append(self._add_text(text[said:], logprobs))
+        if written < len(text):
+            events.append(self._add_text(text[written:], logprobs))
         return b"".join(events)
 
     def _add_text(self, text: str, logprobs: list[JsonValue]) -> bytes:
@@ -278,8 +278,8 @@ class OutputBuilder:
         events = b""
         if extras.annotations and self.message is not None:
             events = self._cite()
-        for members in (extras.message, extras.choice, extras.answer):
-            overlay(self.extra_fields, members)
+        for fields in (extras.message, extras.choice, extras.answer):
+            overlay(self.extra_fields, fields)
         if extras.audio is not None:
             self._audio = self._audio or GrowingExtras()
             self._audio.add(Extras(audio=extras.audio))

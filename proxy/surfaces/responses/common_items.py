@@ -52,7 +52,7 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
         return None
     typed: dict[int, JsonValue] = {}
     fitted: dict[int, JsonValue] = {}
-    said, without_parts = 0, True
+    turn_texts, without_parts = 0, True
     for index, item in enumerate(given):
         if type(item) is not dict:
             return None
@@ -66,8 +66,8 @@ def common_input(given: JsonValue, instructed: bool) -> CommonInput | None:
         if rule is None or (texts := rule.texts(item)) < 0:
             return None
         # All texts and calls of the model up to the next turn of another role are one message.
-        said = said + texts if rule.of_model else 0
-        if said > 1 or texts > 1:
+        turn_texts = turn_texts + texts if rule.of_model else 0
+        if turn_texts > 1 or texts > 1:
             without_parts = False
         if len(item) != rule.fields and (fit := _in_openai_form(item, rule)) is not item:
             if fit is None:
@@ -104,12 +104,12 @@ def _are_plain(items: list[JsonObject]) -> bool:
     return True
 
 
-def _replaced(items: list[JsonValue], others: Mapping[int, JsonValue]) -> list[JsonValue]:
-    """Return the items with the items of `others` at their indexes; the same list if there are none."""
-    if not others:
+def _replaced(items: list[JsonValue], replacements: Mapping[int, JsonValue]) -> list[JsonValue]:
+    """Return the items with the items of `replacements` at their indexes; the same list if there are none."""
+    if not replacements:
         return items
     copy = [*items]
-    for index, item in others.items():
+    for index, item in replacements.items():
         copy[index] = item
     return copy
 

@@ -37,13 +37,13 @@ class GatheredDetails:
         texts: list[str] = []
         for chunk in self._chunks:
             if not (block and _continues(block, chunk)):
-                yield from _whole(block, texts)
+                yield from _joined_block(block, texts)
                 block, texts = {}, []
-            said = chunk.get("text")
-            if isinstance(said, str):
-                texts.append(said)
+            text = chunk.get("text")
+            if isinstance(text, str):
+                texts.append(text)
             block |= {name: value for name, value in chunk.items() if value is not None}
-        yield from _whole(block, texts)
+        yield from _joined_block(block, texts)
 
 
 def _continues(block: JsonObject, chunk: JsonObject) -> bool:
@@ -53,7 +53,7 @@ def _continues(block: JsonObject, chunk: JsonObject) -> bool:
     return chunk["index"] == block.get("index") and not block.get("signature")
 
 
-def _whole(block: JsonObject, texts: list[str]) -> Iterator[JsonObject]:
+def _joined_block(block: JsonObject, texts: list[str]) -> Iterator[JsonObject]:
     if block:
-        said: dict[str, JsonValue] = {"text": "".join(texts)} if texts else {}
-        yield {**block, **said}
+        text: dict[str, JsonValue] = {"text": "".join(texts)} if texts else {}
+        yield {**block, **text}

@@ -19,10 +19,11 @@ from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.surface import ReferredIds, RequestContext
 
 MAX_ITEMS: Final = 8192
-"""The most items of a whole conversation, including items of stored responses. Each turn with a call has three."""
+"""The most items of a whole conversation, including items of stored responses. Each turn with a call adds three
+items."""
 
 MAX_ID_LENGTH: Final = 128
-"""Characters. The gateway's ids have 56 at most, OpenAI's 64. No longer id was ever returned."""
+"""Characters. The gateway's ids have 56 at most, OpenAI's 64. A client never got a longer id."""
 
 MAX_REFERENCES: Final = 1024
 """The most items of one body that are looked up. The AI SDK sends one reference for each item of the responses so
@@ -69,8 +70,8 @@ def previous_not_found(previous: str) -> GatewayError:
 def with_ids(items: Iterable[JsonObject], unique: str) -> tuple[JsonObject, ...]:
     """Return items in the form in which they are stored: each has an id, its own or one made from its position."""
     return tuple(
-        item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{place}"}
-        for place, item in enumerate(items)
+        item if isinstance(item.get("id"), str) else {**item, "id": f"{_prefix(item)}_{unique}_i{position}"}
+        for position, item in enumerate(items)
     )
 
 

@@ -83,13 +83,13 @@ class NativeAnswer:
 
     def _shown(self, given: JsonValue) -> JsonObject:
         response: JsonObject = given if isinstance(given, dict) else {}
-        ours = {name: self._terms.echoes[name] for name in _ECHOES if name in self._terms.echoes}
-        return {**response, "model": self._facts.model, **ours}
+        echoes = {name: self._terms.echoes[name] for name in _ECHOES if name in self._terms.echoes}
+        return {**response, "model": self._facts.model, **echoes}
 
 
 def _place(fields: JsonObject) -> int:
-    place = fields.get("output_index")
-    return place if isinstance(place, int) else 0
+    position = fields.get("output_index")
+    return position if isinstance(position, int) else 0
 
 
 def _first(placed: tuple[int, JsonValue]) -> int:

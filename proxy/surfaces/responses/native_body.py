@@ -49,8 +49,8 @@ def native_request(
         body["input"] = items if isinstance(items, list) else [*items]
     if draft.data.get("stream") is True:
         options = draft.data.get("stream_options")
-        wanted = isinstance(options, dict) and options.get("include_obfuscation") is True
-        body["stream_options"] = {"include_obfuscation": wanted}
+        obfuscated = isinstance(options, dict) and options.get("include_obfuscation") is True
+        body["stream_options"] = {"include_obfuscation": obfuscated}
     else:
         body.pop("stream_options", None)
     return NativeRequest(NativeApi.RESPONSES, body)
@@ -59,20 +59,20 @@ def native_request(
 def native_items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterator[JsonValue]:
     """Yield items in OpenAI's form. Reasoning of another vendor is left out, because OpenAI cannot read it."""
     for item in whole:
-        ours = is_own_id(item.get("id"))
+        is_own = is_own_id(item.get("id"))
         if item.get("type") == REASONING:
             sealed = item.get("encrypted_content")
-            if (isinstance(sealed, str) and is_sealed(sealed)) or (ours and not sealed):
+            if (isinstance(sealed, str) and is_sealed(sealed)) or (is_own and not sealed):
                 draft.native_left_out[REASONING] = None
                 continue
-        foreign = _GATEWAY_ITEM_FIELDS | {"id"} if ours else _GATEWAY_ITEM_FIELDS
+        foreign = _GATEWAY_ITEM_FIELDS | {"id"} if is_own else _GATEWAY_ITEM_FIELDS
         if item.get("type") == "message":
             foreign |= {"encrypted_content"}
         yield _without_response_only_fields(_without(item, foreign | _RESPONSE_ONLY_FIELDS))
 
 
 def _without(holder: JsonObject, names: frozenset[str]) -> JsonObject:
-    """Return an object without some fields and without nulls, most of which the vendor refuses: "Invalid type for
+    """Return an object without some fields and without nulls. The vendor refuses null in most fields: "Invalid type for
     'input[1].content': expected an array of objects, but got null instead"."""
     if holder.keys().isdisjoint(names) and None not in holder.values():
         return holder

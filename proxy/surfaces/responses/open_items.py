@@ -27,24 +27,24 @@ Growth = tuple[EventForm, Callable[[str], None]]
 
 
 class OpenItem:
-    """An item that is being written. `kind` is its type, `place` its index in the output."""
+    """An item that is being written. `kind` is its type, `output_index` its index in the output."""
 
-    __slots__ = ("_writer", "id", "item", "place")
+    __slots__ = ("_writer", "id", "item", "output_index")
 
-    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
+    def __init__(self, writer: EventWriter, name: str, output_index: int) -> None:
         self._writer = writer
         self.id = name
-        self.place = place
+        self.output_index = output_index
         self.item: JsonObject = {}
 
     def open(self) -> bytes:
         """Return the event that begins the item."""
-        return self._item_event("output_item.added", self._whole(IN_PROGRESS))
+        return self._item_event("output_item.added", self._build_item(IN_PROGRESS))
 
     def close(self, status: str) -> bytes:
         """Return the events that end the item, and set `item` to the final item."""
         events = self._end()
-        self.item = self._whole(status)
+        self.item = self._build_item(status)
         return events + self._item_event("output_item.done", self.item)
 
     def growth(self, run: TextRun) -> Growth | None:
@@ -56,21 +56,21 @@ class OpenItem:
         """Return the events that end the parts of the item."""
         return b""
 
-    def _whole(self, status: str) -> JsonObject:
+    def _build_item(self, status: str) -> JsonObject:
         """Return the item with its contents so far."""
         raise NotImplementedError
 
     def _item_event(self, kind: str, item: JsonObject) -> bytes:
-        return self._writer.event(f"response.{kind}", {"output_index": self.place, "item": item})
+        return self._writer.event(f"response.{kind}", {"output_index": self.output_index, "item": item})
 
-    def _event(self, kind: str, **members: object) -> bytes:
-        place = {"item_id": self.id, "output_index": self.place}
-        return self._writer.event(f"response.{kind}", {**place, **members})
+    def _event(self, kind: str, **fields: object) -> bytes:
+        position = {"item_id": self.id, "output_index": self.output_index}
+        return self._writer.event(f"response.{kind}", {**position, **fields})
 
-    def _form(self, kind: str, **members: object) -> EventForm:
+    def _form(self, kind: str, **fields: object) -> EventForm:
         """Return the form of the events that `_event` writes. MARK is the text in these fields."""
-        place = {"item_id": self.id, "output_index": self.place}
-        return self._writer.form(f"response.{kind}", {**place, **members})
+        position = {"item_id": self.id, "output_index": self.output_index}
+        return self._writer.form(f"response.{kind}", {**position, **fields})
 
 
 class MessageItem(OpenItem):
@@ -80,8 +80,8 @@ class MessageItem(OpenItem):
 
     __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "_size", "_texts", "chunks", "extra", "head")
 
-    def __init__(self, writer: EventWriter, name: str, place: int, texts: CitedTexts) -> None:
-        super().__init__(writer, name, place)
+    def __init__(self, writer: EventWriter, name: str, output_index: int, texts: CitedTexts) -> None:
+        super().__init__(writer, name, output_index)
         self._texts = texts
         self._content: list[JsonValue] = []
         self._kind: str | None = None
@@ -102,8 +102,8 @@ class MessageItem(OpenItem):
     def growth(self, run: TextRun) -> Growth | None:
         if run.part != "text" or not self.head:
             return None
-        place: dict[str, object] = {"content_index": len(self._content)}
-        return self._form("output_text.delta", **place, delta=MARK, logprobs=[]), self.chunks.append
+        position: dict[str, object] = {"content_index": len(self._content)}
+        return self._form("output_text.delta", **position, delta=MARK, logprobs=[]), self.chunks.append
 
     def refusal(self, text: str) -> bytes:
         """Return the events of a further delta of a refusal."""
@@ -135,35 +135,35 @@ class MessageItem(OpenItem):
         self._kind = kind
         empty = self._part("")
         if kind == "output_text":
-            place = (self.id.encode(), self.place, len(self._content))
-            self.head = b'"item_id":"%b","output_index":%d,"content_index":%d' % place
+            position = (self.id.encode(), self.output_index, len(self._content))
+            self.head = b'"item_id":"%b","output_index":%d,"content_index":%d' % position
         return events + self._in_part("content_part.added", part=empty)
 
     def _end(self) -> bytes:
         if self._kind is None:
             return b""
-        whole = "".join(self.chunks)
-        part = self._part(whole)
+        full_text = "".join(self.chunks)
+        part = self._part(full_text)
         if self._kind == "refusal":
-            events = self._in_part("refusal.done", refusal=whole)
+            events = self._in_part("refusal.done", refusal=full_text)
         else:
-            self._texts.end(part, len(whole))
-            events = self._in_part("output_text.done", text=whole, logprobs=self._logprobs)
+            self._texts.end(part, len(full_text))
+            events = self._in_part("output_text.done", text=full_text, logprobs=self._logprobs)
         events += self._in_part("content_part.done", part=part)
         self._content.append(part)
         self._kind, self.head, self.chunks, self._annotations, self._logprobs = None, b"", [], [], []
         self._size = (0, 0)
         return events
 
-    def _part(self, whole: str) -> JsonObject:
+    def _part(self, full_text: str) -> JsonObject:
         if self._kind == "refusal":
-            return {"type": "refusal", "refusal": whole}
-        return {"type": "output_text", "text": whole, "annotations": self._annotations, "logprobs": self._logprobs}
+            return {"type": "refusal", "refusal": full_text}
+        return {"type": "output_text", "text": full_text, "annotations": self._annotations, "logprobs": self._logprobs}
 
-    def _in_part(self, kind: str, **members: object) -> bytes:
-        return self._event(kind, content_index=len(self._content), **members)
+    def _in_part(self, kind: str, **fields: object) -> bytes:
+        return self._event(kind, content_index=len(self._content), **fields)
 
-    def _whole(self, status: str) -> JsonObject:
+    def _build_item(self, status: str) -> JsonObject:
         body: JsonObject = {"id": self.id, "type": "message", "status": status, "role": "assistant"}
         return {**self.extra, **body, "content": [*self._content]}
 
@@ -178,8 +178,8 @@ class ReasoningItem(OpenItem):
     delta = "reasoning_text"
     index = "content_index"
 
-    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
-        super().__init__(writer, name, place)
+    def __init__(self, writer: EventWriter, name: str, output_index: int) -> None:
+        super().__init__(writer, name, output_index)
         self._chunks: list[str] = []
         self._begun = False
         self.details = GatheredDetails()
@@ -210,17 +210,17 @@ class ReasoningItem(OpenItem):
     def _end(self) -> bytes:
         if not self._begun:
             return b""
-        whole = "".join(self._chunks)
-        events = self._event(f"{self.delta}.done", **{self.index: 0}, text=whole)
-        return events + self._event(f"{self.added}.done", **{self.index: 0}, part=self._part(whole))
+        full_text = "".join(self._chunks)
+        events = self._event(f"{self.delta}.done", **{self.index: 0}, text=full_text)
+        return events + self._event(f"{self.added}.done", **{self.index: 0}, part=self._part(full_text))
 
-    def _part(self, whole: str) -> JsonObject:
-        return {"type": "reasoning_text", "text": whole}
+    def _part(self, full_text: str) -> JsonObject:
+        return {"type": "reasoning_text", "text": full_text}
 
     def _shown(self, parts: list[JsonValue]) -> JsonObject:
         return {"summary": [], "content": parts}
 
-    def _whole(self, status: str) -> JsonObject:
+    def _build_item(self, status: str) -> JsonObject:
         done = status != IN_PROGRESS
         parts: list[JsonValue] = [self._part("".join(self._chunks))] if done and self._begun else []
         body: JsonObject = {"id": self.id, "type": "reasoning", "status": status, **self._shown(parts)}
@@ -237,34 +237,34 @@ class SummaryItem(ReasoningItem):
     delta = "reasoning_summary_text"
     index = "summary_index"
 
-    def _part(self, whole: str) -> JsonObject:
-        return {"type": "summary_text", "text": whole}
+    def _part(self, full_text: str) -> JsonObject:
+        return {"type": "summary_text", "text": full_text}
 
     def _shown(self, parts: list[JsonValue]) -> JsonObject:
         return {"summary": parts}
 
 
 class CallItem(OpenItem):
-    """A call of a function. `number` is the call's index in the choice, `called` are its fields besides its
+    """A call of a function. `number` is the call's index in the choice, `call_fields` are its fields besides its
     arguments."""
 
-    __slots__ = ("_chunks", "called", "number")
+    __slots__ = ("_chunks", "call_fields", "number")
 
     kind = "function_call"
-    held = "arguments"
+    arguments_field = "arguments"
     delta = "function_call_arguments"
-    nothing = "{}"
+    empty_arguments = "{}"
 
-    def __init__(self, writer: EventWriter, name: str, place: int, number: int, called: JsonObject) -> None:
-        super().__init__(writer, name, place)
+    def __init__(self, writer: EventWriter, name: str, output_index: int, number: int, call_fields: JsonObject) -> None:
+        super().__init__(writer, name, output_index)
         self.number = number
-        self.called = called
+        self.call_fields = call_fields
         self._chunks: list[str] = []
 
     def add(self, chunk: str, extra: Mapping[str, JsonValue] | None) -> bytes:
         """Return the events of a further delta."""
         if extra:
-            self.called = {**extra, **self.called}
+            self.call_fields = {**extra, **self.call_fields}
         if not chunk:
             return b""
         self._chunks.append(chunk)
@@ -277,15 +277,15 @@ class CallItem(OpenItem):
 
     def _end(self) -> bytes:
         events = b""
-        if not self._chunks and self.nothing:
+        if not self._chunks and self.empty_arguments:
             # Clients parse the arguments, so an empty text must become an empty object.
-            events = self.add(self.nothing, None)
-        named: dict[str, object] = {"name": self.called["name"]} if self.kind == "function_call" else {}
-        return events + self._event(f"{self.delta}.done", **{self.held: "".join(self._chunks)}, **named)
+            events = self.add(self.empty_arguments, None)
+        named: dict[str, object] = {"name": self.call_fields["name"]} if self.kind == "function_call" else {}
+        return events + self._event(f"{self.delta}.done", **{self.arguments_field: "".join(self._chunks)}, **named)
 
-    def _whole(self, status: str) -> JsonObject:
-        whole = "" if status == IN_PROGRESS else "".join(self._chunks)
-        return {**self.called, "id": self.id, "type": self.kind, "status": status, self.held: whole}
+    def _build_item(self, status: str) -> JsonObject:
+        full_text = "" if status == IN_PROGRESS else "".join(self._chunks)
+        return {**self.call_fields, "id": self.id, "type": self.kind, "status": status, self.arguments_field: full_text}
 
 
 class CustomCallItem(CallItem):
@@ -294,9 +294,9 @@ class CustomCallItem(CallItem):
     __slots__ = ()
 
     kind = "custom_tool_call"
-    held = "input"
+    arguments_field = "input"
     delta = "custom_tool_call_input"
-    nothing = ""
+    empty_arguments = ""
 
 
 class TypedCallItem(CallItem):
@@ -305,15 +305,15 @@ class TypedCallItem(CallItem):
     __slots__ = ("_tool",)
 
     def __init__(
-        self, writer: EventWriter, name: str, place: int, number: int, called: JsonObject, tool: TypedTool
+        self, writer: EventWriter, name: str, output_index: int, number: int, call_fields: JsonObject, tool: TypedTool
     ) -> None:
-        super().__init__(writer, name, place, number, called)
+        super().__init__(writer, name, output_index, number, call_fields)
         self._tool = tool
 
     def add(self, chunk: str, extra: Mapping[str, JsonValue] | None) -> bytes:
         """Add a further delta; no events until the call is complete."""
         if extra:
-            self.called = {**extra, **self.called}
+            self.call_fields = {**extra, **self.call_fields}
         if chunk:
             self._chunks.append(chunk)
         return b""
@@ -324,10 +324,10 @@ class TypedCallItem(CallItem):
     def _end(self) -> bytes:
         return b""
 
-    def _whole(self, status: str) -> JsonObject:
-        members = self._tool.item_body("" if status == IN_PROGRESS else "".join(self._chunks))
-        rest = {name: value for name, value in self.called.items() if name != "name"}
-        return {**rest, "id": self.id, "type": self._tool.item, "status": status, **members}
+    def _build_item(self, status: str) -> JsonObject:
+        fields = self._tool.item_body("" if status == IN_PROGRESS else "".join(self._chunks))
+        rest = {name: value for name, value in self.call_fields.items() if name != "name"}
+        return {**rest, "id": self.id, "type": self._tool.item, "status": status, **fields}
 
 
 class SearchItem(OpenItem):
@@ -335,8 +335,10 @@ class SearchItem(OpenItem):
 
     __slots__ = ("_shows_sources", "_sources", "search")
 
-    def __init__(self, writer: EventWriter, name: str, place: int, search: WebSearch, shows_sources: bool) -> None:
-        super().__init__(writer, name, place)
+    def __init__(
+        self, writer: EventWriter, name: str, output_index: int, search: WebSearch, shows_sources: bool
+    ) -> None:
+        super().__init__(writer, name, output_index)
         self.search = search
         self._sources = search.sources
         self._shows_sources = shows_sources
@@ -345,7 +347,7 @@ class SearchItem(OpenItem):
         """Add sources that the vendor reported after the search."""
         self._sources = (*self._sources, *sources)
 
-    def _whole(self, status: str) -> JsonObject:
+    def _build_item(self, status: str) -> JsonObject:
         queries: list[JsonValue] = [*self.search.queries]
         action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "queries": queries}
         if self._shows_sources:
@@ -360,10 +362,10 @@ class ImageItem(OpenItem):
 
     __slots__ = ("_data",)
 
-    def __init__(self, writer: EventWriter, name: str, place: int, data: str) -> None:
-        super().__init__(writer, name, place)
+    def __init__(self, writer: EventWriter, name: str, output_index: int, data: str) -> None:
+        super().__init__(writer, name, output_index)
         self._data = data
 
-    def _whole(self, status: str) -> JsonObject:
+    def _build_item(self, status: str) -> JsonObject:
         body: JsonObject = {"id": self.id, "type": "image_generation_call", "status": status}
         return {**body, "result": None if status == IN_PROGRESS else self._data}

@@ -29,7 +29,7 @@ from proxy.surfaces.responses.request_draft import ResponsesDraft
 
 LOGPROBS: Final = "message.output_text.logprobs"
 SOURCES: Final = "web_search_call.action.sources"
-"""Values of `include`."""
+"""The values of `include` that the gateway honours itself."""
 
 CHATS_FIELD: Final = "belongs to chat completions"
 """The beginning of the message for a field that this API does not have."""
@@ -120,22 +120,24 @@ def _top_logprobs(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _text(draft: ResponsesDraft, value: JsonValue) -> None:
-    held = json_object(value)
-    if (verbosity := held.get("verbosity")) is not None:
+    inner = json_object(value)
+    if (verbosity := inner.get("verbosity")) is not None:
         draft.put("text", "verbosity", check_at(text, verbosity, "verbosity"))
-    form = held.get("format")
+    form = inner.get("format")
     if form is not None:
-        wanted = check_at(constraints.response_format, _format(check_at(json_object, form, "format")), "format")
-        if wanted != {"type": "text"}:
-            draft.put("text", "response_format", wanted)
+        response_format = check_at(
+            constraints.response_format, _format(check_at(json_object, form, "format")), "format"
+        )
+        if response_format != {"type": "text"}:
+            draft.put("text", "response_format", response_format)
 
 
 def _format(form: JsonObject) -> JsonObject:
     """Return a format in the form of chats, which nests the fields that are flat here."""
     if form.get("type") != "json_schema":
         return form
-    held: JsonObject = {name: value for name, value in form.items() if name != "type" and value is not None}
-    return {"type": "json_schema", "json_schema": held}
+    inner: JsonObject = {name: value for name, value in form.items() if name != "type" and value is not None}
+    return {"type": "json_schema", "json_schema": inner}
 
 
 def _reasoning(draft: ResponsesDraft, value: JsonValue) -> None:
@@ -144,7 +146,7 @@ def _reasoning(draft: ResponsesDraft, value: JsonValue) -> None:
     shown = given.get("summary") or given.get("generate_summary")
     if shown is not None:
         check_at(text, shown, "summary")
-    rest = {name: member for name, member in given.items() if name not in ("summary", "generate_summary")}
+    rest = {name: field for name, field in given.items() if name not in ("summary", "generate_summary")}
     if rest:
         draft.parsed.values["reasoning"] = rest
 

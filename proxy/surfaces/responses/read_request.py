@@ -136,8 +136,8 @@ class _ReadInput:
 def _read_common_input(draft: ResponsesDraft) -> _ReadInput | None:
     """Set the tools and the conversation of a request that has only common items; return `None` for any other request.
     The conversation is created when it is first read: a vendor with this API does not get it."""
-    said = draft.data.get("instructions")
-    instructions = said if isinstance(said, str) else None
+    raw_instructions = draft.data.get("instructions")
+    instructions = raw_instructions if isinstance(raw_instructions, str) else None
     if draft.data.get("previous_response_id") is not None:
         return None
     common = common_input(draft.data.get("input"), bool(instructions))
@@ -179,11 +179,13 @@ def _refuse_input(parsed: ParsedFields, bad: Invalid) -> None:
 
 
 def _read_conversation(draft: ResponsesDraft, resolved: ResolvedInput) -> None:
-    """Set the conversation."""
+    """Set the messages of the conversation."""
     parsed = draft.parsed
     try:
-        said = draft.data.get("instructions")
-        chat = ConversationReader(draft).read(said if isinstance(said, str) else None, resolved.whole)
+        raw_instructions = draft.data.get("instructions")
+        chat = ConversationReader(draft).read(
+            raw_instructions if isinstance(raw_instructions, str) else None, resolved.whole
+        )
         if not chat:
             # OpenAI's own API may accept the items; no other target gets this prompt.
             draft.only.setdefault("input", "a conversation without a message")
@@ -206,9 +208,9 @@ def _terms(draft: ResponsesDraft, own: tuple[JsonObject, ...], context: RequestC
         name: absent if (given := data.get(name)) is None else given for name, absent in _ECHOED.items()
     }
     store = echoes["store"] = context.stores and data.get("store") is not False
-    asked = data.get("reasoning")
-    members: JsonObject = asked if isinstance(asked, dict) else {}
-    shown = members.get("summary") or members.get("generate_summary")
+    reasoning = data.get("reasoning")
+    reasoning_fields: JsonObject = reasoning if isinstance(reasoning, dict) else {}
+    shown = reasoning_fields.get("summary") or reasoning_fields.get("generate_summary")
     included = data.get("include")
     return ResponseTerms(
         echoes,

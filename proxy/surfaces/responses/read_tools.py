@@ -69,16 +69,16 @@ def _function(tool: JsonObject) -> JsonObject | None:
     """Return a valid function in the form in which `_Reader` returns it; `None` for any other tool."""
     if tool.get("type") != "function" or "systemTool" in tool:
         return None
-    name, about = tool.get("name"), tool.get("description")
+    name, description = tool.get("name"), tool.get("description")
     parameters, strict = tool.get("parameters"), tool.get("strict")
     function: JsonObject = {"name": name}
-    if about:
-        function["description"] = about
+    if description:
+        function["description"] = description
     if parameters is not None:
         function["parameters"] = parameters
     if strict:
         function["strict"] = True
-    if type(name) is str and name and (about is None or type(about) is str) and type(parameters) in _SCHEMA:
+    if type(name) is str and name and (description is None or type(description) is str) and type(parameters) in _SCHEMA:
         return {"type": "function", "function": function} if type(strict) in _SWITCH else None
     return None
 
@@ -93,8 +93,8 @@ def _distinct(tools: list[JsonObject]) -> list[JsonObject]:
 
 def _identity(tool: JsonObject) -> tuple[str, str]:
     kind = str(tool.get("type"))
-    held = tool.get(kind)
-    return kind, str(held.get("name")) if isinstance(held, dict) else ""
+    inner = tool.get(kind)
+    return kind, str(inner.get("name")) if isinstance(inner, dict) else ""
 
 
 def _own_names(tools: list[JsonObject]) -> Iterator[str]:
@@ -150,18 +150,18 @@ class _Reader:
         listed = tool.get("tools")
         if not isinstance(listed, list):
             raise Invalid("must be a list of tools", "tools")
-        about = tool.get("description")
-        tools = [self._of_namespace(member, namespace, index) for index, member in enumerate(listed)]
-        if tools and isinstance(about, str) and about:
+        description = tool.get("description")
+        tools = [self._of_namespace(entry, namespace, index) for index, entry in enumerate(listed)]
+        if tools and isinstance(description, str) and description:
             # Only the name of the namespace remains in the names of its tools. So its description is added to the
             # description of its first tool.
-            held = tools[0].get("function") or tools[0].get("custom")
-            if isinstance(held, dict):
-                held["description"] = f"[{namespace}: {about}]\n{held.get('description') or ''}".rstrip()
+            inner = tools[0].get("function") or tools[0].get("custom")
+            if isinstance(inner, dict):
+                inner["description"] = f"[{namespace}: {description}]\n{inner.get('description') or ''}".rstrip()
         return tools
 
-    def _of_namespace(self, member: JsonValue, namespace: str, index: int) -> JsonObject:
-        tool = check_at(json_object, member, "tools", index)
+    def _of_namespace(self, entry: JsonValue, namespace: str, index: int) -> JsonObject:
+        tool = check_at(json_object, entry, "tools", index)
         if tool.get("type") not in _CALLED:
             raise Invalid("must be 'function' or 'custom'", "tools", index, "type")
         try:
@@ -172,12 +172,12 @@ class _Reader:
     def _called(self, tool: JsonObject, namespace: str | None) -> JsonObject:
         name = check_at(text, tool.get("name"), "name")
         wire = name if namespace is None else self._draft.names.joined(namespace, name)
-        about = tool.get("description")
-        if about is not None:
-            check_at(string, about, "description")
+        description = tool.get("description")
+        if description is not None:
+            check_at(string, description, "description")
         if tool["type"] == "custom":
             return {"type": "custom", "custom": {"name": wire, **_described(self._about_custom(tool))}}
-        function: JsonObject = {"name": wire, **_described(about)}
+        function: JsonObject = {"name": wire, **_described(description)}
         if (parameters := tool.get("parameters")) is not None:
             function["parameters"] = check_at(json_object, parameters, "parameters")
         if (strict := tool.get("strict")) is not None and check_at(boolean, strict, "strict"):
@@ -186,21 +186,21 @@ class _Reader:
 
     def _about_custom(self, tool: JsonObject) -> str:
         """Return the description of a custom tool, with its grammar."""
-        about = str(tool.get("description") or "")
+        description = str(tool.get("description") or "")
         if (form := tool.get("format")) is None:
-            return about
-        held = check_at(json_object, form, "format")
-        if check_at(text, held.get("type"), "format", "type") != "grammar":
-            return about
-        syntax = check_at(one_of("lark", "regex"), held.get("syntax"), "format", "syntax")
-        definition = check_at(text, held.get("definition"), "format", "definition")
+            return description
+        inner = check_at(json_object, form, "format")
+        if check_at(text, inner.get("type"), "format", "type") != "grammar":
+            return description
+        syntax = check_at(one_of("lark", "regex"), inner.get("syntax"), "format", "syntax")
+        definition = check_at(text, inner.get("definition"), "format", "definition")
         self._draft.left_out["tools.format"] = None
-        what = "Lark grammar" if syntax == "lark" else "regular expression"
-        return f"{about}\n\nThe input must match this {what}:\n{definition}".lstrip()
+        syntax_name = "Lark grammar" if syntax == "lark" else "regular expression"
+        return f"{description}\n\nThe input must match this {syntax_name}:\n{definition}".lstrip()
 
 
-def _described(about: JsonValue) -> JsonObject:
-    return {"description": about} if about else {}
+def _described(description: JsonValue) -> JsonObject:
+    return {"description": description} if description else {}
 
 
 # The choice -----------------------------------------------------------------------------------------------------------
@@ -215,17 +215,17 @@ def _choose(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonValue) -
             raise Invalid("must be 'none', 'auto', 'required' or an object")
         _put_mode(draft, tools, choice)
         return tools
-    held = json_object(choice)
-    kind = check_at(text, held.get("type"), "type")
+    inner = json_object(choice)
+    kind = check_at(text, inner.get("type"), "type")
     if kind == "allowed_tools":
-        return _allow(draft, tools, held)
+        return _allow(draft, tools, inner)
     if kind in _CALLED:
-        name = _named(draft, held)
+        name = _named(draft, inner)
         draft.parsed.values["tool_choice"] = {"type": kind, kind: {"name": name}}
     elif kind in TYPED:
         draft.parsed.values["tool_choice"] = {"type": "function", "function": {"name": draft.typed_name(kind)}}
     else:
-        draft.parsed.values["tool_choice"] = held
+        draft.parsed.values["tool_choice"] = inner
     return tools
 
 

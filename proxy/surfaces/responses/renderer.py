@@ -115,7 +115,7 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
         return write
 
     def usage(self, usage: Usage) -> bytes:
-        """Store the usage, which the last event has."""
+        """Store the usage for the last event."""
         self._usage = usage
         return b""
 
@@ -140,17 +140,17 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
             return begin + self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
         self._writer.number = native.number
         if native.failed is not None:
-            told = self._error_event(facts, code)
-            return told + self._writer.event("response.failed", _without_place(native.failed))
-        known = native.response or response_object(self._facts, terms.echoes, "failed")
-        failed = {**known, "status": "failed", "error": {"code": code, "message": facts.message}}
+            error_event = self._error_event(facts, code)
+            return error_event + self._writer.event("response.failed", _without_place(native.failed))
+        response = native.response or response_object(self._facts, terms.echoes, "failed")
+        failed = {**response, "status": "failed", "error": {"code": code, "message": facts.message}}
         return self._error_event(facts, code) + self._writer.event("response.failed", {"response": failed})
 
     def _error_event(self, facts: ErrorFacts, code: str) -> bytes:
         """Return the event `error`, with the fields of OpenAI's specification and the object of OpenAI's streams."""
         error = {**error_object(facts), "code": code}
-        members = {"code": code, "message": facts.message, "param": facts.param, "error": error}
-        return self._writer.event("error", members)
+        fields = {"code": code, "message": facts.message, "param": facts.param, "error": error}
+        return self._writer.event("error", fields)
 
     def stored(self) -> StoredResponse | None:
         response = self._response
@@ -161,10 +161,10 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
             return None
         return StoredResponse(name, self._terms.ancestors, with_ids(self._terms.input, self._facts.unique), response)
 
-    def unstored(self, shown: bytes) -> bytes:
+    def unstored(self, rendered: bytes) -> bytes:
         if not self._streams:
-            return utf8_json({**orjson.loads(shown), "store": False})
-        before, line, data = shown.rpartition(b"\ndata: ")
+            return utf8_json({**orjson.loads(rendered), "store": False})
+        before, line, data = rendered.rpartition(b"\ndata: ")
         last = orjson.loads(data)
         last["response"]["store"] = False
         return before + line + ascii_json(last) + b"\n\n"
@@ -203,13 +203,13 @@ class ResponsesRenderer(EndingRenderer, RunRenderer):
     def _final(self) -> JsonObject:
         """Return the final response."""
         reason = _INCOMPLETE.get(self._finish or "")
-        members: dict[str, object] = {
+        fields: dict[str, object] = {
             "incomplete_details": None if reason is None else {"reason": reason},
             "usage": usage_json(self._usage or NO_USAGE),
             "service_tier": self._tier,
         }
         status = "completed" if reason is None else "incomplete"
-        body = response_object(self._facts, self._terms.echoes, status, self._output.items, **members)
+        body = response_object(self._facts, self._terms.echoes, status, self._output.items, **fields)
         return {**response_fields(self._output.extra_fields), **body}  # type: ignore[dict-item]
 
 
@@ -248,6 +248,6 @@ def _as_chunk(choice: Choice, extras: Extras | None) -> Chunk:
     )
 
 
-def _without_place(members: JsonObject) -> dict[str, object]:
+def _without_place(fields: JsonObject) -> dict[str, object]:
     """Return the fields of a vendor's event without its type and its number."""
-    return {name: value for name, value in members.items() if name not in ("type", "sequence_number")}
+    return {name: value for name, value in fields.items() if name not in ("type", "sequence_number")}

@@ -22,7 +22,7 @@ MAX_NAME: Final = 64
 
 _SEPARATOR: Final = "__"
 _DIGEST_DIGITS: Final = 8
-"""Hex digits of the digest."""
+"""The number of hex digits of the digest that are used first. As many are added each time if the name is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class NamespaceNames:
 
     def joined(self, namespace: str, name: str) -> str:
         """Return the single name of a namespace's tool."""
-        whole = NamespacedName(namespace, name)
-        known = self._known.get(whole)
+        full_name = NamespacedName(namespace, name)
+        known = self._known.get(full_name)
         if known is not None:
             return known
         joined_name = f"{namespace}{_SEPARATOR}{name}"
@@ -52,12 +52,14 @@ class NamespaceNames:
             digest = blake2s(f"{len(namespace)}:{namespace}{name}".encode(errors="replace")).hexdigest()
             # As many digits as make the name unique: nearly always the first ones suffice.
             for digits in range(_DIGEST_DIGITS, len(digest) + 1, _DIGEST_DIGITS):
-                room = MAX_NAME - digits - 1
-                candidate = f"{joined_name[:room]}_{digest[:digits]}" if room > 0 else digest[:MAX_NAME]
+                prefix_length = MAX_NAME - digits - 1
+                candidate = (
+                    f"{joined_name[:prefix_length]}_{digest[:digits]}" if prefix_length > 0 else digest[:MAX_NAME]
+                )
                 if not self._is_taken(candidate):
                     joined_name = candidate
                     break
-        self._known[whole], self._joined[joined_name] = joined_name, whole
+        self._known[full_name], self._joined[joined_name] = joined_name, full_name
         return joined_name
 
     def origins(self) -> Mapping[str, NamespacedName]:
@@ -129,7 +131,8 @@ class ResponsesDraft:
             self._typed_names[kind] = name
         return self._typed_names[kind]
 
-    def put(self, own: str, name: str, value: object) -> None:
-        """Set a unified field from the client's field `own`. Another value of the unified field is a conflict."""
+    def put(self, client_field: str, name: str, value: object) -> None:
+        """Set a unified field from the client's field `client_field`. Another value of the unified field is a
+        conflict."""
         if self.parsed.values.setdefault(name, value) != value:
-            self.parsed.conflict(own, f"differs from '{name}', which sets the same")
+            self.parsed.conflict(client_field, f"differs from '{name}', which sets the same")

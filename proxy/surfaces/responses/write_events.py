@@ -33,7 +33,7 @@ class EventWriter:
         """The number of the next event."""
 
     def event(self, kind: str, fields: Mapping[str, object]) -> bytes:
-        """Return one event."""
+        """Return one event with its number."""
         number = self.number
         self.number = number + 1
         return framed(kind, ascii_json({"type": kind, "sequence_number": number, **fields}))

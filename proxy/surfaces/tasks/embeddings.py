@@ -35,7 +35,8 @@ _TYPES: Mapping[str, str] = {
     "question_answering": "question_answering",
     "fact_verification": "fact_verification",
 }
-"""The unified purposes of inputs, by the words of all vendors' clients. Other words go to the vendor unchanged."""
+"""Maps the words of all vendors' clients for the purpose of inputs to the unified words. Other words go to the vendor
+unchanged."""
 
 
 def _input(value: JsonValue) -> Texts | TokenLists:
@@ -109,8 +110,8 @@ def parse_embeddings(body: bytes, default_model: str | None = None) -> Embedding
 
 
 def _check_forms(fields: TaskFields, given: JsonObject) -> None:
-    """Remove the fields that request vectors of single floats, which is the form of all vectors, and refuse other
-    forms."""
+    """Remove fields that request vectors of single floats, which all vectors are. Refuse fields that request another
+    form."""
     for name in VECTOR_FORMS.keys() & given.keys():
         if given.pop(name) not in VECTOR_FORMS[name]:
             advice = "would give vectors that are not single floats, which this API cannot carry"
@@ -120,17 +121,17 @@ def _check_forms(fields: TaskFields, given: JsonObject) -> None:
 def render_embeddings(request: EmbeddingsRequest, answer: Embeddings, facts: AnswerFacts) -> bytes:
     """Return the body of the response. Vectors are written one by one, because their lists of numbers take much
     memory."""
-    own = {name: value for name, value in answer.own.items() if name not in _RENDERED_FIELDS}
-    rest: dict[str, object] = {**with_id(own, f"embd-{facts.unique}"), "model": facts.model}
+    vendor_fields = {name: value for name, value in answer.own.items() if name not in _RENDERED_FIELDS}
+    rest: dict[str, object] = {**with_id(vendor_fields, f"embd-{facts.unique}"), "model": facts.model}
     if usage := usage_fields(answer.usage, answer.details):
         rest["usage"] = usage
     write = _in_base64 if request.base64 else _as_numbers
-    pieces = [b'{"object":"list","data":[']
+    parts = [b'{"object":"list","data":[']
     for index, vector in enumerate(answer.vectors):
         comma = b"," if index else b""
-        pieces.append(b'%b{"object":"embedding","index":%d,"embedding":%b}' % (comma, index, write(vector)))
-    pieces.append(b"],%b" % orjson.dumps(rest)[1:])
-    return b"".join(pieces)
+        parts.append(b'%b{"object":"embedding","index":%d,"embedding":%b}' % (comma, index, write(vector)))
+    parts.append(b"],%b" % orjson.dumps(rest)[1:])
+    return b"".join(parts)
 
 
 def _as_numbers(vector: Vector) -> bytes:

@@ -70,7 +70,7 @@ def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest
         timeout=fields.get("inference_timeout", float),
         extra_params=fields.get("inference_extra_params", dict),
         extra_headers=fields.get("inference_extra_headers", dict),
-        objects={place: each for place, each in enumerate(documents) if isinstance(each, dict)},
+        objects={index: each for index, each in enumerate(documents) if isinstance(each, dict)},
     )
 
 

@@ -128,8 +128,8 @@ def _groq_searches(message: Mapping[str, JsonValue]) -> Iterator[WebSearch]:
     for tool in objects_in(message.get("executed_tools")):
         if "search" not in str(tool.get("type")):
             continue
-        held = tool.get("search_results")
-        listed = objects_in(held.get("results")) if isinstance(held, dict) else []
+        results = tool.get("search_results")
+        listed = objects_in(results.get("results")) if isinstance(results, dict) else []
         listed += objects_in(tool.get("browser_results"))
         yield WebSearch("", _queries(tool.get("arguments")), sources_of(listed))
 
@@ -162,10 +162,10 @@ def _queries(arguments: JsonValue) -> tuple[str, ...]:
 def _grounding(raw: JsonValue) -> Iterator[WebSearch]:
     if not isinstance(raw, dict):
         return
-    held = [kind for chunk in objects_in(raw.get("groundingChunks")) for kind in chunk.values()]
+    results = [kind for chunk in objects_in(raw.get("groundingChunks")) for kind in chunk.values()]
     # Sources without queries belong to another tool, such as a map.
     if queries := _texts(raw.get("webSearchQueries")):
-        yield WebSearch("", queries, sources_of([each for each in held if isinstance(each, dict)]))
+        yield WebSearch("", queries, sources_of([each for each in results if isinstance(each, dict)]))
 
 
 def _listed_sources(answer: Mapping[str, JsonValue]) -> list[JsonObject]:

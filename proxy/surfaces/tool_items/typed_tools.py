@@ -30,16 +30,16 @@ def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
 
 @frozen
 class TypedTool:
-    """A tool with its own type. `held` is the field of its call's item that contains the arguments, `constants` are
-    additional constant fields of that object, and `needed` are fields that it must have, with their defaults.
-    `item_fields` are further fields of the item."""
+    """A tool with its own type. `arguments_field` is the field of its call's item that contains the arguments,
+    `constants` are additional constant fields of that object, and `defaults` are fields that it must have, with their
+    defaults. `item_fields` are further fields of the item."""
 
     kind: str
-    about: str
+    default_description: str
     parameters: JsonObject
-    held: str
+    arguments_field: str
     constants: JsonObject
-    needed: JsonObject
+    defaults: JsonObject
     item_fields: JsonObject
 
     @property
@@ -51,15 +51,15 @@ class TypedTool:
         """Return the tool as a function. The client's own description and parameters take precedence."""
         own = tool.get("parameters")
         parameters = own if isinstance(own, dict) and own else self.parameters
-        about = tool.get("description") or self.about
-        return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
+        description = tool.get("description") or self.default_description
+        return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
     def arguments(self, item: JsonObject) -> str:
         """Return the arguments of the call that an item represents."""
-        held = item.get(self.held)
-        if not isinstance(held, dict):
-            return held if isinstance(held, str) and held else "{}"
-        return utf8_json({name: value for name, value in held.items() if name not in self.constants}).decode()
+        inner = item.get(self.arguments_field)
+        if not isinstance(inner, dict):
+            return inner if isinstance(inner, str) and inner else "{}"
+        return utf8_json({name: value for name, value in inner.items() if name not in self.constants}).decode()
 
     def item_body(self, arguments: str) -> JsonObject:
         """Return the fields of the item for a call with these arguments."""
@@ -67,8 +67,8 @@ class TypedTool:
             given: JsonValue = orjson.loads(arguments or "{}")
         except (orjson.JSONDecodeError, UnicodeEncodeError):
             given = None
-        said: JsonObject = given if isinstance(given, dict) else {"arguments": arguments}
-        return {**self.item_fields, self.held: {**self.needed, **said, **self.constants}}
+        fields: JsonObject = given if isinstance(given, dict) else {"arguments": arguments}
+        return {**self.item_fields, self.arguments_field: {**self.defaults, **fields, **self.constants}}
 
 
 TYPED: Final[Mapping[str, TypedTool]] = {
@@ -155,8 +155,8 @@ def _command(each: JsonObject) -> str:
     outcome = each.get("outcome")
     ended: JsonObject = outcome if isinstance(outcome, dict) else {}
     code = ended.get("exit_code")
-    told = f"exit code: {code}" if code is not None else str(ended.get("type") or "")
-    return "\n".join([str(part) for part in (each.get("stdout"), each.get("stderr"), told) if part])
+    status = f"exit code: {code}" if code is not None else str(ended.get("type") or "")
+    return "\n".join([str(part) for part in (each.get("stdout"), each.get("stderr"), status) if part])
 
 
 def _loaded(item: JsonObject) -> str:

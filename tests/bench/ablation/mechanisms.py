@@ -137,9 +137,9 @@ MECHANISMS: Sequence[Mechanism] = (
     Mechanism(
         "chunk_twin",
         "chunk of a text alone",
-        ("providers/dialects/openai/stream.py:OpenAIStream._plain",),
+        ("providers/dialects/openai/stream.py:OpenAIStream._plain_chunk",),
         (),
-        (("providers.dialects.openai.stream:OpenAIStream._plain", "nothing"),),
+        (("providers.dialects.openai.stream:OpenAIStream._plain_chunk", "nothing"),),
     ),
     Mechanism(
         "end_twin",
@@ -158,8 +158,8 @@ MECHANISMS: Sequence[Mechanism] = (
         ),
         (),
         (
-            ("providers.dialects.openai.stream:OpenAIStream.lead", "nothing"),
-            ("providers.dialects.shared.decode_text_chunks:TextStream.lead", "nothing"),
+            ("providers.dialects.openai.stream:OpenAIStream.read_run", "nothing"),
+            ("providers.dialects.shared.decode_text_chunks:TextStream.read_run", "nothing"),
         ),
         stays="the issue keeps it",
     ),
@@ -289,7 +289,7 @@ MECHANISMS: Sequence[Mechanism] = (
     ),
     Mechanism(
         "limits_at_once",
-        "admission without the book of limits",
+        "admission without the registry of limits",
         ("proxy/teams/team_limiter.py:TeamLimiter.admit",),
         reason="it is the first half of the ordinary way",
     ),

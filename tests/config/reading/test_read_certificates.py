@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from config.load_config import Examined, Loaded, examine_file, fingerprint, load_file
+from config.load_config import Loaded, LoadResult, examine_file, fingerprint, load_file
 from config.reading.read_certificates import Pair, UnusableError, bundle, end_of
 from tests.support.authority import DAY, LOCAL, Authority
 from tests.support.looped import looped
@@ -38,7 +38,7 @@ def load(path: Path) -> Loaded:
     return load_file(path, environment(path))
 
 
-def examined(path: Path) -> Examined:
+def examined(path: Path) -> LoadResult:
     return examine_file(path, environment(path))
 
 

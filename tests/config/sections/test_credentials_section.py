@@ -3,7 +3,7 @@
 from pydantic import SecretStr
 
 from config.sections.credentials_section import CredentialsSection
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from config.table.table_schema import VendorSection
 from tests.config.tables import complaints, load, warnings
 from tests.support.looped import looped
@@ -146,7 +146,7 @@ LEVELS = """\
 def test_the_deepest_level_counts_whether_key_or_credentials(
     model: str, deployment: str, key: str | None, kind: str | None, origin: tuple[str, ...]
 ) -> None:
-    found = effective(load(LEVELS, ENV).config, model[0], model, deployment)
+    found = effective_settings(load(LEVELS, ENV).config, model[0], model, deployment)
     assert found.api_key == (None if key is None else SecretStr(key))
     assert (None if found.credentials is None else found.credentials.model_fields_set) == (kind and {kind})
     assert origin in found.origins.values()

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from config.sections.section import Section, ShorthandSection, built_in, setting, settings_of, unwritten
+from config.sections.section import Section, ShorthandSection, built_in, built_in_section, setting, settings_of
 from config.sections.value_types import OptionalSwitch, Timeout
 
 
@@ -54,7 +54,7 @@ def test_a_setting_says_what_is_built_in_as_it_would_be_written() -> None:
 
 
 def test_unwritten_settings_have_the_built_in_values_that_hold_for_every_deployment() -> None:
-    found = unwritten(Outer)
+    found = built_in_section(Outer)
     assert (found.names, found.silent, found.inner.wait, found.inner.later) == (["a", "b"], False, 90.0, None)
     assert (found.model_fields_set, found.inner.model_fields_set) == (set(), set())
 

@@ -1,12 +1,12 @@
 """The sections of a table: optional keys, short forms, and what is never shown."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from config.generate_readme import README
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection, RetryBudgetSection
 from config.sections.media_section import MediaSection
 from config.sections.section import Section, built_in, settings_of
@@ -15,7 +15,7 @@ from providers.target import DEFAULT_SCHEMES
 from tests.config.tables import load
 from tests.support.looped import looped
 
-GUIDE = README.read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "configure" / "reliability.md").read_text(encoding="utf-8")
 
 
 def test_what_is_not_written_has_the_documented_defaults() -> None:

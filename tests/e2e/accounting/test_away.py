@@ -90,7 +90,7 @@ async def test_what_a_full_disk_does_not_take_arrives_with_the_next_start(tmp_pa
     text = table("")
     async with started(text, tmp_path, {"PYTHONPATH": f"{program}:{ROOT}"}) as gateway:
         assert await client.ask(gateway, 250) == {200: 250}
-        await until(lambda: "requests are kept in" in gateway.messages())
+        await until(lambda: "requests stay in the journals in" in gateway.messages())
         assert await gateway.stop() == 0
     async with started(text, tmp_path) as gateway:
         assert await gateway.stop() == 0

@@ -10,7 +10,7 @@ from providers.constraints.fit_references import (
     MAX_INLINED,
     MAX_MOVED,
     Unfittable,
-    below,
+    child_parts,
     fit_references,
     follow,
     has_cycle,
@@ -49,7 +49,7 @@ def fitted(schema: JsonObject, rules: SchemaRules) -> tuple[JsonObject, bool]:
 def test_definitions_are_reached_by_reference_only() -> None:
     schema: JsonObject = {**of({"a": {"$ref": "#/$defs/x"}}), "$defs": {"x": TEXT, "unused": {}}}
     assert [node for _, node in reachable(References(schema))] == [schema, {"$ref": "#/$defs/x"}, TEXT]
-    assert [path for path, _ in below(References(schema), schema)] == [".properties.a"]
+    assert [path for path, _ in child_parts(References(schema), schema)] == [".properties.a"]
 
 
 def test_a_reference_at_the_root_gives_way_to_its_target() -> None:

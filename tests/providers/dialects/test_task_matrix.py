@@ -1,7 +1,6 @@
 """The matrix of tasks: an entry for each example of each vendor that has the task."""
 
 from providers.capabilities import Support
-from providers.dialects.readme import README, reference
 from providers.dialects.task_matrix import task_entries
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Task
@@ -22,8 +21,3 @@ def test_an_entry_has_the_wire_of_its_model() -> None:
 
 def test_a_vendor_without_tasks_has_no_entry() -> None:
     assert list(task_entries([load_profiles()["anthropic"]])) == []
-
-
-def test_the_readme_shows_them() -> None:
-    assert "### Embeddings" in reference()
-    assert "### Rerank" in README.read_text(encoding="utf-8")

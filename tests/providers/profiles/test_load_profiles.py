@@ -13,7 +13,9 @@ from providers.profiles.load_profiles import ProfileError, load_profiles, parse_
 from providers.unified_request import Operation, Task
 from tests.support.looped import looped
 
-README = Path(__file__).resolve().parents[3] / "providers" / "README.md"
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "CONTRIBUTING.md"
+REFERENCE = ROOT / "docs" / "reference" / "profiles.md"
 KNOB = re.compile(r"`(\w+)`")
 
 
@@ -117,8 +119,8 @@ a:
     assert "n" not in rows[0].for_model("big-1").wires[Operation.CHAT].accepts
 
 
-def test_the_readmes_worked_example_is_a_row_of_at_most_fifteen_lines() -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_guides_worked_example_is_a_row_of_at_most_fifteen_lines() -> None:
+    (example,) = re.findall(r"```yaml\n(# acme-ai.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(example.splitlines()) <= 15
     acme = parse_profiles(example)["acme"]
     assert acme.placeholders == ("region",)
@@ -126,10 +128,10 @@ def test_the_readmes_worked_example_is_a_row_of_at_most_fifteen_lines() -> None:
     assert acme.wires[Operation.CHAT].rename["seed"] == "random_seed"
 
 
-def test_the_readme_tells_every_knob_that_a_row_uses() -> None:
+def test_the_reference_has_every_key_that_a_profile_uses() -> None:
     rows = yaml.safe_load(files("providers.profiles").joinpath("profiles.yaml").read_text(encoding="utf-8"))
     used = {knob for row in rows.values() for part in (row, *row.get("models", ())) for knob in part} - {"match"}
-    cells = re.findall(r"^\| (`.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    cells = re.findall(r"^\| (`.*?) \|", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
     assert used <= {name for cell in cells for name in KNOB.findall(cell)}
 
 

@@ -26,8 +26,8 @@ IDS: Final = (
     b'{"file_id": "file-1", "input": ["rs_abc", "resp_1", "vs_1", "cntr_1", "file-abc", "file_011", "files/abc"],'
     b' "cachedContent": "cachedContents/x"}'
 )
-NAMED: Final = sent(table_key="v/claude-3-opus")
-ANY: Final = sent(table_key="v/*")
+NAMED: Final = sent(model_key="v/claude-3-opus")
+ANY: Final = sent(model_key="v/*")
 
 ABSENT = (
     b'{"error":{"message":"The model `x` does not exist or you do not have access to it.","code":"model_not_found"}}',

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from proxy.accounting import ledger_reader
-from proxy.accounting.ledger_reader import MOST_LEFT, SharedLedgerReader
+from proxy.accounting.ledger_reader import MAX_ABANDONED, SharedLedgerReader
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.sqlite_store import SqliteStore
@@ -38,11 +38,11 @@ def endless(reader: LedgerReader, begun: threading.Event) -> None:
 async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(
     settings: LedgerSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_reader, "GRACE", 60.0)  # a busy machine may not run the thread for long
+    monkeypatch.setattr(ledger_reader, "END_TIMEOUT", 60.0)  # a busy machine may not run the thread for long
     turns = SharedLedgerReader(settings)
     with pytest.raises(TimeoutError):
         await turns.read(lambda reader: endless(reader, threading.Event()), 0.05)
-    assert not turns.taken
+    assert not turns.busy
     assert await turns.read(lambda reader: reader.spent_since(0).loaded) == {"g1": 2}
     await turns.aclose()
 
@@ -55,7 +55,7 @@ async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, cap
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(turns.read(lambda reader, begun=begun: endless(reader, begun)))  # type: ignore[misc]  # bound at once
             assert await asyncio.to_thread(begun.wait, 10)
-            assert turns.taken
+            assert turns.busy
             reading.cancel()
         await turns.aclose()
     del reading
@@ -87,11 +87,11 @@ class Mute:
 async def test_a_database_that_does_not_answer_is_left_with_its_reader(
     settings: LedgerSettings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_reader, "GRACE", 0.02)
-    mute = [Mute() for _ in range(MOST_LEFT + 1)]
+    monkeypatch.setattr(ledger_reader, "END_TIMEOUT", 0.02)
+    mute = [Mute() for _ in range(MAX_ABANDONED + 1)]
     opened = iter(mute)
     turns = SharedLedgerReader(settings, lambda where: cast(LedgerReader, next(opened)))
-    for longest in (0.01,) * MOST_LEFT + (None,):  # the last one is not begun
+    for longest in (0.01,) * MAX_ABANDONED + (None,):  # the last one is not begun
         with pytest.raises(LedgerError, match="does not answer"):
             await turns.read(lambda reader: reader.newest(), longest)
         assert turns.silent
@@ -99,7 +99,7 @@ async def test_a_database_that_does_not_answer_is_left_with_its_reader(
     assert not any(each.closed.is_set() for each in mute)
     for each in mute:
         each.released.set()
-    await until(lambda: all(each.closed.is_set() for each in mute[:MOST_LEFT]))
+    await until(lambda: all(each.closed.is_set() for each in mute[:MAX_ABANDONED]))
     with pytest.raises(LedgerError, match="gone"):
         await turns.read(lambda reader: reader.newest())
     assert mute[-1].closed.is_set()

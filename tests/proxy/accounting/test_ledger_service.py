@@ -21,7 +21,7 @@ from proxy.accounting.ledger_reader import SharedLedgerReader
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
-from proxy.ledger.spent_totals import SpentNews, SpentTotals
+from proxy.ledger.spent_totals import SpentTotals, TotalsUpdate
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_registry import LimitRegistry
 from proxy.limits.reservation import Reservation
@@ -47,23 +47,23 @@ TEAM = "team search"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READ_EVERY", 0.02)
     # The loader is nice: beside busy neighbours its last steps take seconds.
-    monkeypatch.setattr(loader_process, "SLACK", 60.0)
+    monkeypatch.setattr(loader_process, "END_SLACK", 60.0)
 
 
 def service(made: LoadedTable) -> tuple[LedgerService, LimitRegistry]:
     """The ledger of a process, and the budgets that it keeps up."""
     settings = settings_of(made.loaded)
     assert settings is not None
-    book = LimitRegistry(loop_clock(), time.time)
-    book.use(made.snapshot.scopes, made.snapshot.budgets, made.snapshot.zone, 0.0)
-    ledger = LedgerService(settings, LedgerState(), book)
+    registry = LimitRegistry(loop_clock(), time.time)
+    registry.use(made.snapshot.scopes, made.snapshot.budgets, made.snapshot.zone, 0.0)
+    ledger = LedgerService(settings, LedgerState(), registry)
     ledger.use(made.snapshot)
-    return ledger, book
+    return ledger, registry
 
 
-def budget_spent(book: LimitRegistry) -> bool:
+def budget_spent(registry: LimitRegistry) -> bool:
     """Whether the team's budget refuses a request of no size."""
-    outcome = book.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
+    outcome = registry.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
     if isinstance(outcome, Reservation):
         outcome.release()
         return False
@@ -138,15 +138,15 @@ async def test_each_row_has_the_tags_that_its_request_began_with(tmp_path: Path)
 
 async def test_what_another_process_wrote_counts_towards_the_budget(tmp_path: Path) -> None:
     made = table(tmp_path)
-    ledger, book = service(made)
+    ledger, registry = service(made)
     settings = settings_of(made.loaded)
     assert settings is not None
     other = Journal(settings.journals)
     async with loading(settings, ledger.state), reading(ledger):
-        assert not budget_spent(book)
+        assert not budget_spent(registry)
         other.append(spent(70_000))
         other.close()
-        await until(lambda: budget_spent(book))
+        await until(lambda: budget_spent(registry))
     assert sums(settings)[0] == 1
 
 
@@ -155,15 +155,15 @@ async def test_what_is_spent_is_known_after_a_restart_and_counted_once(tmp_path:
     settings = settings_of(made.loaded)
     assert settings is not None
     for _ in range(2):
-        ledger, book = service(made)
+        ledger, registry = service(made)
         async with loading(settings, ledger.state), reading(ledger):
             await until(lambda ledger=ledger: ledger._read)  # type: ignore[misc]  # bound at once
-            assert not budget_spent(book)
+            assert not budget_spent(registry)
             ledger.append(spent(20_000))
-    ledger, book = service(made)
+    ledger, registry = service(made)
     async with loading(settings, ledger.state), reading(ledger):
         await until(lambda: ledger._read)
-        assert not budget_spent(book)
+        assert not budget_spent(registry)
         assert sums(settings) == (2, 2 * (20_000 * 150 + 10 * 600))
 
 
@@ -178,10 +178,10 @@ async def test_what_a_killed_process_left_is_known_at_the_start(
     left.start()
     left.append(spent(70_000), None, None)
     left.close()
-    ledger, book = service(made)
+    ledger, registry = service(made)
     async with loading(settings, ledger.state):
         await ledger.catch_up()
-        assert budget_spent(book)
+        assert budget_spent(registry)
     await ledger.aclose()
 
 
@@ -221,7 +221,7 @@ async def test_a_ledger_that_is_not_made_yet_is_not_spoken_of(tmp_path: Path, ca
 async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAKING", 0.0)
+    monkeypatch.setattr(module, "MAKING_SECONDS", 0.0)
     made = table(tmp_path)
     ledger, _ = service(made)
     settings = settings_of(made.loaded)
@@ -231,11 +231,11 @@ async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
             await asyncio.sleep(0.1)
             async with loading(settings, LedgerState()):
                 await until(lambda: ledger._read)
-    said = [message for message in caplog.messages if message.startswith("ledger: what was spent")]
+    said = [message for message in caplog.messages if message.startswith("ledger: the spending")]
     # Between its making and its first table a file is an empty ledger.
     assert sum("there is no ledger" in message for message in said) == 1
     assert len(said) in {2, 3}
-    assert said[-1] == "ledger: what was spent is read"
+    assert said[-1] == "ledger: the spending is read again"
 
 
 async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
@@ -259,12 +259,12 @@ async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
 
 async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = table(tmp_path)
-    ledger, book = service(made)
+    ledger, registry = service(made)
     now = 0.0
     monkeypatch.setattr(ledger, "_clock", lambda: now)
     for _ in range(300):
         now += 1 / 300
-        held = book.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
+        held = registry.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
         assert isinstance(held, Reservation)
         ledger.settling()
         held.settle(1, 1000)
@@ -273,13 +273,15 @@ async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, m
     async def used(loaded: int) -> int:
         """What counts when so many rows of this process are in the ledger."""
 
-        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
+        async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
-            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
+            return TotalsUpdate(
+                dict.fromkeys(registry.periods(time.time()), sums), {ledger._journal.process: loaded}, 1
+            )
 
         monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()
-        (found,) = (view.used for view in book.views(loop_clock()(), time.time()) if view.unit is Unit.USD)
+        (found,) = (view.used for view in registry.views(loop_clock()(), time.time()) if view.unit is Unit.USD)
         return found
 
     assert [await used(loaded) for loaded in (170, 290, 300)] == [300_000] * 3
@@ -289,14 +291,14 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = table(tmp_path)
-    ledger, book = service(made)
+    ledger, registry = service(made)
     now, waiting = 0.0, list[Callable[[], None]]()
     monkeypatch.setattr(ledger, "_clock", lambda: now)
     lines = LineWriter(BytesIO(), print)
     observer = RequestObserver(Metrics(), lines, LogSection(), ledger, soon=waiting.append)
 
     def end_one() -> SpendingCounter:
-        held = book.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
+        held = registry.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
         assert isinstance(held, Reservation)
         ledger.settling()
         held.settle(1, 1000)
@@ -309,9 +311,11 @@ async def test_a_request_counts_until_its_row_is_in_the_ledger_though_it_is_repo
         """What this process knows to be spent, with what it tells others that no ledger holds, when so many of its rows
         are in the ledger."""
 
-        async def read(self: object, work: object, longest: float | None) -> SpentNews[Period]:
+        async def read(self: object, work: object, longest: float | None) -> TotalsUpdate[Period]:
             sums = {TEAM: (loaded, loaded, 1000 * loaded)}
-            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded}, 1)
+            return TotalsUpdate(
+                dict.fromkeys(registry.periods(time.time()), sums), {ledger._journal.process: loaded}, 1
+            )
 
         monkeypatch.setattr(SharedLedgerReader, "read", read)
         await ledger._read_spent()

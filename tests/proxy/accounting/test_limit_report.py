@@ -3,7 +3,7 @@
 import orjson
 
 from proxy.accounting.limit_report import (
-    MOST_LINES,
+    MAX_STATUS_LINES,
     limit_lines,
     limits_report,
     merged_views,
@@ -121,7 +121,7 @@ def test_a_rate_whose_burst_is_not_its_amount_shows_both_as_its_refusals_do() ->
 def test_the_status_page_has_few_lines_and_none_of_what_is_unused() -> None:
     used = [rate(f"team t{number}", 1) for number in range(100)]
     assert limit_lines([*used, rate("team z", 0)]) == [
-        f"team t{number}: 1 of 100 requests per minute (1%)" for number in range(MOST_LINES)
+        f"team t{number}: 1 of 100 requests per minute (1%)" for number in range(MAX_STATUS_LINES)
     ]
     places = LimitView("team a", LimitKind.CONCURRENT, Unit.REQUESTS, None, 4, 4, reached=True)
     assert limit_lines([rate("team z", 0), places]) == ["team a: 4 of 4 requests at once (100%), reached"]

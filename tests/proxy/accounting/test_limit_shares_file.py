@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.accounting.limit_shares_file import STEPS, ShareFile, read_shares, write_shares
+from proxy.accounting.limit_shares_file import SHARE_STEPS, ShareFile, read_shares, write_shares
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_no_file_is_no_division(tmp_path: Path) -> None:
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.accounting.limit_shares_file.MOST_BYTES", 10)
+    monkeypatch.setattr("proxy.accounting.limit_shares_file.MAX_FILE_BYTES", 10)
     write_shares(tmp_path / "shares.json", {"a": (0.5, 2)})
     assert read_shares(tmp_path / "shares.json") == {}
 
@@ -50,8 +50,8 @@ def test_it_is_written_when_a_share_or_the_number_of_processes_has_changed(tmp_p
         ({}, True),
         ({"t concurrent": (0.5, 2)}, True),
         ({}, False),
-        ({"t concurrent": (0.5 + 0.5 / STEPS, 2)}, False),
-        ({"t concurrent": (0.5 - 0.5 / STEPS, 2)}, True),
+        ({"t concurrent": (0.5 + 0.5 / SHARE_STEPS, 2)}, False),
+        ({"t concurrent": (0.5 - 0.5 / SHARE_STEPS, 2)}, True),
         ({"processes": (0.25, 4)}, True),
     ):
         shares.update(changed)

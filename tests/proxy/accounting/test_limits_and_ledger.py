@@ -12,7 +12,7 @@ from proxy.accounting import limit_shares_file
 from proxy.accounting import limits_and_ledger as module
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limits_and_ledger import limits_and_ledger
-from proxy.accounting.limits_coordinator import ALONE, Siblings
+from proxy.accounting.limits_coordinator import SINGLE_PROCESS, Siblings
 from proxy.background_tasks import background
 from proxy.limits.lease_registry import LeaseRegistry
 from proxy.limits.reservation import Reservation
@@ -34,7 +34,7 @@ class Generous:
 
 async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_path: Path) -> None:
     made, before = table(tmp_path, "ledger: 'off'"), ledger_threads()
-    async with limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both:
+    async with limits_and_ledger(made.loaded, made.snapshot, None, SINGLE_PROCESS) as both:
         assert both.ledger is None
         assert len(both.services) == 1  # the log of what happens to limits
         assert ledger_threads() == before
@@ -44,7 +44,7 @@ async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_p
 async def test_rows_are_in_the_ledger_when_the_block_has_ended_and_no_thread_is_left(tmp_path: Path) -> None:
     made, before = table(tmp_path), ledger_threads()
     async with (
-        limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both,
+        limits_and_ledger(made.loaded, made.snapshot, None, SINGLE_PROCESS) as both,
         background(both.services),
     ):
         assert both.ledger is not None
@@ -78,7 +78,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
     def counted(shared: object, siblings: Siblings, clock: Callable[[], float]) -> LeaseRegistry:
         return LeaseRegistry(Generous(), siblings.processes, clock)
 
-    monkeypatch.setattr(module, "lease_book", counted)
+    monkeypatch.setattr(module, "make_leases", counted)
     monkeypatch.setattr(limit_shares_file, "SAVE_EVERY", 0.02)
     made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
     settings = settings_of(made.loaded)
@@ -90,7 +90,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
         background(both.services),
     ):
         while not kept.exists() or len(json.loads(kept.read_bytes())) < 2:
-            held = await both.book.admit_waiting(("team search",), 1, 1)
+            held = await both.registry.admit_waiting(("team search",), 1, 1)
             assert isinstance(held, Reservation)
             held.settle(1, 1)
             await asyncio.sleep(0.01)
@@ -112,10 +112,10 @@ async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
     assert settings is not None
     (settings.journals / "shares.1.json").mkdir(parents=True)
     async with (
-        limits_and_ledger(made.loaded, made.snapshot, far_away(made), ALONE) as both,
+        limits_and_ledger(made.loaded, made.snapshot, far_away(made), SINGLE_PROCESS) as both,
         background(both.services),
     ):
-        await both.book.admit_waiting(("team search",), 1, None)
+        await both.registry.admit_waiting(("team search",), 1, None)
         await asyncio.sleep(0.1)
     assert sum("shares.1.json cannot be read" in message for message in caplog.messages) == 1
     assert sum("shares.1.json cannot be written" in message for message in caplog.messages) <= 1
@@ -130,7 +130,7 @@ async def test_a_gateway_that_knows_of_no_other_expects_as_many_as_write_to_the_
         async def writers(self) -> int | None:
             return self.answers.pop(0)
 
-    for name in ("ANSWERS_WITHIN", "ASK_AGAIN"):
+    for name in ("REDIS_REPLY_WITHIN", "RETRY_EVERY"):
         monkeypatch.setattr(module, name, 0.0)
     leases = LeaseRegistry(Generous(), 2, lambda: 0.0)
     leases.expect_other_gateways()

@@ -18,7 +18,7 @@ from proxy.accounting.loader_process import LoaderProcess, loading, start_progra
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
-from proxy.ledger.loading import LAST
+from proxy.ledger.loading import STOP_TIMEOUT
 from proxy.off_loop.child_process import Child
 from tests.proxy.accounting.kit import ledger_threads, sums
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.processes
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.02)
     # The process is nice: beside busy neighbours its last steps take seconds.
-    monkeypatch.setattr(module, "SLACK", 60.0)
+    monkeypatch.setattr(module, "END_SLACK", 60.0)
 
 
 class Starts:
@@ -101,7 +101,7 @@ async def test_one_that_is_killed_is_replaced_and_counts_on(tmp_path: Path, capl
     assert state.load_errors == 2
     *troubles, again = caplog.messages
     assert ["ended on SIGKILL" in message for message in troubles] == [True, False]
-    assert all(message.endswith(f"requests are kept in {settings.journals} meanwhile") for message in troubles)
+    assert all(message.endswith(f"requests stay in the journals in {settings.journals}") for message in troubles)
     assert again.startswith("the ledger is loaded again, by process ")
     assert caplog.records[-1].levelname == "INFO"
 
@@ -140,8 +140,8 @@ async def test_one_that_is_gone_at_the_end_is_started_once_more_for_what_is_left
 async def test_one_that_is_stopped_is_killed_at_the_end_after_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "LAST", 0.05)
-    monkeypatch.setattr(module, "SLACK", 0.05)
+    monkeypatch.setattr(module, "STOP_TIMEOUT", 0.05)
+    monkeypatch.setattr(module, "END_SLACK", 0.05)
     settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(2)
     async with loading(settings, state, "json", starts):
         await until(lambda: state.loading)
@@ -198,19 +198,19 @@ class Puppet:
 @in_virtual_time
 async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.0)
-    monkeypatch.setattr(module, "SLACK", 3.0)
+    monkeypatch.setattr(module, "END_SLACK", 3.0)
     puppets = [Puppet(1), Puppet(2)]
     starts = iter(puppets)
     settings, state, now = sqlite(Path("/nowhere")), LedgerState(), asyncio.get_running_loop().time
     async with running(LoaderProcess(settings, state, "json", lambda: next(starts).started())) as task:
         for loaded in range(1, 4):
-            await asyncio.sleep(module.SILENCE - 1)
+            await asyncio.sleep(module.REPORT_TIMEOUT - 1)
             puppets[0].report(LedgerState(loaded=loaded))
-        await asyncio.sleep(module.SILENCE - 1)
+        await asyncio.sleep(module.REPORT_TIMEOUT - 1)
         assert (state.loaded, state.trouble, puppets[0].returncode) == (3, None, None)
         await until(lambda: puppets[0].returncode is not None)
-        silent = 4 * (module.SILENCE - 1) + 1
-        assert silent <= now() < silent + module.SLACK + 0.1
+        silent = 4 * (module.REPORT_TIMEOUT - 1) + 1
+        assert silent <= now() < silent + module.END_SLACK + 0.1
         assert state.trouble == "the ledger's loader (process 1) ended on SIGKILL"
         puppets[1].report(LedgerState(loaded=2))
         await until(lambda: state.loaded == 5 and state.trouble is None)
@@ -222,7 +222,7 @@ async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(mo
 async def test_one_that_has_loaded_all_is_not_replaced_though_it_takes_most_of_its_time_to_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "SLACK", 3.0)
+    monkeypatch.setattr(module, "END_SLACK", 3.0)
     puppet, state = Puppet(1), LedgerState()
     loader = LoaderProcess(sqlite(Path("/nowhere")), state, "json", puppet.started)
     async with running(loader):
@@ -231,7 +231,7 @@ async def test_one_that_has_loaded_all_is_not_replaced_though_it_takes_most_of_i
         await until(lambda: state.loaded == 1)
         loader.end()
         puppet.close()
-        await asyncio.sleep(LAST + module.SLACK - 1)
+        await asyncio.sleep(STOP_TIMEOUT + module.END_SLACK - 1)
         puppet.end()
     assert (puppet.returncode, state.load_errors, caplog.messages) == (0, 0, [])
 
@@ -240,7 +240,7 @@ async def test_one_that_has_loaded_all_is_not_replaced_though_it_takes_most_of_i
 async def test_one_that_has_loaded_all_and_does_not_end_is_killed_after_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "SLACK", 3.0)
+    monkeypatch.setattr(module, "END_SLACK", 3.0)
     puppet, now = Puppet(1), asyncio.get_running_loop().time
     last = Puppet(2)
     starts = iter((puppet, last))
@@ -251,7 +251,7 @@ async def test_one_that_has_loaded_all_and_does_not_end_is_killed_after_its_time
         puppet.close()
         began = now()
         await until(lambda: loader.pid == 2)
-        assert LAST + module.SLACK <= now() - began < LAST + module.SLACK + 0.1
+        assert STOP_TIMEOUT + module.END_SLACK <= now() - began < STOP_TIMEOUT + module.END_SLACK + 0.1
         last.close()
         last.end()
     assert (puppet.returncode, last.returncode) == (-signal.SIGKILL, 0)

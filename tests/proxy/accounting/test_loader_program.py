@@ -10,10 +10,10 @@ import pytest
 from proxy.accounting.loader_program import (
     AUTOGROUP,
     NICENESS,
+    decode_order,
+    decode_report,
+    encode_order,
     let_others_go_first,
-    read_order,
-    read_report,
-    written_order,
 )
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import journal_files
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.processes
 async def started(settings: LedgerSettings | None) -> Child:
     child = await start_child("proxy.accounting.loader_program")
     if settings is not None:
-        child.writer.write(written_order(settings, "json"))
+        child.writer.write(encode_order(settings, "json"))
     return child
 
 
@@ -36,7 +36,7 @@ async def last_report(child: Child) -> LedgerState:
     lines = (await child.reader.read()).splitlines()
     assert await child.process.wait() == 0
     child.writer.close()
-    return read_report(lines[-1])
+    return decode_report(lines[-1])
 
 
 def read(name: str, child: Child) -> str:
@@ -47,14 +47,14 @@ def read(name: str, child: Child) -> str:
 @pytest.mark.parametrize("url", ["sqlite:ledger.db", "postgresql://me:secret@127.0.0.1/usage"])
 def test_what_it_is_told_arrives(tmp_path: Path, url: str) -> None:
     settings = ledger_at(url, 86400.0, "Europe/Berlin", tmp_path)
-    assert read_order(written_order(settings, "text")) == (settings, "text")
+    assert decode_order(encode_order(settings, "text")) == (settings, "text")
 
 
 @pytest.mark.smoke
 async def test_the_end_of_its_link_lets_it_load_what_is_left(tmp_path: Path) -> None:
     settings = sqlite(tmp_path)
     child = await started(settings)
-    assert read_report(await child.reader.readline()).loading
+    assert decode_report(await child.reader.readline()).loading
     journal = Journal(settings.journals)
     for _ in range(300):
         journal.append(record())
@@ -70,7 +70,7 @@ async def test_no_signal_that_a_whole_service_gets_ends_it_and_it_gives_way_to_o
     await child.reader.readline()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         os.kill(child.process.pid, number)
-    assert read_report(await child.reader.readline()).loading
+    assert decode_report(await child.reader.readline()).loading
     assert os.getpriority(os.PRIO_PROCESS, child.process.pid) >= 10
     if AUTOGROUP.exists():
         assert read("autogroup", child).endswith(f" nice {NICENESS}\n")

@@ -10,11 +10,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from proxy.accounting.ledger_reader import MOST_LEFT
+from proxy.accounting.ledger_reader import MAX_ABANDONED
 from proxy.accounting.usage_reports import (
     AWAY,
     BUSY,
-    MOST_ASKING,
+    MAX_CLIENTS,
     NO_ANSWER,
     NO_LEDGER,
     TOO_LONG,
@@ -26,7 +26,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerStat
 from proxy.ledger.ledger_store import LedgerReader, SpendBase, SpendChanges, UsageLine
 from proxy.ledger.sqlite_store import SqliteStore
 from proxy.ledger.usage_query import UsageQuery
-from proxy.ledger.usage_report import UsageAnswer
+from proxy.ledger.usage_report import UsageResponse
 from tests.proxy.ledger.kit import NOON, journaled, line, sqlite
 
 
@@ -46,7 +46,7 @@ def settings(tmp_path: Path) -> LedgerSettings:
     return made
 
 
-def teams(answer: UsageAnswer) -> dict[str, int]:
+def teams(answer: UsageResponse) -> dict[str, int]:
     assert answer.status == 200, answer.body
     return {each["team"]: each["requests"] for each in orjson.loads(answer.body)["usage"]}
 
@@ -155,7 +155,7 @@ class Fake:
 async def test_one_thread_at_a_time_reads_and_each_asker_has_one_report(settings: LedgerSettings) -> None:
     reader = Fake(slow=True)
     desk = UsageReports(settings, now, opener=lambda where: reader)
-    first = [asyncio.create_task(desk.answer("", f"t{number}")) for number in range(MOST_ASKING)]
+    first = [asyncio.create_task(desk.answer("", f"t{number}")) for number in range(MAX_CLIENTS)]
     await asyncio.to_thread(reader.begun.wait)
     assert await desk.answer("", "t0") is BUSY
     assert await desk.answer("", "another") is BUSY
@@ -176,7 +176,7 @@ async def test_the_state_does_not_wait_for_a_database_that_does_not_answer(setti
         raise LedgerError("gone")
 
     desk = UsageReports(settings, now, longest=0.01, opener=opener)
-    for _ in range(MOST_LEFT + 1):
+    for _ in range(MAX_ABANDONED + 1):
         assert (await desk.now(LedgerState())) == LedgerNow(str(settings.file), 0.0, None, 0, NO_ANSWER)
     assert (await desk.now(LedgerState(trouble="the disk is full"))).trouble == "the disk is full"  # type: ignore[union-attr]
     assert await desk.answer("") is AWAY

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from proxy.accounting.ledger_service import AT_ONCE, REST, UserSums
+from proxy.accounting.ledger_service import FAILURE_PAUSE, USERS_PER_READ, UserSums
 from proxy.ledger.ledger_settings import LedgerError
 
 
@@ -32,10 +32,10 @@ class Ledger:
 async def test_who_asks_at_the_same_time_is_read_together() -> None:
     ledger = Ledger()
     running = asyncio.create_task(ledger.sums.run())
-    assert await ledger.learn(AT_ONCE + 1) == [True] * (AT_ONCE + 1)
+    assert await ledger.learn(USERS_PER_READ + 1) == [True] * (USERS_PER_READ + 1)
     same = await asyncio.gather(*(ledger.sums.learn("user t/same", 5.0) for _ in range(9)))
     running.cancel()
-    assert (same, ledger.read) == ([True] * 9, [AT_ONCE, 1, 1])
+    assert (same, ledger.read) == ([True] * 9, [USERS_PER_READ, 1, 1])
 
 
 @pytest.mark.parametrize("error", [LedgerError("away"), TimeoutError()])
@@ -46,7 +46,7 @@ async def test_after_a_failure_nobody_waits_for_a_while(error: Exception) -> Non
     assert await ledger.learn(3) == [False] * 3
     assert await ledger.learn(3) == [False] * 3
     assert ledger.read == [3]
-    ledger.error, ledger.now = None, REST + 1
+    ledger.error, ledger.now = None, FAILURE_PAUSE + 1
     assert await ledger.learn(3) == [True] * 3
     running.cancel()
 

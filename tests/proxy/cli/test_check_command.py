@@ -12,7 +12,7 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.cli.check_command import FORMS, Finding, check, github_lines
 from proxy.process.load_table import Source
 from proxy.routing.build_target import GENERIC
-from proxy.routing.route_settings import ASKED_BY
+from proxy.routing.route_settings import CACHED_REQUESTS
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.support.looped import looped
 from tests.support.redis import real_redis
@@ -303,7 +303,7 @@ def test_what_each_cache_does_is_said_where_it_is_written_and_is_no_problem(sour
     table = source(CACHED)
     assert check(table, "error", FORMS["text"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
-    does = f"answers are kept 3600 s for all teams together, in memory, for {ASKED_BY}"
+    does = f"answers are kept 3600 s for all teams together, in memory, for {CACHED_REQUESTS}"
     assert first == f"{table.path}:4:19 models.mock/a.cache: note: {does}"
     assert second == f"{table.path}:5:19 models.mock/b.cache: note: no answers are kept"
     assert last.startswith("ok: ")

@@ -255,7 +255,7 @@ def test_the_text_shows_what_the_request_is_held_to(source: Writer, tmp_path: Pa
     text = capsys.readouterr().out
     assert "held to these, with 1 request and about 74 tokens; beyond a limit the client gets 429:\n" in text
     assert "  team search: 600 requests per minute\n" in text
-    assert "  team search: 5 USD per day; once 80% are spent: answered by cheap\n" in text
+    assert "  team search: 5 USD per day; once 80% are spent: requests go to cheap\n" in text
     assert "only the running gateway knows" in text
 
 

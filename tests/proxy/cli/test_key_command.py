@@ -10,7 +10,7 @@ import pytest
 from config.load_config import load_text
 from proxy.cli.key_command import KeyOptions, digest_line, key_new, new_key
 from proxy.cli.terminal import USAGE
-from proxy.teams.client_keys import MAX_KEY
+from proxy.teams.client_keys import MAX_KEY_LENGTH
 
 NOW = datetime(2026, 11, 23, 9, 30, 15, 123456, tzinfo=UTC)
 HEAD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nroutes: {'no': mock/echo, '12': mock/echo}\n"
@@ -20,7 +20,7 @@ def test_a_key_has_a_prefix_and_at_least_192_random_bits_and_no_two_are_alike() 
     found = re.fullmatch(r"drg_([A-Za-z0-9_-]+)", new_key())
     assert found is not None
     assert len(found[1]) * 6 >= 192
-    assert len(found[0]) <= MAX_KEY
+    assert len(found[0]) <= MAX_KEY_LENGTH
     assert len({new_key() for _ in range(100)}) == 100
 
 

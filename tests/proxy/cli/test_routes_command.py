@@ -18,7 +18,7 @@ from proxy.cli.routes_command import (
 )
 from proxy.cli.routes_command import routes as routes_as
 from proxy.process.load_table import Source
-from proxy.routing.route_settings import ASKED_BY
+from proxy.routing.route_settings import CACHED_REQUESTS
 from tests.proxy.cli.conftest import CANARY, TABLE
 
 Writer = Callable[[str], Source]
@@ -300,7 +300,7 @@ def test_caches_are_shown_with_what_they_are_of_and_who_is_answered_by_them(sour
         ["fast", "-", "30s", "-", "team", "memory", "256KiB"],
         ["own", "search", "1s", "-", "team", "memory", "256KiB"],
     ]
-    assert output.endswith(f"Caches are for {ASKED_BY}.\n")
+    assert output.endswith(f"Caches are for {CACHED_REQUESTS}.\n")
 
 
 def test_a_team_is_shown_the_caches_of_its_names_alone(source: Writer, capsys: Output) -> None:

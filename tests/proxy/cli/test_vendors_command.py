@@ -53,9 +53,9 @@ def test_a_name_shows_every_feature_with_the_means_or_the_reason(capsys: Output)
     assert [line[0] for line in found[start:]] == list(FEATURES)
     shown = {line[0]: line[1:] for line in found[start:]}
     assert shown["temperature"] == ["steering", "native", "native"]
-    assert shown["n"] == ["binding", "emulated", "emulated", "one call each"]
+    assert shown["n"] == ["binding", "emulated", "emulated", "one call for each"]
     assert shown["messages"] == ["binding", "-", "native"]
-    assert shown["prompt"] == ["binding", "emulated", "-", "one message of the user"]
+    assert shown["prompt"] == ["binding", "emulated", "-", "sent as one message of the user"]
     assert shown["echo"][:4] == ["binding", "emulated", "refused", "completions: the prompt is added before the text"]
     assert shown["prediction"] == ["advisory", "left out", "left out", "it promises nothing about the response"]
     assert shown["store"][:3] == ["steering; advisory if false", "refused", "refused"]

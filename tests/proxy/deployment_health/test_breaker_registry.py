@@ -17,7 +17,7 @@ from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.breakers import RULES, fail, middle, succeed
 from tests.support.looped import looped
 
-BASE = replace(target("vllm"), table_key="v/m")
+BASE = replace(target("vllm"), model_key="v/m")
 A, B, C = GROUP = tuple(replace(BASE, deployment=name) for name in "abc")
 
 
@@ -58,7 +58,7 @@ def test_a_deployment_is_its_label_and_its_address(breakers: Breakers) -> None:
     health = breakers.of(A)
     assert breakers.of(replace(A, weight=9, model="other", upstream_model="other")) is health
     assert breakers.of(replace(A, base_url="http://other/v1")) is not health
-    assert breakers.of(replace(A, table_key="v/*")) is not health
+    assert breakers.of(replace(A, model_key="v/*")) is not health
     assert breakers.of(B) is not health
 
 
@@ -87,7 +87,7 @@ def test_a_deployment_is_judged_by_its_own_settings_and_by_a_new_table_s_once_th
 
 
 def test_so_is_every_model_of_a_row_for_any(breakers: Breakers) -> None:
-    row = replace(A, table_key="v/*", model="*")
+    row = replace(A, model_key="v/*", model="*")
     model = replace(row, model="m")
     breakers.of(model)
     breakers.keep([replace(row, circuit_breaker=CircuitBreaker(failures=1))])
@@ -275,7 +275,7 @@ MINE, OTHERS = replace(A, credential=keyed("mine")), replace(A, credential=keyed
 
 
 def test_who_only_cools_down_is_told_apart_from_who_failed() -> None:
-    breakers, wild = registry(), replace(BASE, table_key="v/*")
+    breakers, wild = registry(), replace(BASE, model_key="v/*")
     cool(breakers.of(A), 0.0, 50)
     eject(breakers.of(B), 0.0)
     cool(breakers.of(C), 0.0, 5)
@@ -306,7 +306,7 @@ def test_what_one_process_is_told_holds_for_the_same_deployment_of_the_others() 
         OTHERS,
         replace(MINE, base_url="https://b.example"),
         replace(MINE, deployment="b"),
-        replace(MINE, table_key="v/*"),
+        replace(MINE, model_key="v/*"),
     ],
 )
 def test_another_key_address_or_name_is_another_deployment(other: Target) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
+from providers.failure import CIRCUIT_OPENING_KINDS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State, TrackedAttempt
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from tests.proxy.kit.breakers import RULES, SERVER, fail, fresh, middle, succeed
@@ -45,7 +45,7 @@ def test_nothing_speaks_against_a_deployment_nobody_asked(health: Breaker) -> No
 @looped("kind", COUNTING)
 def test_five_health_failures_in_a_row_eject(kind: FailureKind) -> None:
     health = fresh(HealthRules(auth=5.0))
-    needed = 1 if kind in DENIALS else 5
+    needed = 1 if kind in CIRCUIT_OPENING_KINDS else 5
     results = [fail(health, 1.0, Failure(kind, "x")) for _ in range(needed)]
     assert results == [False] * (needed - 1) + [True]
     assert (health.state(1.0), health.admits(1.0), health.wait(1.0)) == (State.OPEN, False, 5.0)
@@ -89,7 +89,7 @@ def test_failures_that_are_not_its_fault_never_eject(kind: FailureKind) -> None:
     assert health.state(0.0) is State.CLOSED
 
 
-@looped("kind", DENIALS)
+@looped("kind", CIRCUIT_OPENING_KINDS)
 def test_a_refused_credential_or_model_ejects_at_once_for_a_minute(kind: FailureKind) -> None:
     health = fresh()
     assert fail(health, 0.0, Failure(kind, "x", 401))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from providers.failure import DENIALS, Failure, FailureKind
+from providers.failure import CIRCUIT_OPENING_KINDS, Failure, FailureKind
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State, TrackedAttempt
@@ -96,7 +96,7 @@ class World:
         health = self.health(target)
         before = health.state(self.now)
         ejected = trial.failed(self.now, failure)
-        if ejected and failure.kind not in DENIALS and not health.cooling_down(self.now):
+        if ejected and failure.kind not in CIRCUIT_OPENING_KINDS and not health.cooling_down(self.now):
             least, most = RULES.cooldown * (1 - RULES.jitter), RULES.longest_cooldown * (1 + RULES.jitter)
             assert least - CLOSE <= health.wait(self.now) <= most + CLOSE
         if failure.kind in VENDOR_SAYS:

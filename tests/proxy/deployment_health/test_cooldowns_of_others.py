@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
+from providers.failure import CIRCUIT_OPENING_KINDS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from tests.proxy.kit.breakers import RULES, fail, fresh, succeed
 from tests.support.looped import looped
@@ -24,7 +24,7 @@ def told(kind: FailureKind, seconds: float) -> Breaker:
 def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind) -> None:
     health = told(kind, 20.0)
     assert (health.wait(0.0), health.state(19.9), health.why) == (20.0, State.OPEN, kind)
-    assert health.cooling_down(1.0) == (kind not in DENIALS)
+    assert health.cooling_down(1.0) == (kind not in CIRCUIT_OPENING_KINDS)
     assert health.state(20.0) is State.HALF_OPEN
     health.begin(20.0, AnswerKind.WHOLE)
     assert not health.admits(20.0)

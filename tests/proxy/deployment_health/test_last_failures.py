@@ -54,7 +54,7 @@ def test_what_a_request_is_to_blame_for_is_no_failure_of_the_deployment() -> Non
 
 def test_names_that_clients_make_up_take_one_place_and_the_last_is_told() -> None:
     kept = LastFailures(lambda: 0.0)
-    row = replace(TARGET, table_key="v/*")
+    row = replace(TARGET, model_key="v/*")
     for number in range(100):
         kept.note(replace(row, model=f"m{number}"), REFUSED)
     assert list(kept.noted) == ["v/*/default"]

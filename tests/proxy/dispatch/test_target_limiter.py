@@ -37,12 +37,12 @@ class Door:
 
     def __init__(self, text: str = TABLE) -> None:
         self.table: Snapshot = snapshot(text)
-        self.book = LimitRegistry(lambda: 0.0, lambda: WALL)
-        self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
+        self.registry = LimitRegistry(lambda: 0.0, lambda: WALL)
+        self.teams = TeamLimiter(self.registry, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
         self.metrics = Metrics()
         guard = ObserverGuard(self.metrics.observer_failed)
-        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, guard, draw=lambda: 0.0)
+        self.limiter = TargetLimiter(self.registry, lambda: 0.0, lambda: WALL, guard, draw=lambda: 0.0)
         self.limiter.use(self.table)
 
     def record(self, tokens: int = 10) -> RequestRecord:
@@ -56,7 +56,7 @@ class Door:
         record.attempts.append(Attempt(label, 0.0))
 
     def used(self) -> dict[str, int]:
-        return {f"{it.scope}: {it.unit} {it.period or it.kind}": it.used for it in self.book.views(0.0, WALL)}
+        return {f"{it.scope}: {it.unit} {it.period or it.kind}": it.used for it in self.registry.views(0.0, WALL)}
 
 
 async def test_a_call_takes_from_its_vendor_its_model_and_its_deployment() -> None:

@@ -86,10 +86,10 @@ async def test_what_is_read_of_long_fields_and_files_has_its_limits() -> None:
 @looped(
     ("name", "value", "reason"),
     [
-        (b"a", b"\xff", "'a' that is no UTF-8"),
-        (b"a", "ü".encode()[:1], "'a' that is no UTF-8"),
-        (b"a\r\nContent-Type: text/plain; charset=iso-8859-1", b"\xfc", "'a' that is no UTF-8"),
-        (b"a\r\nContent-Type: text/plain; charset=iso-8859-1", "ü".encode(), "'a' that is no UTF-8"),
+        (b"a", b"\xff", "'a' that is not UTF-8"),
+        (b"a", "ü".encode()[:1], "'a' that is not UTF-8"),
+        (b"a\r\nContent-Type: text/plain; charset=iso-8859-1", b"\xfc", "'a' that is not UTF-8"),
+        (b"a\r\nContent-Type: text/plain; charset=iso-8859-1", "ü".encode(), "'a' that is not UTF-8"),
         (b"_charset_", b"iso-8859-1", "'_charset_' other than"),
         (b"a; name=b", b"", "part 1 has the parameter 'name' twice"),
     ],

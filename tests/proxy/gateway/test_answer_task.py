@@ -227,7 +227,7 @@ async def test_all_calls_of_a_ranking_count_in_limits_budgets_and_the_ledger(
         assert record.counted is not None
         assert (record.counted.prompt_tokens, record.counted.estimated) == (tokens, estimated)
         assert record.cost == pytest.approx(tokens / 1000)
-        used = {view.unit: view.used for view in served.limits.book.views(*served.limits.times())}
+        used = {view.unit: view.used for view in served.limits.registry.views(*served.limits.times())}
         assert used == {"tokens": tokens, "usd": tokens * 10**6}  # nano-USD
 
 

@@ -82,7 +82,7 @@ def costing(prompt: int) -> JsonObject:
 
 def views(served: Rig) -> dict[str, int]:
     """What is used of each limit."""
-    found = served.limits.book.views(*served.limits.times())
+    found = served.limits.registry.views(*served.limits.times())
     return {f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in found}
 
 
@@ -268,7 +268,7 @@ async def test_a_request_that_no_deployment_takes_gives_the_team_its_units_back(
 async def test_requests_wait_in_line_for_a_place_and_are_served_in_order() -> None:
     async with limited("limits: {concurrent: 1}\non_limit: {queue: 20s}") as served:
         assert await statuses(served, 12) == [200] * 12
-        assert not served.limits.book._lines.lines
+        assert not served.limits.registry._lines.lines
     assert all(record.limit_waited > 0 for record in served.records[1:])
     assert all(record.client_waited < record.limit_waited for record in served.records[2:])
 
@@ -281,11 +281,11 @@ async def test_a_client_that_leaves_the_line_frees_its_place_in_it() -> None:
             await served.vendor.received(1)
             async with connected(served.port) as second:
                 await second.send(request("POST", "/v1/completions", ask(), AUTH))
-                while not served.limits.book._lines.lines:  # noqa: ASYNC110 - it tells no one
+                while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - it tells no one
                     await asyncio.sleep(0.005)
             (gone,) = await served.finished(1)
             assert (gone.outcome, gone.held) == ("client_gone", None)
-            assert not served.limits.book._lines.lines
+            assert not served.limits.registry._lines.lines
         assert await statuses(served, 1) == [200]
 
 
@@ -300,7 +300,7 @@ async def test_a_gateway_that_ends_lets_nobody_wait_in_line() -> None:
     async with limited("limits: {requests_per_minute: 2}\non_limit: {queue: 60s}") as served:
         assert await statuses(served, 2) == [200] * 2
         asked = asyncio.create_task(served.post("/v1/completions", ask()))
-        while not served.limits.book._lines.lines:  # noqa: ASYNC110 - it tells no one
+        while not served.limits.registry._lines.lines:  # noqa: ASYNC110 - it tells no one
             await asyncio.sleep(0.005)
         served.gateway.end_calls()
         assert (await asked).status == 503

@@ -1,7 +1,7 @@
 """Rules of second attempts: by level of the configuration, in words, and how long they wait."""
 
 from config.sections.failover_section import HedgeSection
-from proxy.hedging.hedge_rules import LEAST_WAIT, HedgeRules, hedge_rules
+from proxy.hedging.hedge_rules import MIN_WAIT, HedgeRules, hedge_rules
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
 
@@ -12,7 +12,7 @@ def rules(value: object) -> HedgeRules | None:
 
 def test_there_are_none_unless_the_operator_writes_them() -> None:
     assert hedge_rules(None) is rules("off") is rules({"mode": "off", "share": 0.5}) is None
-    assert rules("auto") == rules({}) == HedgeRules(1.5, LEAST_WAIT, 0.03, 20, 1.0)
+    assert rules("auto") == rules({}) == HedgeRules(1.5, MIN_WAIT, 0.03, 20, 1.0)
     made = rules({"after": "800ms", "share": "5%", "burst": 3, "usd_per_hour": 0.5})
     assert made == HedgeRules(None, 0.8, 0.05, 3, 0.5)
 
@@ -39,7 +39,7 @@ def test_rules_are_told_as_the_configuration_writes_them(value: object, words: s
     [
         ("auto", None, None),
         ("auto", 2.0, 3.0),
-        ("auto", 0.05, LEAST_WAIT),
+        ("auto", 0.05, MIN_WAIT),
         ({"after": "2x"}, 2.0, 4.0),
         ({"after": "50ms"}, None, 0.05),
         ({"after": "2s"}, 0.1, 2.0),

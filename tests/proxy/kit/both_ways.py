@@ -62,17 +62,17 @@ class Counting(EventByEvent, RunDecoder):
             yield event
 
     @override
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         self.asked += 1
-        return self._runs.lead(data)
+        return self._runs.read_run(data)
 
     @override
-    def around(self) -> Around | None:
-        return self._runs.around()
+    def run_frame(self) -> Around | None:
+        return self._runs.run_frame()
 
     @override
-    def passed(self, characters: int) -> None:
-        self._runs.passed(characters)
+    def note_run(self, characters: int) -> None:
+        self._runs.note_run(characters)
 
 
 @dataclass

@@ -161,8 +161,8 @@ async def rig(
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
-        dispatcher.limits.book, dispatcher.limits.wall = LimitRegistry(loop.time, wall), wall
-        teams = TeamLimiter(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
+        dispatcher.limits.registry, dispatcher.limits.wall = LimitRegistry(loop.time, wall), wall
+        teams = TeamLimiter(dispatcher.limits.registry, loop.time, wall, lambda: 0.0)
         teams.use(live.snapshot)
         dispatcher.limits.use(live.snapshot)
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)

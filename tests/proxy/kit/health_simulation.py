@@ -16,7 +16,7 @@ from proxy.deployment_health.circuit_breaker import AnswerKind, TrackedAttempt
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from tests.providers.dialects.openai.kit import target
 
-BASE = replace(target("vllm"), table_key="v/m")
+BASE = replace(target("vllm"), model_key="v/m")
 GROUP = tuple(replace(BASE, deployment=name) for name in ("a", "b", "c"))
 A, B, C = GROUP
 

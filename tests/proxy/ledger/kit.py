@@ -10,7 +10,7 @@ from pathlib import Path
 from config.sections.ledger_section import LedgerSection
 from providers.completion import Usage
 from providers.pricing import Price
-from proxy.ledger.ledger_row import Journaled, LedgerRow, read_line, row_line
+from proxy.ledger.ledger_row import JournalRow, LedgerRow, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
 from proxy.request_record import Attempt, RequestRecord
 
@@ -45,7 +45,7 @@ def line(sequence: int = 1, now: int = NOON, team: str = "search", tokens: int =
     return row_line(record(team, tokens), sequence, now)
 
 
-def journaled(sequence: int = 1, now: int = NOON, team: str = "search", gateway: str = "g1") -> Journaled:
+def journaled(sequence: int = 1, now: int = NOON, team: str = "search", gateway: str = "g1") -> JournalRow:
     return read_line(line(sequence, now, team), gateway)
 
 

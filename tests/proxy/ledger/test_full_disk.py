@@ -17,7 +17,7 @@ from proxy.ledger import journal_files as files_module
 from proxy.ledger.journal import LEAVE_EVERY, SPARE_SECONDS, Journal
 from proxy.ledger.journal_files import UNREADABLE, journal_files, make_spare, spare_folder
 from proxy.ledger.journal_loader import JournalLoader
-from proxy.ledger.ledger_row import Journaled
+from proxy.ledger.ledger_row import JournalRow
 from proxy.ledger.ledger_settings import LedgerState
 from tests.proxy.ledger.kit import KEEP, FullDisk, record
 from tests.proxy.ledger.test_journal_loader import Memory
@@ -35,7 +35,7 @@ class InOrder(Memory):
         self.order: list[int] = []
 
     @override
-    def add(self, rows: Sequence[Journaled]) -> int:
+    def add(self, rows: Sequence[JournalRow]) -> int:
         new = [each.sequence for each in rows if each.row.id not in self.rows]
         stored = super().add(rows)
         self.order += new
@@ -143,7 +143,7 @@ def test_the_log_names_the_place_in_memory_once(rig: Rig, caplog: pytest.LogCapt
     rig.disk.held = rig.disk.capacity
     rig.tick(1, 300)
     said = [each for each in caplog.messages if "in memory" in each and "are written to" in each]
-    assert said == [f"ledger: rows are written to {spare_folder(rig.folder)} meanwhile, which is in memory"]
+    assert said == [f"ledger: rows are written to {spare_folder(rig.folder)}, in memory, until the disk has room"]
     rig.disk.held = 0
     rig.tick(1, 200)
     assert "is written again" in caplog.messages[-1]

@@ -258,7 +258,7 @@ def test_a_killed_process_has_written_all_but_its_last_tick(tmp_path: Path) -> N
 
 
 async def test_the_thread_sleeps_while_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "TICK", 0.01)
+    monkeypatch.setattr(journal_module, "WRITE_EVERY", 0.01)
     journal = Journal(tmp_path)
     journal.start()
     for count in (1, 2, 3):

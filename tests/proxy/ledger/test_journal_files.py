@@ -8,12 +8,12 @@ import pytest
 from proxy.ledger.journal_files import (
     create_locked,
     fresh_process_name,
+    has_finished_file,
     journal_bytes,
     journal_file,
     journal_files,
-    left_behind,
     lock_file,
-    locked,
+    try_lock,
 )
 
 
@@ -30,9 +30,9 @@ def test_a_file_that_exists_is_never_written_by_another_process(tmp_path: Path) 
     descriptor, number = create_locked(tmp_path, "a", 1)
     assert number == 2
     other = os.open(tmp_path / "ledger.a.2.jsonl", os.O_RDONLY)
-    assert not locked(other)
+    assert not try_lock(other)
     os.close(descriptor)
-    assert locked(other)
+    assert try_lock(other)
     os.close(other)
 
 
@@ -58,11 +58,11 @@ def test_processes_have_names_of_their_own() -> None:
 
 
 def test_what_ended_processes_left_is_told_from_what_others_still_write(tmp_path: Path) -> None:
-    assert not left_behind(tmp_path / "none")
+    assert not has_finished_file(tmp_path / "none")
     descriptor, _ = create_locked(tmp_path, "a", 1)
-    assert not left_behind(tmp_path)
+    assert not has_finished_file(tmp_path)
     os.close(descriptor)
-    assert left_behind(tmp_path)
+    assert has_finished_file(tmp_path)
     descriptor = os.open(tmp_path / "ledger.a.1.jsonl", os.O_RDONLY)
-    assert locked(descriptor)
+    assert try_lock(descriptor)
     os.close(descriptor)

@@ -9,9 +9,9 @@ import pytest
 
 from proxy.ledger import journal_loader
 from proxy.ledger.journal import FILE_BYTES, Journal
-from proxy.ledger.journal_files import UNREADABLE, create_locked, journal_file, journal_files, left_behind
+from proxy.ledger.journal_files import UNREADABLE, create_locked, has_finished_file, journal_file, journal_files
 from proxy.ledger.journal_loader import JournalLoader, LoadingCancelledError
-from proxy.ledger.ledger_row import Journaled
+from proxy.ledger.ledger_row import JournalRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 from tests.proxy.ledger.kit import KEEP, NOON, line, record
@@ -21,11 +21,11 @@ class Memory:
     """A database that keeps rows by their ids, and may be away."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, Journaled] = {}
+        self.rows: dict[bytes, JournalRow] = {}
         self.batches: list[int] = []
         self.away = False
 
-    def add(self, rows: Sequence[Journaled]) -> int:
+    def add(self, rows: Sequence[JournalRow]) -> int:
         if self.away:
             raise LedgerError("away")
         before = len(self.rows)
@@ -75,17 +75,17 @@ def test_a_finished_file_counts_as_left_behind_until_its_rows_are_stored(tmp_pat
     class Looking(Memory):
         """Looks whether anything is left, before and after it stores rows."""
 
-        def add(self, rows: Sequence[Journaled]) -> int:
-            seen.append(left_behind(tmp_path))
+        def add(self, rows: Sequence[JournalRow]) -> int:
+            seen.append(has_finished_file(tmp_path))
             found = super().add(rows)
-            seen.append(left_behind(tmp_path))
+            seen.append(has_finished_file(tmp_path))
             return found
 
     seen: list[bool] = []
     put(tmp_path, line(1) + line(2))
     assert loader(tmp_path).load(Looking()) == 2
     assert seen == [True, True]
-    assert not left_behind(tmp_path)
+    assert not has_finished_file(tmp_path)
 
 
 def test_a_file_in_use_is_loaded_up_to_its_last_whole_line_and_stays(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_moved_aside_and_keeps_nothing_out(tmp_path: Path
 def test_lines_that_cannot_be_read_are_kept_up_to_a_size_and_counted_beyond_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_loader, "ASIDE_BYTES", 10)
+    monkeypatch.setattr(journal_loader, "UNREADABLE_BYTES", 10)
     put(tmp_path, b"nonsense\n" * 100)
     state = LedgerState()
     loader(tmp_path, state).load(Memory())
@@ -140,7 +140,7 @@ def test_lines_that_cannot_be_read_are_kept_up_to_a_size_and_counted_beyond_it(
 
 
 def test_a_line_without_end_costs_bounded_memory_and_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_loader, "PIECE", 1000)
+    monkeypatch.setattr(journal_loader, "READ_BYTES", 1000)
     put(tmp_path, b"x" * 5500 + b"\n" + line(1) + line(2))
     memory, state = Memory(), LedgerState()
     loader(tmp_path, state).load(memory)
@@ -191,7 +191,7 @@ def test_while_the_database_is_away_files_stay_and_come_in_later(tmp_path: Path)
 
 
 def test_much_is_loaded_in_pieces_with_a_pause_after_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_loader, "PIECE", 10_000)
+    monkeypatch.setattr(journal_loader, "READ_BYTES", 10_000)
     put(tmp_path, b"".join(line(number) for number in range(1, 501)))
     memory, pauses = Memory(), list[float]()
     loading = JournalLoader(tmp_path, KEEP, LedgerState(), pauses.append, lambda: NOON / 1000)
@@ -201,7 +201,7 @@ def test_much_is_loaded_in_pieces_with_a_pause_after_each(tmp_path: Path, monkey
 
 
 def test_what_was_loaded_before_its_time_was_up_stays_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_loader, "PIECE", 10_000)
+    monkeypatch.setattr(journal_loader, "READ_BYTES", 10_000)
     put(tmp_path, b"".join(line(number) for number in range(1, 201)))
 
     def stop(took: float) -> None:
@@ -243,4 +243,4 @@ def test_a_folder_that_cannot_take_the_lines_aside_does_not_stop_the_loading(
     memory = Memory()
     loader(tmp_path).load(memory)
     assert memory.numbers == [1]
-    assert "is not kept either" in caplog.text
+    assert "cannot be stored either" in caplog.text

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from proxy.ledger import ledger_row as module
 from proxy.ledger.ledger_row import (
-    LATEST,
-    MOST_BYTES,
-    MOST_TAGS,
-    Journaled,
+    LATEST_MS,
+    MAX_TAGS,
+    MAX_TEXT_BYTES,
+    JournalRow,
     OtherVersionError,
     UnreadableLineError,
-    bounded,
-    clean,
     read_line,
     row_line,
+    storable_text,
+    tags_fragment,
     tags_text,
-    written_tags,
+    truncate_text,
 )
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from tests.proxy.ledger.kit import DEPLOYMENT, NOON, line, record
@@ -28,7 +28,7 @@ from tests.support.looped import looped
 
 def test_a_row_holds_what_the_record_says() -> None:
     made = record()
-    sequence, row = read_line(row_line(made, 7, NOON, "ada", written_tags({"b": "2", "a": "1"})), "g1")
+    sequence, row = read_line(row_line(made, 7, NOON, "ada", tags_fragment({"b": "2", "a": "1"})), "g1")
     assert sequence == 7
     assert len(row.id) == 16
     assert int.from_bytes(row.id) >> 80 == NOON
@@ -67,12 +67,12 @@ def test_equal_request_ids_are_two_rows() -> None:
 def test_any_text_of_a_client_makes_one_line_that_can_be_read(asked: str, user: str) -> None:
     made = record()
     made.asked = asked
-    written = row_line(made, 1, NOON, user, written_tags({user: asked}))
+    written = row_line(made, 1, NOON, user, tags_fragment({user: asked}))
     assert written.count(b"\n") == 1
     row = read_line(written, "g").row
     for text in (row.asked, row.user_name):
         assert text is not None
-        assert len(text.encode()) <= MOST_BYTES
+        assert len(text.encode()) <= MAX_TEXT_BYTES
         assert "\0" not in text
     if "\0" not in asked and not any(0xD800 <= ord(each) < 0xE000 for each in asked):
         assert asked.startswith(row.asked)
@@ -116,7 +116,7 @@ def test_no_json_in_place_of_a_member_raises_anything_else(value: object) -> Non
             row = read_line(orjson.dumps(changed), "g").row
         except (TypeError, UnreadableLineError):  # orjson's, for what JSON cannot hold
             continue
-        assert row.time <= LATEST
+        assert row.time <= LATEST_MS
 
 
 def test_another_version_is_told_by_its_number() -> None:
@@ -127,19 +127,19 @@ def test_another_version_is_told_by_its_number() -> None:
 def test_tags_are_bounded_and_equal_where_they_mean_the_same() -> None:
     assert tags_text({"b": "2", "a": "1"}) == tags_text({"a": "1", "b": "2"})
     assert tags_text({}) is None
-    assert written_tags({}) is None
+    assert tags_fragment({}) is None
     many = orjson.loads(tags_text({f"{number:02}": "x" * 999 for number in range(99)}) or "")
-    assert len(many) == MOST_TAGS
-    assert all(len(text) == MOST_BYTES for text in many.values())
+    assert len(many) == MAX_TAGS
+    assert all(len(text) == MAX_TEXT_BYTES for text in many.values())
 
 
 def test_texts_are_cut_between_characters() -> None:
-    assert bounded("\U0001f600" * 100) == "\U0001f600" * 64
-    assert bounded("a" + "\U0001f600" * 100) == "a" + "\U0001f600" * 63
-    assert clean("a\0b") == "a\ufffdb"
+    assert truncate_text("\U0001f600" * 100) == "\U0001f600" * 64
+    assert truncate_text("a" + "\U0001f600" * 100) == "a" + "\U0001f600" * 63
+    assert storable_text("a\0b") == "a\ufffdb"
 
 
-def _either_way(written: bytes, plain: bool) -> Journaled | type[Exception]:
+def _either_way(written: bytes, plain: bool) -> JournalRow | type[Exception]:
     with pytest.MonkeyPatch.context() as patch:
         if not plain:
             patch.setattr(module, "_KINDS", frozenset())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proxy.ledger.ledger_row import MOST_MS, Journaled
+from proxy.ledger.ledger_row import MAX_MS, JournalRow
 from proxy.ledger.ledger_settings import LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader, LedgerStore, last_of_each
 from proxy.ledger.open_ledger import open_reader, open_store
@@ -34,7 +34,7 @@ def opened(settings: LedgerSettings) -> Iterator[tuple[LedgerStore, LedgerReader
         store.close()
 
 
-def some_rows(count: int, seed: int = 1) -> list[Journaled]:
+def some_rows(count: int, seed: int = 1) -> list[JournalRow]:
     """Rows of several teams, days and processes, their costs odd."""
     draw = random.Random(seed)
     made = []
@@ -45,7 +45,7 @@ def some_rows(count: int, seed: int = 1) -> list[Journaled]:
             tokens_in=draw.choice([None, draw.randrange(10**5)]),
             outcome=draw.choice(["ok", "ok", "timeout"]),
         )
-        made.append(Journaled(number, changed))
+        made.append(JournalRow(number, changed))
     return made
 
 
@@ -117,7 +117,7 @@ def test_requests_that_no_vendor_was_asked_for_count_in_reports_and_for_no_limit
     with opened(settings) as (store, reader):
         each = journaled()
         refused = each.row._replace(attempts=0, deployment=None, cost=None, tokens_in=None, tokens_out=None)
-        store.add([Journaled(1, refused._replace(outcome="client_error", status=429))])
+        store.add([JournalRow(1, refused._replace(outcome="client_error", status=429))])
         assert reader.spent_since(0).spent == []
         (line,) = reader.usage(usage_query(["team"], "30d", None, "UTC", NOON))
         assert line.sums == UsageSums(requests=1, errors=1, tokens_cached=7, tokens_reasoning=3, ms=1500)
@@ -133,7 +133,7 @@ def test_no_price_is_counted_alike_in_rows_in_the_sums_by_day_and_after_they_are
         {**empty, "outcome": "upstream_error", "status": 401},
         {**empty, "outcome": "timeout", "tokens_in": 0},
     ]
-    rows = [Journaled(n, journaled(n).row._replace(**each)) for n, each in enumerate(changes, 1)]
+    rows = [JournalRow(n, journaled(n).row._replace(**each)) for n, each in enumerate(changes, 1)]
     with opened(settings) as (store, reader):
         store.add(rows)
         for team in (None, "search"):
@@ -149,7 +149,7 @@ def test_texts_of_any_kind_are_kept_as_they_are(settings: LedgerSettings) -> Non
     odd = ("'; DROP TABLE request; --", "\\N", "\\.", "a\tb\nc\r", "%s ? $1", "\u202e\U0001f600", "'\"`", "")
     with opened(settings) as (store, reader):
         rows = [
-            Journaled(
+            JournalRow(
                 number,
                 journaled(number).row._replace(team=text or "x", key_name=text, user_name=text, asked=text, model=text),
             )
@@ -163,7 +163,7 @@ def test_texts_of_any_kind_are_kept_as_they_are(settings: LedgerSettings) -> Non
 def test_the_largest_numbers_add_up(settings: LedgerSettings) -> None:
     with opened(settings) as (store, reader):
         big = [
-            Journaled(number, journaled(number).row._replace(cost=MOST_COST, tokens_in=MOST_TOKENS, ms=MOST_MS))
+            JournalRow(number, journaled(number).row._replace(cost=MOST_COST, tokens_in=MOST_TOKENS, ms=MAX_MS))
             for number in range(1, 2001)
         ]
         assert store.add(big) == 2000

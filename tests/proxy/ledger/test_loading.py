@@ -15,7 +15,7 @@ import pytest
 from proxy.ledger import loading as loading_module
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import LOADER_LOCK, journal_files, lock_file
-from proxy.ledger.ledger_row import Journaled
+from proxy.ledger.ledger_row import JournalRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerStore
 from proxy.ledger.loading import LedgerLoading
@@ -38,7 +38,7 @@ def rows_in(settings: LedgerSettings) -> int:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading_module, "EVERY", 0.02)
+    monkeypatch.setattr(loading_module, "LOAD_EVERY", 0.02)
     monkeypatch.setattr(loading_module, "FIRST_WAIT", 0.02)
     monkeypatch.setattr(loading_module, "LONGEST_WAIT", 0.05)
 
@@ -186,7 +186,7 @@ class Stuck:
     def __init__(self) -> None:
         self.released = threading.Event()
 
-    def add(self, rows: Sequence[Journaled]) -> int:
+    def add(self, rows: Sequence[JournalRow]) -> int:
         self.released.wait()
         return len(rows)
 
@@ -276,7 +276,7 @@ import sys, time
 from pathlib import Path
 from proxy.ledger import loading
 from tests.proxy.ledger.kit import ledger_at
-loading.EVERY = 0.005
+loading.LOAD_EVERY = 0.005
 LedgerLoading = loading.LedgerLoading
 made = LedgerLoading(ledger_at(sys.argv[1], 400 * 86400.0, "UTC", Path(sys.argv[2])))
 made.start()

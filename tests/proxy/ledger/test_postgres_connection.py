@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proxy.ledger.ledger_settings import LedgerError
-from proxy.ledger.postgres_connection import ANSWER, PostgresConnection, _plain
+from proxy.ledger.postgres_connection import STATEMENT_TIMEOUT, PostgresConnection, _plain
 from tests.proxy.ledger.kit import KEEP, ledger_at
 from tests.support.gateway import free_ports
 from tests.support.looped import looped
@@ -69,7 +69,7 @@ def test_a_server_that_accepts_and_says_nothing_is_not_waited_for() -> None:
 
 def test_no_answer_in_time_loses_the_connection_and_a_transaction_may_allow_more(postgres: RealPostgres) -> None:
     link = PostgresConnection(postgres.url(), "the database", 1.0)
-    with link.transaction(ANSWER + 60):
+    with link.transaction(STATEMENT_TIMEOUT + 60):
         assert link.rows("SELECT pg_sleep(1.5), current_setting('idle_in_transaction_session_timeout')")[0][1] == "30s"
     with pytest.raises(LedgerError, match="no answer within 1 s"), link.transaction():
         link.run("SELECT pg_sleep(60)")

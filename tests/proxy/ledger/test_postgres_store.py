@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.ledger_row import LATEST, Journaled
+from proxy.ledger.ledger_row import LATEST_MS, JournalRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
 from proxy.ledger.ledger_store import VERSION
 from proxy.ledger.postgres_connection import PostgresConnection
@@ -105,7 +105,7 @@ def test_a_row_of_any_time_has_a_place(ledger: LedgerSettings) -> None:
     """A clock that was wrong once must not keep the rows of a batch out."""
     store = PostgresStore(ledger)
     rows = [journaled(number, time) for number, time in enumerate([0, 1, NOON, NOON + 3650 * DAY], 1)]
-    assert store.add([*rows, Journaled(5, rows[0].row._replace(id=b"x" * 16, time=LATEST - 10**10))]) == 5
+    assert store.add([*rows, JournalRow(5, rows[0].row._replace(id=b"x" * 16, time=LATEST_MS - 10**10))]) == 5
     assert store.add(rows) == 0
     store.close()
 

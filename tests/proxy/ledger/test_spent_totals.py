@@ -4,11 +4,11 @@ import random
 from collections.abc import Mapping, Sequence
 
 from proxy.ledger import spent_totals
-from proxy.ledger.ledger_row import Journaled
+from proxy.ledger.ledger_row import JournalRow
 from proxy.ledger.ledger_settings import LedgerSettings
 from proxy.ledger.ledger_store import Amounts
 from proxy.ledger.open_ledger import open_reader, open_store
-from proxy.ledger.spent_totals import SLOT, SpentTotals, UserTotals, recent_slot
+from proxy.ledger.spent_totals import SLOT_SECONDS, SpentTotals, UserTotals, recent_slot
 from proxy.limits.limit import user_scope
 from tests.proxy.ledger.kit import NOON, journaled
 
@@ -16,7 +16,7 @@ NOW = NOON // 1000
 HOUR = 3600
 
 
-def added_up(rows: Sequence[Journaled], start: int) -> dict[str, Amounts]:
+def added_up(rows: Sequence[JournalRow], start: int) -> dict[str, Amounts]:
     """What teams used from a time on, by the rows."""
     sums: dict[str, Amounts] = {}
     for _, row in rows:
@@ -38,7 +38,7 @@ def test_the_sums_are_those_of_the_rows_whenever_they_come_in(settings: LedgerSe
     totals = SpentTotals[str]()
     known: dict[str, dict[str, Amounts]] = {}
     starts: dict[str, int] = {}
-    rows: list[Journaled] = []
+    rows: list[JournalRow] = []
     now = NOW
     for turn in range(60):
         now += draw.choice([1, 60, 900, 2700])
@@ -79,10 +79,10 @@ def test_few_slots_are_kept_however_long_it_runs(settings: LedgerSettings) -> No
     store, reader = open_store(settings), open_reader(settings)
     totals = SpentTotals[str]()
     for number in range(1, 100):
-        now = NOW + number * SLOT
+        now = NOW + number * SLOT_SECONDS
         store.add([journaled(number, now * 1000)])
         totals.refresh(reader, {"month": (NOW - 12 * HOUR, 0)}, now)
-    assert len({slot for _, slot in totals._slots}) <= 2 * spent_totals.RECENT + 1
+    assert len({slot for _, slot in totals._slots}) <= 2 * spent_totals.RECENT_SLOTS + 1
     assert teams(totals._totals["month"])["team search"][0] == 99
     reader.close()
     store.close()
@@ -102,7 +102,7 @@ def test_the_sums_of_users_are_those_of_the_rows_from_when_each_is_first_seen(se
     store, reader = open_store(settings), open_reader(settings)
     totals, users = SpentTotals[str](), UserTotals[str]()
     names = [f"u{number}" for number in range(6)]
-    rows: list[tuple[str, Journaled]] = []
+    rows: list[tuple[str, JournalRow]] = []
     known: dict[tuple[str, str], tuple[int, Amounts]] = {}
     now = NOW
     for turn in range(80):
@@ -111,10 +111,10 @@ def test_the_sums_of_users_are_those_of_the_rows_from_when_each_is_first_seen(se
         for number in range(draw.randrange(6)):
             name = draw.choice(names)
             each = journaled(100 * turn + number, (now - late - draw.randrange(60)) * 1000)
-            rows.append((name, Journaled(each.sequence, each.row._replace(user_name=name))))
+            rows.append((name, JournalRow(each.sequence, each.row._replace(user_name=name))))
             store.add([rows[-1][1]])
         periods = {"hour": (now - now % HOUR, 0), "day": (now - now % (24 * HOUR), 0), "month": (NOW - 12 * HOUR, 0)}
-        starts = {period: start // SLOT for period, (start, _) in periods.items()}
+        starts = {period: start // SLOT_SECONDS for period, (start, _) in periods.items()}
         news = totals.refresh(reader, periods, now, users.batch if len(users) else None)
         found, stale = users.follow(news.users, news.batch, starts, now)
         users.forget({*stale, user_scope("search", draw.choice(names))})
@@ -139,7 +139,7 @@ def test_what_users_spent_is_read_for_those_alone_who_are_asked_for(settings: Le
     store, reader = open_store(settings), open_reader(settings)
     each = journaled()
     store.add(
-        [Journaled(number, each.row._replace(user_name=f"u{number}", id=b"%016d" % number)) for number in range(9)]
+        [JournalRow(number, each.row._replace(user_name=f"u{number}", id=b"%016d" % number)) for number in range(9)]
     )
     totals = SpentTotals[str]()
     assert not any(scope.startswith("user ") for scope in totals.refresh(reader, {"day": (0, 1)}, NOW).sums["day"])

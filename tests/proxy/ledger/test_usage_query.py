@@ -2,11 +2,11 @@
 
 import pytest
 
-from proxy.ledger.usage_query import SqlWords, UsageQueryError, usage_query, usage_sql
+from proxy.ledger.usage_query import SqlDialect, UsageQueryError, usage_query, usage_sql
 from tests.proxy.ledger.kit import NOON
 from tests.support.looped import looped
 
-WORDS = SqlWords("?", "rows", "days", "day_of(time, ?)", True, "?", "tags")
+WORDS = SqlDialect("?", "rows", "days", "day_of(time, ?)", True, "?", "tags")
 DAY = 86_400_000
 
 

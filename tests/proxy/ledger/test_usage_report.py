@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from proxy.ledger.journal_files import journal_file
-from proxy.ledger.ledger_row import Journaled, tags_text
+from proxy.ledger.ledger_row import JournalRow, tags_text
 from proxy.ledger.ledger_settings import LedgerError
 from proxy.ledger.ledger_store import SpendBase, SpendChanges, UsageLine
 from proxy.ledger.rollups import UsageSums
 from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
 from proxy.ledger.usage_query import UsageQuery, usage_query
 from proxy.ledger.usage_report import (
-    MOST_LINES,
-    UsageAnswer,
+    MAX_LINES,
     UsageReport,
-    asked_over_http,
+    UsageResponse,
+    count_waiting_rows,
     loaded_note,
-    rows_waiting,
+    parse_usage_query,
     shown,
     usage_csv,
     usage_json,
@@ -146,7 +146,7 @@ def test_models_of_one_row_are_told_apart_as_clients_named_them(tmp_path: Path) 
     try:
         names = ("openai/a", "openai/b", "openai/b")
         rows = [journaled(number).row._replace(model="openai/*", asked=name) for number, name in enumerate(names, 1)]
-        store.add([Journaled(number, row) for number, row in enumerate(rows, 1)])
+        store.add([JournalRow(number, row) for number, row in enumerate(rows, 1)])
         reader = SqliteReader(sqlite(tmp_path))
         found = usage_report(reader, asked("model", "asked"))
         assert {each.group: each.sums.requests for each in found.lines} == {
@@ -165,7 +165,7 @@ def test_a_request_with_two_tags_is_in_both_lines_and_once_in_the_total(tmp_path
         tags = [{"cost_center": "4711", "stage": "prod"}, {"cost_center": "4711"}, {}]
         store.add(
             [
-                Journaled(number, journaled(number).row._replace(tags=tags_text(each)))
+                JournalRow(number, journaled(number).row._replace(tags=tags_text(each)))
                 for number, each in enumerate(tags, 1)
             ]
         )
@@ -209,11 +209,11 @@ def test_json_has_every_sum_and_how_far_the_ledger_is_loaded() -> None:
 
 
 def test_an_answer_is_bounded_and_its_last_line_is_the_rest() -> None:
-    lines = [UsageLine((f"user-{number}",), sums(1, 10)) for number in range(MOST_LINES + 5)]
+    lines = [UsageLine((f"user-{number}",), sums(1, 10)) for number in range(MAX_LINES + 5)]
     found = json.loads(usage_json(report("user", lines=lines)))
-    assert len(found["usage"]) == MOST_LINES + 1
+    assert len(found["usage"]) == MAX_LINES + 1
     assert found["usage"][-1]["user"] == "…"
-    assert sum(each["requests"] for each in found["usage"]) == found["total"]["requests"] == MOST_LINES + 5
+    assert sum(each["requests"] for each in found["usage"]) == found["total"]["requests"] == MAX_LINES + 5
 
 
 def test_how_far_the_ledger_is_loaded_is_said() -> None:
@@ -228,25 +228,25 @@ def test_rows_that_wait_are_counted_by_the_last_one_of_each_process(tmp_path: Pa
     journal_file(tmp_path, "a", 2).path.write_bytes(line(3) + line(4)[:50])
     journal_file(tmp_path, "b", 1).path.write_bytes(line(7))
     journal_file(tmp_path, "c", 1).path.write_bytes(b"nonsense\n")
-    assert rows_waiting(tmp_path, {"a": 1, "b": 7}) == 2
-    assert rows_waiting(tmp_path / "none", {}) == 0
+    assert count_waiting_rows(tmp_path, {"a": 1, "b": 7}) == 2
+    assert count_waiting_rows(tmp_path / "none", {}) == 0
 
 
 # Over HTTP ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_query_string_asks_what_the_command_line_does() -> None:
-    found = asked_over_http("by=team,day&since=30d&team=search", "UTC", NOON)
+    found = parse_usage_query("by=team,day&since=30d&team=search", "UTC", NOON)
     assert found == usage_query(["team", "day"], "30d", "search", "UTC", NOON)
-    assert asked_over_http("", "UTC", NOON) == usage_query(["team", "model"], "7d", None, "UTC", NOON)
+    assert parse_usage_query("", "UTC", NOON) == usage_query(["team", "model"], "7d", None, "UTC", NOON)
 
 
 def test_a_teams_key_gets_that_teams_usage_and_no_others() -> None:
-    own = asked_over_http("by=key", "UTC", NOON, "search")
+    own = parse_usage_query("by=key", "UTC", NOON, "search")
     assert isinstance(own, UsageQuery)
     assert own.team == "search"
-    other = asked_over_http("by=key&team=data", "UTC", NOON, "search")
-    assert isinstance(other, UsageAnswer)
+    other = parse_usage_query("by=key&team=data", "UTC", NOON, "search")
+    assert isinstance(other, UsageResponse)
     assert other.status == 403
 
 
@@ -255,8 +255,8 @@ def test_a_teams_key_gets_that_teams_usage_and_no_others() -> None:
     ["by=colour", "since=yesterday", "team=a&x=1", "&".join(["by=team"] * 99), "by=" + "team," * 9999, "since=9d%00"],
 )
 def test_a_question_that_makes_no_sense_is_answered_with_400(text: str) -> None:
-    found = asked_over_http(text, "UTC", NOON)
-    assert isinstance(found, UsageAnswer)
+    found = parse_usage_query(text, "UTC", NOON)
+    assert isinstance(found, UsageResponse)
     assert found.status == 400
     assert json.loads(found.body)["error"]["code"] == "invalid_value"
     assert len(found.body) < 400

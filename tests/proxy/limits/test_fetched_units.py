@@ -75,18 +75,18 @@ class Source:
 
 
 class Desk:
-    """A book with the leases of two teams, and what became of the requests that asked there."""
+    """A registry with the leases of two teams, and what became of the requests that asked there."""
 
     def __init__(self, source: Source, limits: dict[str, Limits]) -> None:
         clock = asyncio.get_running_loop().time
         self.leases = LeaseRegistry(source, 1, clock)
-        self.book = LimitRegistry(clock, lambda: WALL + clock(), self.leases)
-        self.book.use(limits, {}, BERLIN, clock())
+        self.registry = LimitRegistry(clock, lambda: WALL + clock(), self.leases)
+        self.registry.use(limits, {}, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())
         self.ended: list[tuple[str, bool, float]] = []
 
     async def ask(self, name: str, scopes: tuple[str, ...], tokens: int) -> None:
-        outcome = await self.book.admit_waiting(scopes, tokens, 0)
+        outcome = await self.registry.admit_waiting(scopes, tokens, 0)
         self.ended.append((name, isinstance(outcome, Reservation), asyncio.get_running_loop().time()))
 
     async def stop(self) -> None:
@@ -113,7 +113,7 @@ async def test_who_waits_for_two_limits_keeps_the_one_that_it_got_first(common: 
 async def test_a_lease_that_is_due_again_all_the_time_keeps_nobody_waiting() -> None:
     source = Source({"team a": all_of_it})
     desk = Desk(source, {"team a": RATE})
-    ((_, rate),) = desk.book.meters(("team a",), 0.0)
+    ((_, rate),) = desk.registry.meters(("team a",), 0.0)
     source.meanwhile = lambda: desk.leases.wake(rate)  # type: ignore[arg-type]
     await desk.ask("waits", ("team a",), 20)
     await desk.stop()
@@ -163,7 +163,7 @@ async def test_they_pass_in_the_order_in_which_they_came_unless_one_is_more_than
 @in_virtual_time
 async def test_what_is_told_after_the_longest_wait_is_the_limit() -> None:
     desk = Desk(Source({"team a": never_any}), {"team a": RATE})
-    told = await desk.book.admit_waiting(("team a",), 20, 0)
+    told = await desk.registry.admit_waiting(("team a",), 20, 0)
     await desk.stop()
     assert isinstance(told, Exceeded)
     assert (told.scope, told.requested) == ("team a", 20)

@@ -175,7 +175,7 @@ def test_what_a_process_held_that_has_ended_is_free(counter: LeaseCounter) -> No
 
 
 def test_what_one_that_has_ended_took_alone_is_set_aside(counter: LeaseCounter) -> None:
-    told = RateRequest("t", 10.0, 600, 600, 1, 0, 20.0, 60.0, 1, again=0.25, equal=0.125)
+    told = RateRequest("t", 10.0, 600, 600, 1, 0, 20.0, 60.0, 1, silence=0.25, equal=0.125)
     counter.exchange("p1", [told], 0)
     counter.exchange("p2", [told], 0)
     counter.forget("p1")

@@ -115,10 +115,10 @@ async def test_lost_each_goes_on_with_its_share_and_the_sum_stays_at_the_limit()
     await run_traffic(processes, 450, 4, UNEVEN)
     world.lost = True
     await run_traffic(processes, 450, 6, UNEVEN)
-    assert all(each.book.alone for each in processes)
+    assert all(each.registry.alone for each in processes)
     world.lost = False
     await run_traffic(processes, 450, 12, UNEVEN)
-    assert not any(each.book.alone for each in processes)
+    assert not any(each.registry.alone for each in processes)
     await stop(processes)
     admitted = all_admitted(processes)
     assert within(admitted, 6, 10) == pytest.approx(1200, rel=0.15)
@@ -143,7 +143,7 @@ async def test_a_restart_while_it_is_lost_goes_on_with_the_last_division() -> No
     world = World()
     processes = fleet(world, CALM)
     await run_traffic(processes, 450, 4, UNEVEN)
-    shares = [dict(each.book.shares()) for each in processes]
+    shares = [dict(each.registry.shares()) for each in processes]
     await stop(processes)
     world.lost = True
     again = [
@@ -277,7 +277,7 @@ async def test_many_limits_are_exchanged_fifty_at_a_time_and_idle_ones_not_at_al
     process = SimulatedProcess(world, "one", 1, limits)
     source = Deaf()
     process.leases._source = source
-    asked = [process.book.admit_waiting((scope,), 1, 0) for scope in limits]
+    asked = [process.registry.admit_waiting((scope,), 1, 0) for scope in limits]
     outcomes = await asyncio.gather(*asked)
     assert all(isinstance(each, Reservation) for each in outcomes)
     assert max(source.sizes) == MAX_ENTRIES
@@ -296,12 +296,12 @@ async def test_a_team_with_leased_limits_takes_about_a_kilobyte(budgets: tuple[S
     names = [f"team {number}" for number in range(500)]
     limits = {name: Limits(rates, concurrent=64) for name in names}
     warm = SimulatedProcess(World(), "warm", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
-    assert isinstance(await warm.book.admit_waiting((names[0],), 100, 100), Reservation)
+    assert isinstance(await warm.registry.admit_waiting((names[0],), 100, 100), Reservation)
     await stop([warm])  # what is made once and kept is not what a team takes
     tracemalloc.start()
     process = SimulatedProcess(world := World(), "one", 8, limits, dict.fromkeys(names, budgets) if budgets else {})
     for first in range(0, len(names), MAX_ENTRIES):
-        asked = (process.book.admit_waiting((name,), 100, 100) for name in names[first : first + MAX_ENTRIES])
+        asked = (process.registry.admit_waiting((name,), 100, 100) for name in names[first : first + MAX_ENTRIES])
         for each in await asyncio.gather(*asked):
             assert isinstance(each, Reservation)
             each.settle(90, 90)
@@ -338,12 +338,12 @@ async def test_a_scope_that_is_gone_is_exchanged_no_more_and_its_requests_end() 
     world = World()
     (process,) = fleet(world, SHARP, 1)
     assert await process.ask()
-    process.book.use({}, {}, process.book.maker.clocks[Period.DAY].zone, 0.0)
+    process.registry.use({}, {}, process.registry.maker.clocks[Period.DAY].zone, 0.0)
     process.held.pop().settle(5, 0)
     calls = world.calls
     await asyncio.sleep(10)
     assert world.calls == calls
-    assert process.book.admit(("team t",), 1, 0, 10.0, WALL + 10) is not None
+    assert process.registry.admit(("team t",), 1, 0, 10.0, WALL + 10) is not None
     await stop([process])
 
 
@@ -357,10 +357,10 @@ async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_tha
 
     clock = asyncio.get_running_loop().time
     leases = LeaseRegistry(Slow(), 1, clock)
-    book = LimitRegistry(clock, time.time, leases)
+    registry = LimitRegistry(clock, time.time, leases)
     limits = Limits(rates=(Rate(Unit.REQUESTS, 200, Period.SECOND, 200),))
-    book.use({"team a": limits}, {}, UTC, clock())
-    asking = asyncio.create_task(book.admit_waiting(("team a",), 1, 1))
+    registry.use({"team a": limits}, {}, UTC, clock())
+    asking = asyncio.create_task(registry.admit_waiting(("team a",), 1, 1))
     await asyncio.sleep(0)
     await leases.exchange_due()
     assert isinstance(await asking, Reservation)

@@ -1,6 +1,6 @@
 """The words of limits: what is a limit, and what is none."""
 
-from proxy.ledger.ledger_row import clean
+from proxy.ledger.ledger_row import storable_text
 from proxy.limits.limit import (
     NANO,
     UNLIMITED,
@@ -110,7 +110,7 @@ def test_the_name_of_a_user_is_bounded_and_the_ledger_s_digest_of_it_is_the_same
 ) -> None:
     assert end_user(name) == known
     if known is not None:
-        assert user_digest(clean(known)) == user_digest(known) == user_digest(name or "")
+        assert user_digest(storable_text(known)) == user_digest(known) == user_digest(name or "")
 
 
 def test_a_user_counts_by_a_digest_that_stands_for_itself() -> None:

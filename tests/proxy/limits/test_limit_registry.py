@@ -28,20 +28,20 @@ TOKENS = per_minute(Unit.TOKENS, 1000)
 
 
 class Desk:
-    """A book and a time."""
+    """A registry and a time."""
 
     def __init__(
         self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None
     ) -> None:
         self.now = 0.0
-        self.book = LimitRegistry(lambda: self.now, lambda: WALL + self.now)
+        self.registry = LimitRegistry(lambda: self.now, lambda: WALL + self.now)
         self.use(limits, budgets)
 
     def use(self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]] | None = None) -> None:
-        self.book.use(limits, budgets or {}, BERLIN, self.now)
+        self.registry.use(limits, budgets or {}, BERLIN, self.now)
 
     def ask(self, tokens: int = 1, cost: int | None = 0) -> Reservation | Exceeded:
-        outcome = self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now)
+        outcome = self.registry.admit(SCOPES, tokens, cost, self.now, WALL + self.now)
         assert outcome is not None
         return outcome
 
@@ -56,7 +56,7 @@ class Desk:
         return outcome
 
     def left(self) -> dict[tuple[str, str], int]:
-        views = self.book.views(self.now, WALL + self.now)
+        views = self.registry.views(self.now, WALL + self.now)
         return {(each.scope, f"{each.kind} {each.unit}"): each.remaining for each in views}
 
 
@@ -66,7 +66,7 @@ def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
     assert NOTHING_RESERVED.meters.facts(0.0, WALL) == (None, None, "", "")
     NOTHING_RESERVED.settle(5, 5)
     NOTHING_RESERVED.release()
-    assert list(desk.book.views(0.0, WALL)) == []
+    assert list(desk.registry.views(0.0, WALL)) == []
 
 
 def test_thirty_of_thirty_at_sixty_a_minute_pass_and_the_sixty_first_does_not() -> None:
@@ -180,13 +180,13 @@ def test_a_budget_that_is_largely_spent_leads_to_another_name() -> None:
         ScopeBudget(Unit.USD, 4 * NANO, Period.DAY, 0.5, "warn"),
     )
     desk = Desk({}, {"team t": budgets})
-    assert desk.book.route_of("team t", 0.0, WALL) is None
-    assert desk.book.route_of("team other", 0.0, WALL) is None
+    assert desk.registry.route_of("team t", 0.0, WALL) is None
+    assert desk.registry.route_of("team other", 0.0, WALL) is None
     desk.take(1, 8 * NANO).settle(1, 8 * NANO)
-    assert desk.book.route_of("team t", 0.0, WALL) == "cheap"
+    assert desk.registry.route_of("team t", 0.0, WALL) == "cheap"
     desk.take(1, NANO).settle(1, NANO)
-    assert desk.book.route_of("team t", 0.0, WALL) == "cheapest"
-    assert [budget.then for _, budget in desk.book.notes.reached] == ["route", "warn", "route"]
+    assert desk.registry.route_of("team t", 0.0, WALL) == "cheapest"
+    assert [budget.then for _, budget in desk.registry.notes.reached] == ["route", "warn", "route"]
     desk.refused(1, 2 * NANO)
 
 
@@ -200,9 +200,9 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
     )
     held = desk.take(24)
     requests, tokens, *scopes = held.meters.facts(desk.now, WALL)
-    assert desk.book.facts(SCOPES, desk.now, WALL) == (requests, tokens, *scopes)
+    assert desk.registry.facts(SCOPES, desk.now, WALL) == (requests, tokens, *scopes)
     assert scopes == ["team t", "team t"]
-    assert desk.book.facts(("team other",), desk.now, WALL) == (None, None, "", "")
+    assert desk.registry.facts(("team other",), desk.now, WALL) == (None, None, "", "")
     assert requests is not None
     assert requests[:2] == (2, 3)
     assert tokens is not None
@@ -253,7 +253,9 @@ def test_another_time_zone_moves_the_end_of_periods() -> None:
     desk = Desk({"team t": Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),))})
     desk.take()
     before = desk.refused().ends
-    desk.book.use({"team t": Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),))}, {}, ZoneInfo("Asia/Tokyo"), desk.now)
+    desk.registry.use(
+        {"team t": Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),))}, {}, ZoneInfo("Asia/Tokyo"), desk.now
+    )
     after = desk.refused().ends
     assert before is not None
     assert after is not None
@@ -265,24 +267,24 @@ def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
         {"team t": Limits((), (Quota(Unit.TOKENS, 1000, Period.DAY),))},
         {"team t": (ScopeBudget(Unit.USD, 100, Period.MONTH),)},
     )
-    day, month = (desk.book.periods(WALL)[each] for each in (Period.DAY, Period.MONTH))
+    day, month = (desk.registry.periods(WALL)[each] for each in (Period.DAY, Period.MONTH))
     assert day[0] <= WALL < day[1] <= month[1]
-    desk.book.load(Period.DAY, day[0], {"team t": (9, 990, 77), "team x": (1, 1, 1)}, 0)
-    desk.book.load(Period.MONTH, month[0], {"team t": (99, 5000, 95)}, 0)
+    desk.registry.load(Period.DAY, day[0], {"team t": (9, 990, 77), "team x": (1, 1, 1)}, 0)
+    desk.registry.load(Period.MONTH, month[0], {"team t": (99, 5000, 95)}, 0)
     assert desk.left() == {("team t", "quota tokens"): 10, ("team t", "budget usd"): 5}
     assert desk.refused(11).kind is LimitKind.QUOTA
     assert desk.refused(5, 6).kind is LimitKind.BUDGET
-    desk.book.notes.mark = 1
+    desk.registry.notes.mark = 1
     desk.take(10, 5).settle(10, 5)
-    desk.book.load(Period.DAY, day[0], {"team t": (10, 1000, 82)}, 1)
+    desk.registry.load(Period.DAY, day[0], {"team t": (10, 1000, 82)}, 1)
     assert desk.left()["team t", "quota tokens"] == 0
 
 
 def test_a_deployment_at_its_limit_says_how_long() -> None:
     desk = Desk({"deployment a": Limits((REQUESTS,), concurrent=61)})
     for _ in range(60):
-        assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL), Reservation)
-    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL)
+        assert isinstance(desk.registry.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL), Reservation)
+    told = desk.registry.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL)
     assert isinstance(told, Exceeded)
     assert (told.scope, told.kind) == ("deployment a", LimitKind.RATE)
     assert told.wait == pytest.approx(1.0)
@@ -290,13 +292,13 @@ def test_a_deployment_at_its_limit_says_how_long() -> None:
 
 def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, scopes = Desk({"team t": Limits((REQUESTS,)), "key t/k": Limits((TOKENS,))}), ("team t", "key t/k")
-    first, second = (desk.book.begin(scopes, 1, 0, 0.0, WALL) for _ in range(2))
+    first, second = (desk.registry.begin(scopes, 1, 0, 0.0, WALL) for _ in range(2))
     assert first is second
     monkeypatch.setattr("proxy.limits.limit_registry.MAX_JOINED", 1)
-    assert desk.book.begin(scopes[::-1], 1, 0, 0.0, WALL) is not first
-    assert len(desk.book._joined) == 1
-    desk.book.use({"team t": Limits((REQUESTS,)), "key t/k": Limits((REQUESTS,))}, {}, UTC, 0.0)
-    after = desk.book.begin(scopes, 1, 0, 0.0, WALL)
+    assert desk.registry.begin(scopes[::-1], 1, 0, 0.0, WALL) is not first
+    assert len(desk.registry._joined) == 1
+    desk.registry.use({"team t": Limits((REQUESTS,)), "key t/k": Limits((REQUESTS,))}, {}, UTC, 0.0)
+    after = desk.registry.begin(scopes, 1, 0, 0.0, WALL)
     assert isinstance(after, Meters)
     assert [rate.rule.rate for rate in after.rates] == [REQUESTS, REQUESTS]
 
@@ -309,7 +311,7 @@ def test_thousands_of_teams_take_a_kilobyte_each() -> None:
     before = tracemalloc.get_traced_memory()[0]
     desk = Desk(limits, budgets)
     for name in names:
-        outcome = desk.book.admit((name,), 100, 100, 1.5 + len(name), WALL)
+        outcome = desk.registry.admit((name,), 100, 100, 1.5 + len(name), WALL)
         assert isinstance(outcome, Reservation)
         outcome.settle(90, 90)
     taken = tracemalloc.get_traced_memory()[0] - before

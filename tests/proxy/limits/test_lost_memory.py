@@ -107,7 +107,7 @@ def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list
 
 
 def used(processes: list[SimulatedProcess]) -> int:
-    return sum(slots.used for each in processes for slots in each.book._scopes["team t"].slots)
+    return sum(slots.used for each in processes for slots in each.registry._scopes["team t"].slots)
 
 
 @looped(
@@ -164,7 +164,7 @@ async def test_nobody_is_refused_who_used_nothing(kind: str) -> None:
     for _ in range(25):
         for each in processes:
             for team in ("team t", "team u"):
-                outcome = await each.book.admit_waiting((team,), 1, 0)
+                outcome = await each.registry.admit_waiting((team,), 1, 0)
                 assert isinstance(outcome, Reservation)
                 outcome.settle(1, 0)
         await asyncio.sleep(0.05)
@@ -176,17 +176,17 @@ async def test_that_something_else_is_kept_is_said_once_and_shown_meanwhile(capl
     world = World()
     (process,) = fleet(world, Limits(quotas=(DAY,), concurrent=3), 1)
     assert await process.ask()
-    shown = [process.book.alone]
+    shown = [process.registry.alone]
     world.foreign = True
     with caplog.at_level(logging.WARNING, "dragoman"):
         await asyncio.sleep(30)
-    shown.append(process.book.alone)
+    shown.append(process.registry.alone)
     assert process.leases.lost_at < 0
     (said,) = caplog.messages
     assert said.startswith("limits: Redis holds foreign data in place of 'team t ")
     world.foreign = False
     await asyncio.sleep(2 * REJOIN_SECONDS)
-    shown.append(process.book.alone)
+    shown.append(process.registry.alone)
     assert shown == [False, True, False]
     await stop([process])
 

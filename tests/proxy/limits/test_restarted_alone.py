@@ -52,8 +52,8 @@ class Gateways:
     async def kill(self, name: str) -> None:
         """End a process. Its supervisor tells of it, unless that has ended too."""
         each = self.running.pop(name)
-        self.files[name] = dict(each.book.shares())
-        self.busy -= sum(meter.used for meter in each.book._scopes["team t"].slots)
+        self.files[name] = dict(each.registry.shares())
+        self.busy -= sum(meter.used for meter in each.registry._scopes["team t"].slots)
         await each.kill()
         if not self.world.lost and name == "A1":
             self.world.counter.forget(each.name)

@@ -77,5 +77,5 @@ async def test_a_process_that_stood_still_longer_than_its_claim_holds_asks_again
     await asyncio.sleep(STATEMENT_HOLDS + 1)
     outcomes = [await two.ask() for _ in range(120)]
     assert sum(outcomes) == 100
-    assert one.book.admit(("team t",), 1, 0, asyncio.get_running_loop().time(), WALL) is None
+    assert one.registry.admit(("team t",), 1, 0, asyncio.get_running_loop().time(), WALL) is None
     await stop([one, two])

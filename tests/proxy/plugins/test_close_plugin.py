@@ -16,7 +16,7 @@ from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.plugin_threads import begin_close
 from proxy.plugins.post_json import JsonPoster
 from proxy.plugins.team_guards import TeamGuards
-from proxy.plugins.usage_sinks import SinkDesk
+from proxy.plugins.usage_sinks import SinkRegistry
 from tests.proxy.kit.whole_gateway import MOCK, up
 from tests.proxy.plugins.kit import RELEASE, Hider, plugin
 from tests.support.gateway import running_gateway
@@ -116,9 +116,9 @@ async def test_a_slow_close_of_a_guard_is_waited_for_at_the_end(tmp_path: Path) 
     made: list[Hider] = []
     table = f"{MOCK}plugins: {{g: {plugin('Hider')}}}\n"
     async with up(table, tmp_path) as app:
-        desk = app.front.plugins.desk
-        assert desk is not None
-        guard: Hider = desk.running["g"].plugin.made
+        registry = app.front.plugins.registry
+        assert registry is not None
+        guard: Hider = registry.running["g"].plugin.made
         began, close = threading.Event(), guard.close
 
         def slow() -> None:
@@ -128,7 +128,7 @@ async def test_a_slow_close_of_a_guard_is_waited_for_at_the_end(tmp_path: Path) 
         guard.close = slow  # type: ignore[method-assign]
         asyncio.get_running_loop().call_later(0.05, began.set)
         made.append(guard)
-        del desk
+        del registry
     assert [each.closed for each in made] == [1]
 
 
@@ -173,14 +173,14 @@ async def test_a_plugin_that_is_guard_and_sink_is_closed_once_when_both_have_end
     closes: list[str] = []
     plugin = LoadedPlugin("p", GuardAndSink(lambda: closes.append("closed")), 1.0, False)
     loaded = load_text(BOTH, "t.yaml", {})
-    desk, sinks = TeamGuards(loaded, {"p": plugin}, LOG, RequestThreads()), SinkDesk(JsonPoster, LOG)
+    registry, sinks = TeamGuards(loaded, {"p": plugin}, LOG, RequestThreads()), SinkRegistry(JsonPoster, LOG)
     await sinks.use(loaded, {"p": plugin})
 
     async def end_guards() -> None:
-        for each in desk.close() or ():
+        for each in registry.close() or ():
             await asyncio.to_thread(each.join)
 
-    assert [*desk.running] == ["p"]
+    assert [*registry.running] == ["p"]
     for end in (end_guards, sinks.aclose) if guard_first else (sinks.aclose, end_guards):
         assert not closes
         await end()

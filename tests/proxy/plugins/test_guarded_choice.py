@@ -11,7 +11,7 @@ from providers.failure import UpstreamError
 from proxy.errors import GatewayError
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.answer_texts import choice_of
-from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
+from proxy.plugins.guarded_choice import MAX_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
 from proxy.plugins.team_guards import GuardChain, TeamGuards
 from proxy.request_outcomes import GuardMarks
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.smoke
 def chain(*plugins: str) -> GuardChain:
     entries = ", ".join(f"g{number}: {each}" for number, each in enumerate(plugins))
     loaded = load_text(f"{MOCK}plugins: {{{entries}}}\n", "t", {})
-    desk = TeamGuards(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman"), RequestThreads())
-    found = desk.of("anonymous")
+    registry = TeamGuards(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman"), RequestThreads())
+    found = registry.of("anonymous")
     assert found is not None
     return found
 
@@ -235,7 +235,7 @@ async def test_a_guard_that_holds_back_everything_fails() -> None:
     hoarder = plugin("LiveHider", f"word: {'a' * 100}")
     choice = live(hoarder.replace("LiveHider", "Hoarder"))
     with pytest.raises(GatewayError) as caught:
-        await out(choice, Chunk(text="x" * MOST_WITHHELD), Chunk(text="xx"))
+        await out(choice, Chunk(text="x" * MAX_WITHHELD), Chunk(text="xx"))
     assert caught.value.facts.code == "plugin_failed"
 
 

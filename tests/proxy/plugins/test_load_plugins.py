@@ -30,7 +30,7 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
         ("use: 'no_such:C'", "4:20 plugins.p.use: there is no module no_such where the gateway runs"),
         (f"use: '{KIT}:Nobody'", f"4:20 plugins.p.use: the module {KIT} has no Nobody"),
         ("use: nobody", "4:20 plugins.p.use: no entry point of the group dragoman.plugins has this name"),
-        (f"use: '{KIT}:plugin'", "4:20 plugins.p.use: names something that is no class"),
+        (f"use: '{KIT}:plugin'", "4:20 plugins.p.use: names an object that is not a class"),
         (
             f"use: '{KIT}:OldPlugin'",
             "4:20 plugins.p.use: is of api_version 0; this gateway has version 1 of the plugin interface",
@@ -47,7 +47,7 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
         (f"use: '{KIT}:AsyncStreams'", "4:20 plugins.p.use: its open_stream is a coroutine"),
         (
             f"use: '{KIT}:WithoutRequest'",
-            "4:20 plugins.p.use: its check_request does not take what it is given: check_request(self, request)",
+            "4:20 plugins.p.use: its check_request does not accept its arguments: check_request(self, request)",
         ),
         (
             f"use: '{KIT}:WithoutOptions'",
@@ -56,7 +56,7 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
         (f"use: '{KIT}:Hostile'", "4:11 plugins.p.options: the plugin cannot be made: KeyError at kit.py:"),
         (
             f"use: '{SHIPPED}.regex_redactor:RegexRedactor', options: {{patterns: ['a', '(']}}",
-            "plugins.p.options.patterns.1: is no regular expression: missing ), unterminated subpattern",
+            "plugins.p.options.patterns.1: is not a regular expression: missing ), unterminated subpattern",
         ),
         ("use: 'a b'", "4:20 plugins.p.use: must be module:Class"),
         (f"use: '{KIT}:Hider', fail: maybe", "plugins.p.fail: must be open or closed"),

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.plugins import plugin_threads
 from proxy.plugins.call_plugin import Raised, Returned
-from proxy.plugins.plugin_threads import MOST_HUNG, THREADS, PluginThreads
+from proxy.plugins.plugin_threads import MAX_HUNG, THREADS, PluginThreads
 
 LOG = logging.getLogger("tests.plugin_threads")
 
@@ -40,7 +40,7 @@ async def test_a_call_that_hangs_holds_up_no_other(caplog: pytest.LogCaptureFixt
     assert all(isinstance(each, TimeoutError) for each in await asyncio.gather(*running, return_exceptions=True))
     for _ in range(3):
         assert await threads.run(lambda: 2, 5.0) == Returned(2)
-    assert [record.args for record in caplog.records] == [("hangs", 1, 1, MOST_HUNG)]
+    assert [record.args for record in caplog.records] == [("hangs", 1, 1, MAX_HUNG)]
     assert len(own_threads("hangs")) > THREADS
     release.set()
     while len(own_threads("hangs")) > THREADS:
@@ -55,10 +55,10 @@ async def test_so_many_calls_hang_and_nothing_is_queued_beyond_them(caplog: pyte
         begun.append(1)
         release.wait()
 
-    for _ in range(MOST_HUNG):
+    for _ in range(MAX_HUNG):
         running = [asyncio.create_task(threads.run(hang, 0.03)) for _ in range(THREADS)]
         assert all(isinstance(each, TimeoutError) for each in await asyncio.gather(*running, return_exceptions=True))
-    assert len(begun) == len(own_threads("many")) == MOST_HUNG + THREADS
+    assert len(begun) == len(own_threads("many")) == MAX_HUNG + THREADS
     with pytest.raises(TimeoutError):
         await threads.run(lambda: 1, 0.01)
     assert len(caplog.records) == 1
@@ -66,7 +66,7 @@ async def test_so_many_calls_hang_and_nothing_is_queued_beyond_them(caplog: pyte
     assert await threads.run(lambda: 2, 5.0) == Returned(2)
     while len(own_threads("many")) > THREADS:
         assert await threads.run(lambda: 2, 5.0) == Returned(2)
-    assert len(begun) == MOST_HUNG + THREADS
+    assert len(begun) == MAX_HUNG + THREADS
     threads.close()
 
 
@@ -75,10 +75,10 @@ async def test_calls_that_hang_are_told_once_a_minute_with_their_number(
 ) -> None:
     threads, release = PluginThreads("slow", LOG), threading.Event()
     for silence in (60.0, 60.0, 60.0, 0.0):
-        monkeypatch.setattr(plugin_threads, "SILENCE", silence)
+        monkeypatch.setattr(plugin_threads, "LOG_INTERVAL", silence)
         with pytest.raises(TimeoutError):
             await threads.run(release.wait, 0.01)
-    assert [record.args for record in caplog.records] == [("slow", 1, 1, MOST_HUNG), ("slow", 3, 4, MOST_HUNG)]
+    assert [record.args for record in caplog.records] == [("slow", 1, 1, MAX_HUNG), ("slow", 3, 4, MAX_HUNG)]
     release.set()
     threads.close()
 

@@ -1,7 +1,7 @@
 """What guards return, checked."""
 
 from proxy.plugins.api import ALLOW, GuardedText, Refuse, Rewrite
-from proxy.plugins.run_guards import LONGEST_REASON, MOST_ADDED, fault_of, refused
+from proxy.plugins.run_guards import LONGEST_REASON, MAX_ADDED, fault_of, refused
 from tests.proxy.plugins.test_running_guard import Plain, guard
 from tests.support.looped import looped
 
@@ -14,8 +14,8 @@ TEXTS = (GuardedText("a", "content", "user", "p"), GuardedText('{"a":1}', "tool_
         (ALLOW, None),
         (Refuse("no"), None),
         (Rewrite(("b", '{"b":2}')), None),
-        (Rewrite(("b" * MOST_ADDED, '{"a":1}')), None),
-        (Rewrite(("b" * (MOST_ADDED + 2), '{"a":1}')), "longer by more than"),
+        (Rewrite(("b" * MAX_ADDED, '{"a":1}')), None),
+        (Rewrite(("b" * (MAX_ADDED + 2), '{"a":1}')), "longer by more than"),
         (Rewrite(("b",)), "rewrote 2 texts into 1"),
         (Rewrite(("b", "no json")), "which are JSON"),
         (Rewrite(("\udfff", '{"a":1}')), "is no Unicode"),

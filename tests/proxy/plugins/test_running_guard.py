@@ -12,7 +12,7 @@ import pytest
 
 from proxy.plugins import running_guard
 from proxy.plugins.load_plugins import LoadedPlugin
-from proxy.plugins.running_guard import PASSED, GuardFailed, RunningGuard
+from proxy.plugins.running_guard import DEADLINE_PASSED, GuardFailed, RunningGuard
 
 
 class Plain:
@@ -48,7 +48,7 @@ async def test_slow_guards_and_heavy_requests_are_called_in_threads() -> None:
 async def test_a_call_that_hangs_fails_at_its_deadline_and_keeps_its_thread() -> None:
     running, release = guard(Slow(), 0.02), threading.Event()
     for _ in range(3):  # of two threads
-        with pytest.raises(GuardFailed, match=PASSED):
+        with pytest.raises(GuardFailed, match=DEADLINE_PASSED):
             await running.call(release.wait, right, heavy=False)
     release.set()
     running.plugin = replace(running.plugin, deadline=5.0)
@@ -145,9 +145,9 @@ async def test_one_that_fails_now_and_then_is_logged_once_a_minute(
     running = guard(Plain())
     work: Callable[[], None] = list[None]().clear
     for silence in (60.0, 60.0, 60.0, 0.0):
-        monkeypatch.setattr(running_guard, "SILENCE", silence)
+        monkeypatch.setattr(running_guard, "LOG_INTERVAL", silence)
         running.failed(GuardFailed("returned nothing"))
         await running.call(work, right, heavy=False)
     line = "plugin g returned nothing; requests are refused while that is so"
-    assert caplog.messages == [line, f"{line} (3 failures since this was said before)"]
+    assert caplog.messages == [line, f"{line} (3 failures since the last message)"]
     assert running.failures == 4

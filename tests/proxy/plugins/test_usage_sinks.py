@@ -14,7 +14,7 @@ from providers.json_types import JsonObject
 from proxy.plugins import usage_sinks
 from proxy.plugins.api import Poster, UsageRow
 from proxy.plugins.load_plugins import LoadedPlugin, load_plugins
-from proxy.plugins.usage_sinks import MOST_ROWS, TRIES, RunningSink, SinkDesk, usage_row
+from proxy.plugins.usage_sinks import MAX_ROWS, TRIES, RunningSink, SinkRegistry, usage_row
 from proxy.request_record import Attempt, RequestRecord
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
@@ -135,7 +135,7 @@ class Stubborn(Hanging):
 
 
 async def test_a_delivery_that_cannot_be_cancelled_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage_sinks, "UNWINDING", 0.001)
+    monkeypatch.setattr(usage_sinks, "CANCEL_GRACE", 0.001)
     monkeypatch.setattr(usage_sinks, "LAST_FLUSH", 0.01)
     made = Stubborn()
     running = sink(made, 0.001)
@@ -147,26 +147,26 @@ async def test_a_delivery_that_cannot_be_cancelled_holds_up_no_end(monkeypatch: 
 
 async def test_no_more_than_so_many_rows_wait() -> None:
     running = sink(Hanging())
-    for _ in range(MOST_ROWS + 3):
+    for _ in range(MAX_ROWS + 3):
         running.append(ROW)
-    assert (running.waiting, running.dropped) == (MOST_ROWS, 3)
+    assert (running.waiting, running.dropped) == (MAX_ROWS, 3)
     running.plugin = LoadedPlugin("s", Collector({}), 1.0, False)
     await running.aclose()
-    assert running.delivered == MOST_ROWS
+    assert running.delivered == MAX_ROWS
 
 
 async def test_the_sinks_of_a_table_get_every_request_and_leave_with_it() -> None:
-    desk = SinkDesk(NoHttp, logging.getLogger("dragoman"), lambda: 1.0)
-    desk.add(record(), None)
+    registry = SinkRegistry(NoHttp, logging.getLogger("dragoman"), lambda: 1.0)
+    registry.add(record(), None)
     loaded = load_text(f"{MOCK}plugins: {{s: {plugin('Collector')}}}\n", "t", {})
-    await desk.use(loaded, load_plugins(loaded)[0])
-    (running,) = desk.running
+    await registry.use(loaded, load_plugins(loaded)[0])
+    (running,) = registry.running
     running.linger = 0.0
     begun = record(1)
     begun.tags = {"centre": "7"}
-    desk.add(begun, None)
-    await desk.use(load_text(MOCK, "t", {}), {})
-    assert desk.running == ()
+    registry.add(begun, None)
+    await registry.use(load_text(MOCK, "t", {}), {})
+    assert registry.running == ()
     assert [(row.request_id, row.tags) for row in running.plugin.made.rows] == [("r1", {"centre": "7"})]
 
 

@@ -71,4 +71,4 @@ routes: {r: {targets: [v/m, w/m]}, own: {targets: [v/m, w/m], affinity: {load: 5
     assert [table.models[name].affinity.words for name in names] == ["load: 2", "load: 4", "load: 3", "off"]
     assert table.wildcards["w"].affinity.words == "load: 3"
     assert [table.routes[name].own_settings.affinity.words for name in ("r", "own")] == ["load: 2", "load: 5"]
-    assert not table.places
+    assert not table.has_affinity

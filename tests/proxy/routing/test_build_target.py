@@ -5,25 +5,27 @@ from dataclasses import dataclass
 from functools import partial
 from types import NoneType, UnionType
 
-from config.generate_readme import reference
 from config.sections.media_section import MediaSection
-from config.sections.section import Section, setting, settings_of, unwritten
+from config.sections.section import Section, built_in_section, setting, settings_of
 from config.sections.value_types import Timeout
 from config.table import table_schema
-from config.table.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, Settings, effective
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, Settings, effective_settings
 from config.table.table_json_schema import json_schema
 from providers.pricing import Price
 from providers.profiles.load_profiles import load_profiles
 from providers.target import CircuitBreaker, Media, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
 from proxy.routing.build_target import make_target, with_settings
+from tests.docs.config_page import reference
 from tests.proxy.kit.tables import loaded
 from tests.support.looped import looped
 
 
 def made(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -> Target | list[str]:
     table = loaded(text)
-    result = make_target(row, deployment, effective(table.config, row.partition("/")[0], row, deployment), table)
+    result = make_target(
+        row, deployment, effective_settings(table.config, row.partition("/")[0], row, deployment), table
+    )
     return result if isinstance(result, Target) else [str(problem) for problem in result]
 
 
@@ -36,7 +38,7 @@ def target(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -
 def test_a_deployment_takes_its_vendor_s_row_and_its_own_name() -> None:
     found = target("vendors: {openai: {api_key: k}}\nmodels: {openai/gpt: {}}", "openai/gpt")
     assert (found.vendor, found.model, found.deployment) == ("openai", "gpt", "default")
-    assert (found.upstream_model, found.table_key) == ("gpt", "openai/gpt")
+    assert (found.upstream_model, found.model_key) == ("gpt", "openai/gpt")
     assert (found.name, found.label) == ("openai/gpt/default", "openai/gpt/default")
     assert found.profile is load_profiles()["openai"]
     assert found.base_url == "https://api.openai.com/v1"
@@ -232,15 +234,17 @@ class Resting:
 
 def test_a_declared_setting_is_in_the_target_the_schema_and_the_reference() -> None:
     levels = Inheritance([(("vendors", "v"), DeploymentSettings(siesta=3.0)), (("defaults",), DeploymentSettings())])
-    assert with_settings(partial(Resting, concurrent=1), levels.resolve(unwritten(DeploymentSettings))) == Resting(
-        3.0, 1
-    )
+    assert with_settings(
+        partial(Resting, concurrent=1), levels.resolve(built_in_section(DeploymentSettings))
+    ) == Resting(3.0, 1)
     assert levels.origins == {"siesta": ("vendors", "v", "siesta")}
-    assert with_settings(partial(Resting), Inheritance([]).resolve(unwritten(DeploymentSettings))) == Resting(7.0)
+    assert with_settings(partial(Resting), Inheritance([]).resolve(built_in_section(DeploymentSettings))) == Resting(
+        7.0
+    )
     schema = json_schema(Table)
     described = schema["$defs"]["DeploymentSettings"]["properties"]["siesta"]
     assert (described["title"], described["description"]) == ("duration", "How long it rests. Built in: 7s.")
-    assert "| `siesta` | duration |  | How long it rests. Built in: 7s. |" in reference(schema)
+    assert "| `siesta` | duration | 7s | How long it rests. |" in reference(schema)
 
 
 WORKED_OUT = frozenset(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.routing.deployment_load import IDLE, LiveLoad, Load, MemberLoad, NotingLoad
+from proxy.routing.deployment_load import IDLE, LiveLoad, Load, MemberLoad, RecordingLoad
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.deployment_loads import Told
 
@@ -63,7 +63,7 @@ def test_a_noting_load_tells_what_the_load_tells_and_that_it_was_asked() -> None
         (lambda load: load.first_byte(A), 0.5),
     ]
     for ask, answer in asks:
-        load = NotingLoad(Told(draw=lambda: 0.75, busy={A.name: 2}, seconds={A.name: 0.5}))
-        assert not load.asked
+        load = RecordingLoad(Told(draw=lambda: 0.75, busy={A.name: 2}, seconds={A.name: 0.5}))
+        assert not load.used
         assert ask(load) == answer
-        assert load.asked
+        assert load.used

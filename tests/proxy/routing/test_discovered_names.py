@@ -43,7 +43,7 @@ def test_a_discovered_name_is_listed_just_where_it_may_be_asked_for_and_is_that_
             except GatewayError:
                 assert candidate not in found
                 continue
-            reached = [(target.table_key, target.model, target.deployment) for target in planned.targets]
+            reached = [(target.model_key, target.model, target.deployment) for target in planned.targets]
             leads = not planned.by_route and reached == [(f"{vendor}/*", model, place) for place in pinned]
             if candidate in found:
                 assert leads

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from config.table.table_schema import ModelSection
 from proxy.routing.policies import (
-    EXPLORED,
+    EXPLORED_SHARE,
     POLICIES,
-    WEIGHED,
+    WEIGHTED_POLICIES,
     Policy,
     fastest,
     least_busy,
@@ -53,7 +53,7 @@ def test_policies_go_by_the_names_of_the_table() -> None:
         "fastest": fastest,
     }
     assert ModelSection.model_validate({"policy": "fastest"}).policy == "fastest"
-    assert set(POLICIES) > WEIGHED
+    assert set(POLICIES) > WEIGHTED_POLICIES
 
 
 @given(weights_of)
@@ -148,4 +148,4 @@ def test_a_small_share_of_requests_looks_at_every_member() -> None:
     drawn = [step / 3000 for step in range(3000)]
     first = Counter(fastest([1, 1, 1], Now(always(number), seconds=seconds))[0] for number in drawn)
     assert first == {0: 2900, 1: 50, 2: 50}
-    assert list(fastest([1, 1, 1], Now(always(EXPLORED), seconds=seconds))) == [0, 2, 1]
+    assert list(fastest([1, 1, 1], Now(always(EXPLORED_SHARE), seconds=seconds))) == [0, 2, 1]

@@ -6,8 +6,8 @@ from proxy.errors import ErrorFacts, GatewayError
 from proxy.routing.deployment_load import IDLE, Load
 from proxy.routing.request_plan import Plan, Step
 from proxy.routing.resolve_model import (
+    MAX_CACHED_NAMES,
     MAX_COMPARED,
-    MAX_KEPT,
     allowed,
     covered,
     knows,
@@ -381,14 +381,14 @@ def test_a_plan_that_the_load_decides_is_ordered_anew_for_each_request(name: str
 
 def test_what_is_kept_of_names_is_bounded_and_dies_with_the_table() -> None:
     table, other = (snapshot("vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/*: {}}") for _ in range(2))
-    for number in range(MAX_KEPT + 10):
+    for number in range(MAX_CACHED_NAMES + 10):
         plan_for(table, ANYONE, f"fw/{number}", "openai", IDLE)
-    assert 0 < len(table.kept) <= MAX_KEPT
-    assert not other.kept
+    assert 0 < len(table.cached_names) <= MAX_CACHED_NAMES
+    assert not other.cached_names
 
 
 def test_a_name_that_is_refused_is_not_kept() -> None:
     table = snapshot("vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/m: {}}")
     with pytest.raises(GatewayError):
         plan_for(table, ANYONE, "fw/x", "openai", IDLE)
-    assert not table.kept
+    assert not table.cached_names

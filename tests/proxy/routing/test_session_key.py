@@ -8,7 +8,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, UnifiedRequest
-from proxy.routing.session_key import BUILT_IN_KEY, LONGEST_ID, SAMPLED, SessionKey, key_names, session_key
+from proxy.routing.session_key import BUILT_IN_KEY, LONGEST_ID, SAMPLE_LENGTH, SessionKey, key_names, session_key
 from proxy.routing.session_key import session_number as number
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.openai import OPENAI
@@ -221,5 +221,5 @@ def test_no_more_of_an_id_or_a_text_is_digested_than_its_ends(monkeypatch: pytes
     whole = UnifiedRequest(Operation.CHAT, "m", ChatPrompt((*[system] * 7, user)), Params(tools=tools))
     found(whole)
     found(whole, {"session-id": HUGE})
-    assert digested[0] <= 4 * SAMPLED
+    assert digested[0] <= 4 * SAMPLE_LENGTH
     assert digested[1] <= LONGEST_ID + 2

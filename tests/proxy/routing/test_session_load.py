@@ -9,7 +9,7 @@ import pytest
 
 from providers.target import Target
 from proxy.routing.affinity_rules import OFF, AffinityRules
-from proxy.routing.deployment_load import IDLE, LiveLoad, MemberLoad, NotingLoad
+from proxy.routing.deployment_load import IDLE, LiveLoad, MemberLoad, RecordingLoad
 from proxy.routing.resolve_model import plan_for
 from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.session_key import SessionKey, key_names, session_number
@@ -180,8 +180,8 @@ def test_vendors_are_told_a_digest_of_a_long_request_s_conversation_where_the_op
     assert session_load("s").sent(AffinityRules(on=True)) is None
     assert session_load("s", size=99).sent(send) is None
     assert session_load("").sent(AffinityRules(True, key_names(["x-own"]), send=True)) is None
-    assert snapshot(deployments(("a",), more="affinity: {send: true}, ")).places
-    assert not snapshot(deployments(("a",))).places
+    assert snapshot(deployments(("a",), more="affinity: {send: true}, ")).has_affinity
+    assert not snapshot(deployments(("a",))).has_affinity
 
 
 def test_the_conversation_is_looked_for_once_and_only_where_a_group_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,9 +205,9 @@ def test_loads_without_a_request_have_no_conversation_and_what_asks_is_noted() -
     members = MemberLoad(IDLE, "g", lambda position: ())
     assert IDLE.ordered(OFF, group, members) is None
     assert LiveLoad.ordered(LiveLoad.__new__(LiveLoad), OFF, group, members) is None
-    noting = NotingLoad(session_load("s"))
+    noting = RecordingLoad(session_load("s"))
     assert sorted(noting.ordered(AffinityRules(on=True), group, members) or ()) == [0, 1]
-    assert noting.asked
+    assert noting.used
 
 
 def test_a_session_s_load_is_the_process_s() -> None:

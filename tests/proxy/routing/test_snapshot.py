@@ -52,7 +52,7 @@ def test_models_wildcard_rows_and_routes_keep_their_order_and_weights() -> None:
     assert [(target.deployment, target.weight) for target in model.targets] == [("eu", 3), ("us", 1)]
     assert "fw/*" not in TABLE.models
     (target,) = TABLE.wildcards["fw"].targets
-    assert (target.label, target.table_key) == ("fw/*/default", "fw/*")
+    assert (target.label, target.model_key) == ("fw/*/default", "fw/*")
     route = TABLE.routes["fast"]
     assert (route.name, route.policy) == ("fast", "weighted")
     assert route.members == (RouteMember("openai/gpt", 1), RouteMember("fw/x", 2))

@@ -124,7 +124,7 @@ async def test_processes_with_another_prefix_hear_nothing(redis: RealRedis) -> N
 async def test_what_is_kept_names_no_key_and_nothing_of_the_table_and_ends_by_itself(redis: RealRedis) -> None:
     async with process(redis.url) as one:
         one.told(A, LIMITED)
-        one.told(replace(A, table_key="vllm/*", model="canary-of-the-client"), LIMITED)
+        one.told(replace(A, model_key="vllm/*", model="canary-of-the-client"), LIMITED)
         await until(lambda: redis.command("ZCARD", "dragoman:told:1") == [":2"])
     kept = redis.command("ZRANGE", "dragoman:told:1", "0", "-1")
     assert kept[0] == "*2"

@@ -39,8 +39,8 @@ class Desk:
 
     def __init__(self, team: str = "", key: str = "") -> None:
         self.now, self.wall = 0.0, WALL
-        book = LimitRegistry(lambda: self.now, lambda: self.wall)
-        self.limiter = TeamLimiter(book, lambda: self.now, lambda: self.wall, lambda: 0.0)
+        registry = LimitRegistry(lambda: self.now, lambda: self.wall)
+        self.limiter = TeamLimiter(registry, lambda: self.now, lambda: self.wall, lambda: 0.0)
         self.refused: list[tuple[str, str]] = []
         self.limiter.refused = lambda team, limit: self.refused.append((team, limit))
         self.use(team, key)
@@ -68,7 +68,7 @@ class Desk:
         return raised.value
 
     def used(self) -> dict[str, int]:
-        found = self.limiter.book.views(self.now, self.wall)
+        found = self.limiter.registry.views(self.now, self.wall)
         return {f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in found}
 
 

@@ -34,7 +34,7 @@ def test_what_is_held_ends_once_with_what_was_used() -> None:
 def test_what_holds_no_scope_has_no_headers() -> None:
     desk = Desk("limits: {concurrent: 1}")
     desk.ask()
-    held = Held(desk.limiter, BoundScopes(("t", "v/m")), desk.limiter.book.meters((), 0.0), ONE)
+    held = Held(desk.limiter, BoundScopes(("t", "v/m")), desk.limiter.registry.meters((), 0.0), ONE)
     assert (held.headers(), held.header_lines()) == ({}, "")
     assert held.cost_at(Price(1.0, 2.0)) == 0
     held.end(RequestRecord("r", 0.0, "openai", "/"))

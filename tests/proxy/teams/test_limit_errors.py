@@ -262,7 +262,7 @@ def test_a_model_without_a_price_is_named() -> None:
     assert (facts.status, facts.type, facts.code, facts.param) == (429, *["insufficient_quota"] * 2, "model")
     assert facts.headers == {"x-should-retry": "false"}
     assert facts.message.startswith(
-        "The budget of team t is in USD, and what 'v/m' costs is not known here: ask for one "
+        "The budget of team t is in USD, and the price of 'v/m' is not known here: use a model "
     )
 
 

@@ -73,7 +73,7 @@ teams:
         HeldTo(
             "team data",
             (
-                "500 USD per month; once 80% are spent: answered by mock/echo",
+                "500 USD per month; once 80% are spent: requests go to mock/echo",
                 "5 USD per day; once 50% are spent: a line in the log",
             ),
         ),
@@ -148,5 +148,5 @@ def test_what_a_key_s_budget_refuses_is_said_with_the_key() -> None:
     team = table.teams["search"]
     found = request_limits(table, team, plan_for(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
     assert found is not None
-    words = "5 USD per month; once 100% are spent: refused; what has no price is refused"
+    words = "5 USD per month; once 100% are spent: refused; models without a price are refused"
     assert [words in each.words for each in found.held if each.scope == "key search/ci"] == [True]

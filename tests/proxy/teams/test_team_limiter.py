@@ -154,7 +154,7 @@ async def test_who_has_less_time_than_the_wait_takes_is_refused_at_once() -> Non
     assert later is not None
     with pytest.raises(GatewayError):
         await later(0.5)
-    assert not desk.limiter.book._lines.lines
+    assert not desk.limiter.registry._lines.lines
 
 
 def test_a_wait_that_is_longer_than_the_line_allows_is_no_wait() -> None:

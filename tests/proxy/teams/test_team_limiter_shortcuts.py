@@ -49,7 +49,7 @@ def test_each_shortcut_says_and_reserves_what_it_stands_for(
             assert record.paid is not None
             assert record.cost == cost(price, Usage(prompt, answer))
             assert record.held.ended
-        facts = desk.limiter.book.facts(("team t",), desk.now, desk.wall)
+        facts = desk.limiter.registry.facts(("team t",), desk.now, desk.wall)
         assert record.held.header_lines() == limit_lines(facts)
         assert limit_headers(facts) == record.held.headers()
         if not ends:

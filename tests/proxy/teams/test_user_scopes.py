@@ -12,7 +12,7 @@ from proxy.limits.limit import Period, user_digest
 from proxy.request_record import Attempt, RequestRecord
 from proxy.teams import user_scopes
 from proxy.teams.team_limiter import Later
-from proxy.teams.user_scopes import LOOK
+from proxy.teams.user_scopes import OLDEST_COMPARED
 from tests.proxy.teams.kit import Desk, ended
 
 HOSTILE = "x" * 1_000_000 + "\r\nset-cookie: a=b\0\ud800"
@@ -175,7 +175,7 @@ def test_millions_of_users_take_bounded_memory_and_none_is_refused_for_the_other
 
 def test_who_used_much_is_forgotten_last_and_who_has_a_request_in_flight_never() -> None:
     desk = Desk("each_user: {limits: {requests_per_day: 10}}")
-    few(desk, 2 * LOOK)
+    few(desk, 2 * OLDEST_COMPARED)
     running = [of(desk, f"running {number}") for number in range(3)]
     for _ in range(10):
         over(of(desk, "heavy"))
@@ -185,7 +185,7 @@ def test_who_used_much_is_forgotten_last_and_who_has_a_request_in_flight_never()
     assert all(used(desk)[scope(f"running {number}")] == 1 for number in range(3))
     for record in running:
         over(record)
-    many = [of(desk, f"all {number}") for number in range(3 * LOOK)]
+    many = [of(desk, f"all {number}") for number in range(3 * OLDEST_COMPARED)]
     assert len(desk.limiter.users) >= len(many)
 
 
@@ -269,12 +269,12 @@ def test_what_a_user_spent_is_not_left_to_a_ledger_of_which_nothing_was_read() -
     wait(later)
     desk.limiter.notes.mark = 1
     over(record)
-    book, (start, _) = desk.limiter.book, desk.limiter.book.periods(desk.wall)[Period.DAY]
-    book.load(Period.DAY, start, {}, 1)
+    registry, (start, _) = desk.limiter.registry, desk.limiter.registry.periods(desk.wall)[Period.DAY]
+    registry.load(Period.DAY, start, {}, 1)
     assert used(desk) == {scope("ann"): 1}
     known.add(scope("ann"))
-    book.load_some(Period.DAY, start, {scope("ann"): (4, 0, 0)}, 1)
-    book.load(Period.DAY, start, {}, 1)
+    registry.load_some(Period.DAY, start, {scope("ann"): (4, 0, 0)}, 1)
+    registry.load(Period.DAY, start, {}, 1)
     assert used(desk) == {scope("ann"): 4}
     assert not desk.limiter.notes.unloaded
 

@@ -138,7 +138,7 @@ async def test_the_same_settings_go_on_and_others_begin_anew(rig: Rig) -> None:
 async def test_a_library_that_is_missing_is_told_and_requests_go_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tracing_service, "without", lambda extra, need: f"{need} an extra: pip install {extra.name}")
+    monkeypatch.setattr(tracing_service, "extra_hint", lambda extra, need: f"{need} an extra: pip install {extra.name}")
     gateway = Gateway()
     service = TracingService(gateway.trace)
     with caplog.at_level(logging.ERROR, "dragoman"):

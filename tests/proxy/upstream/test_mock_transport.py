@@ -98,7 +98,7 @@ async def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes
 )
 @in_virtual_time
 async def test_a_row_for_any_model_serves_no_faults_and_their_own_does(row: str, model: str, status: int) -> None:
-    made = replace(TARGET, table_key=row, upstream_model=model)
+    made = replace(TARGET, model_key=row, upstream_model=model)
     body = b'{"model":"%s","prompt":"x"}' % model.encode()
     sent = UpstreamRequest(made, Operation.COMPLETIONS, TARGET.base_url + "/completions", body, stream=False)
     try:

@@ -128,7 +128,7 @@ class Runs(RunDecoder):
         return self._marks.finish()
 
     @override
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[TextRun, bytes] | None:
         if not data.startswith(b"="):
             return None
         text, _, rest = data[1:].partition(b"\n\n")

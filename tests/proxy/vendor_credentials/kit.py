@@ -54,8 +54,8 @@ class Fetches:
                 raise AssertionError("never set")
             case str() as reason:
                 raise Unobtainable(reason)
-            case float() as lives:
-                return Fetched(Numbered(number), lives)
+            case float() as lifetime:
+                return Fetched(Numbered(number), lifetime)
 
     def held(self) -> CachedToken:
         """What holds the tokens, by the running loop's clock."""

@@ -15,7 +15,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.vendor_credential import AwsSource, Credential, EntraSource, GoogleSource, OidcSource, Source
 from proxy.upstream.transport import RepeatableError
 from proxy.vendor_credentials import aws, entra, google
-from proxy.vendor_credentials.authorizing_transport import UNUSED, AuthorizedTransport
+from proxy.vendor_credentials.authorizing_transport import FORGET_AFTER, AuthorizedTransport
 from proxy.vendor_credentials.token_cache import Bearer, Fetched, Unobtainable
 from tests.proxy.kit.transport_calls import OK, TARGET, Tidy, call, whole
 from tests.proxy.vendor_credentials.kit import bearer
@@ -42,13 +42,13 @@ class Provider:
     """A token endpoint that gives `token-1`, `token-2` and so on, and a vendor beside it that takes those of `good`."""
 
     vendor: FakeVendor
-    lives: float = 3600
+    lifetime: float = 3600
     given: int = 0
     good: set[str] = field(default_factory=set)
 
     def token(self, request: Received) -> Script:
         self.given += 1
-        return json_answer(200, {"access_token": f"token-{self.given}", "expires_in": self.lives})
+        return json_answer(200, {"access_token": f"token-{self.given}", "expires_in": self.lifetime})
 
     def answer(self, request: Received) -> Script:
         return OK if not self.good or (request.header("authorization") or "") in self.good else REFUSED
@@ -217,7 +217,7 @@ async def test_equal_sources_share_a_token_though_their_targets_are_made_anew(ma
 
 async def test_what_no_call_wanted_for_an_hour_is_forgotten_when_another_comes(made: Rig) -> None:
     await made.status()
-    made.clock.now += UNUSED + 1
+    made.clock.now += FORGET_AFTER + 1
     await made.status(made.provider.call(made.provider.source("another")))
     await made.status()
     assert made.provider.given == 3

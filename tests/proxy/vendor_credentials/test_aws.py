@@ -20,7 +20,7 @@ from providers.json_types import JsonObject
 from providers.vendor_credential import AwsSource
 from proxy.http_client.http_transport import HttpTransport
 from proxy.vendor_credentials import aws
-from proxy.vendor_credentials.aws import GUARANTEED, LASTING, AwsFetch, AwsKeys
+from proxy.vendor_credentials.aws import DEFAULT_LIFETIME, MIN_LIFETIME, AwsFetch, AwsKeys
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable
 from tests.proxy.kit.transport_calls import TARGET, call, whole
 from tests.support.http_scripts import body_answer, json_answer
@@ -68,7 +68,7 @@ def keys_in_environment(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("keys_in_environment")
 def test_keys_of_the_environment_are_looked_at_again_after_a_while() -> None:
     fetched = AwsFetch(SOURCE)()
-    assert (access_key(fetched), fetched.lives) == (KEY, LASTING)
+    assert (access_key(fetched), fetched.lifetime) == (KEY, DEFAULT_LIFETIME)
 
 
 @pytest.mark.smoke
@@ -92,14 +92,14 @@ def test_a_profile_may_run_a_program_for_keys(bare_machine: Path) -> None:
     (folder / "config").write_text(text, encoding="utf-8")
     fetched = AwsFetch(SOURCE)()
     assert access_key(fetched) == KEY
-    assert 3500 < fetched.lives <= 3600
+    assert 3500 < fetched.lifetime <= 3600
 
 
 class Services:
     """AWS's services as far as keys come from them: instance metadata, container metadata, STS."""
 
-    def __init__(self, lives: float = 3600.0) -> None:
-        self.lives = lives
+    def __init__(self, lifetime: float = 3600.0) -> None:
+        self.lifetime = lifetime
         self.assumed: list[str] = []
 
     def answer(self, request: Received) -> Script:
@@ -108,7 +108,7 @@ class Services:
             "AccessKeyId": KEY,
             "SecretAccessKey": SECRET,
             "Token": SESSION,
-            "Expiration": later(self.lives),
+            "Expiration": later(self.lifetime),
         }
         match request.method, request.path:
             case "PUT", "/latest/api/token":
@@ -130,7 +130,7 @@ class Services:
         body = (
             f'<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result><Credentials>'
             f"<AccessKeyId>ASIAASSUMED</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey>"
-            f"<SessionToken>{SESSION}</SessionToken><Expiration>{later(self.lives)}</Expiration></Credentials>"
+            f"<SessionToken>{SESSION}</SessionToken><Expiration>{later(self.lifetime)}</Expiration></Credentials>"
             f"<AssumedRoleUser><Arn>arn:aws:sts::123456789012:assumed-role/gateway/x</Arn><AssumedRoleId>a:x"
             f"</AssumedRoleId></AssumedRoleUser></{action}Result></{action}Response>"
         )
@@ -151,7 +151,7 @@ def services(vendor: FakeVendor, bare_machine: Path, monkeypatch: pytest.MonkeyP
 async def test_keys_of_an_instance(services: Services) -> None:
     fetched = await asyncio.to_thread(AwsFetch(SOURCE))
     assert access_key(fetched) == KEY
-    assert 3500 < fetched.lives <= 3600
+    assert 3500 < fetched.lifetime <= 3600
 
 
 async def test_keys_of_a_container(services: Services, vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ async def test_a_role_is_taken_on_with_what_was_found_anew_each_time(services: S
     for count in (1, 2):
         fetched = await asyncio.to_thread(fetch)
         assert access_key(fetched) == "ASIAASSUMED"
-        assert 3500 < fetched.lives <= 3600
+        assert 3500 < fetched.lifetime <= 3600
         assert services.assumed == ["AssumeRole"] * count
 
 
@@ -199,7 +199,7 @@ async def test_a_word_that_is_no_error_of_aws_is_not_repeated(services: Services
     body = f"<ErrorResponse><Error><Code>{SECRET}</Code></Error></ErrorResponse>".encode()
     vendor.default = body_answer(403, body, [("content-type", "text/xml")])
     source = AwsSource("bedrock", "eu-central-1", role_arn=ROLE)
-    assert await asyncio.to_thread(reason, source) == "AssumeRole was answered with an error"
+    assert await asyncio.to_thread(reason, source) == "AssumeRole failed with an error"
 
 
 @pytest.mark.usefixtures("keys_in_environment")
@@ -207,7 +207,7 @@ async def test_a_role_that_is_denied(services: Services, vendor: FakeVendor) -> 
     body = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>canary</Message></Error></ErrorResponse>"
     vendor.default = body_answer(403, body, [("content-type", "text/xml")])
     source = AwsSource("bedrock", "eu-central-1", role_arn=ROLE)
-    assert await asyncio.to_thread(reason, source) == "AssumeRole was answered with AccessDenied"
+    assert await asyncio.to_thread(reason, source) == "AssumeRole failed with AccessDenied"
 
 
 def test_a_program_that_fails_may_print_what_it_likes(bare_machine: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -247,7 +247,7 @@ def test_keys_whose_end_botocore_does_not_tell_are_taken_for_what_it_guarantees(
         def refresh_needed(self) -> bool:
             return False
 
-    assert aws._lives(Refreshable()) == GUARANTEED
+    assert aws._lifetime(Refreshable()) == MIN_LIFETIME
 
 
 # What keys are for --------------------------------------------------------------------------------------------------

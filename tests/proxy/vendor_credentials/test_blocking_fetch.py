@@ -75,7 +75,7 @@ async def test_a_fetch_that_was_given_up_is_joined_and_not_doubled(threads: Thre
 async def test_what_comes_is_as_old_as_it_is_when_it_is_taken(threads: ThreadPoolExecutor) -> None:
     clock = iter([100.0, 130.0])
     fetch = InThread(Blocking(blocks=False), threads, lambda: next(clock))
-    assert (await fetch()).lives == 60.0 - 30.0
+    assert (await fetch()).lifetime == 60.0 - 30.0
 
 
 async def test_what_a_library_raises_arrives_unless_it_was_given_up(threads: ThreadPoolExecutor) -> None:

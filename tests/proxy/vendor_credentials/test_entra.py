@@ -51,7 +51,7 @@ async def test_a_managed_identity(identity: FakeVendor) -> None:
     given = await fetched(EntraSource(SCOPE))
     headers = given.token.credential(call("https://v.example/x")).headers()
     assert headers == {"X-Org": "acme", "Authorization": f"Bearer {CANARY}"}
-    assert 3500 < given.lives <= 3600
+    assert 3500 < given.lifetime <= 3600
     (request,) = identity.requests
     assert parse_qs(urlsplit(request.target).query)["resource"] == ["https://cognitiveservices.azure.com"]
 

@@ -67,7 +67,7 @@ async def test_a_service_account_of_a_file(vendor: FakeVendor, tmp_path: Path) -
     vendor.default = GIVEN
     fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE, account_file(tmp_path, vendor))))
     assert headers(fetched) == {"X-Org": "acme", "Authorization": f"Bearer {CANARY}"}
-    assert 3590 < fetched.lives <= 3600
+    assert 3590 < fetched.lifetime <= 3600
     (request,) = vendor.requests
     assert (request.method, request.path) == ("POST", "/token")
 
@@ -114,7 +114,7 @@ async def test_the_metadata_server(vendor: FakeVendor, monkeypatch: pytest.Monke
     vendor.default = json_answer(200, given, [("metadata-flavor", "Google")])
     fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE)))
     assert headers(fetched)["Authorization"] == f"Bearer {CANARY}"
-    assert 590 < fetched.lives <= 600
+    assert 590 < fetched.lifetime <= 600
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ async def test_an_identity_provider_that_fails_makes_502_until_it_works_again(
         made.vendor.answer_path("/token", give)
         assert (await made.post(stream=True)).whole
         assert made.authorizations() == [f"Bearer {TOKEN}"]
-    assert "no oidc credentials of v/m/default: the token endpoint answered 503" in caplog.text
+    assert "no oidc credentials of v/m/default: the token endpoint returned 503" in caplog.text
     line = orjson.loads(made.log.getvalue().splitlines()[0])
     assert (line["status"], line["code"], line["attempts"][0]["outcome"]) == (502, "upstream_auth_failed", "auth")
 

@@ -14,7 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.vendor_credential import ExchangeSource, OidcSource
 from proxy.http_client.http_transport import HttpTransport
 from proxy.vendor_credentials import token_cache as held
-from proxy.vendor_credentials.oidc import MAX_ANSWER, OidcFetch
+from proxy.vendor_credentials.oidc import MAX_RESPONSE, OidcFetch
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable
 from tests.proxy.kit.transport_calls import TARGET
 from tests.support.http_scripts import body_answer, head, json_answer
@@ -45,7 +45,7 @@ async def test_the_client_shows_its_secret_in_a_header(vendor: FakeVendor, trans
     vendor.answer(GIVEN)
     source = replace(SOURCE, scope="a b", audience="api://x")
     fetched = await fetch(vendor, transport, source)()
-    assert fetched.lives == 600
+    assert fetched.lifetime == 600
     assert fetched.token == held.Bearer(SecretStr(TOKEN))
     (request,) = vendor.requests
     assert (request.method, request.target) == ("POST", "/token")
@@ -95,7 +95,7 @@ async def test_nothing_of_the_target_goes_to_the_token_endpoint(vendor: FakeVend
 
 
 @pytest.mark.parametrize(
-    ("answer", "lives"),
+    ("answer", "lifetime"),
     [
         ({"access_token": TOKEN}, 300.0),
         ({"access_token": TOKEN, "expires_in": "3599"}, 3599.0),
@@ -105,10 +105,10 @@ async def test_nothing_of_the_target_goes_to_the_token_endpoint(vendor: FakeVend
     ],
 )
 async def test_a_life_that_is_not_told_is_short(
-    vendor: FakeVendor, transport: HttpTransport, answer: JsonValue, lives: float
+    vendor: FakeVendor, transport: HttpTransport, answer: JsonValue, lifetime: float
 ) -> None:
     vendor.answer(json_answer(200, answer))
-    assert (await fetch(vendor, transport)()).lives == lives
+    assert (await fetch(vendor, transport)()).lifetime == lifetime
 
 
 ECHO: JsonValue = {"error": "invalid_client", "error_description": f"the secret {CANARY} is wrong"}
@@ -117,19 +117,19 @@ ECHO: JsonValue = {"error": "invalid_client", "error_description": f"the secret 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        (json_answer(401, ECHO), "the token endpoint answered 401 invalid_client"),
-        (json_answer(400, {"error": CANARY}), "the token endpoint answered 400"),
-        (json_answer(400, {"error": ["canary"]}), "the token endpoint answered 400"),
-        (json_answer(503, []), "the token endpoint answered 503"),
-        (body_answer(500, CANARY.encode()), "the token endpoint answered 500"),
-        (json_answer(307, {}, [("location", "/elsewhere")]), "the token endpoint answered 307"),
-        (body_answer(200, b"<html>canary"), "the token endpoint answered 200 without an access token"),
-        (json_answer(200, {"access_token": ""}), "the token endpoint answered 200 without an access token"),
-        (json_answer(200, {"access_token": "a\r\nb: c"}), "the token endpoint answered 200 without an access token"),
-        (json_answer(200, {"access_token": 5}), "the token endpoint answered 200 without an access token"),
+        (json_answer(401, ECHO), "the token endpoint returned 401 invalid_client"),
+        (json_answer(400, {"error": CANARY}), "the token endpoint returned 400"),
+        (json_answer(400, {"error": ["canary"]}), "the token endpoint returned 400"),
+        (json_answer(503, []), "the token endpoint returned 503"),
+        (body_answer(500, CANARY.encode()), "the token endpoint returned 500"),
+        (json_answer(307, {}, [("location", "/elsewhere")]), "the token endpoint returned 307"),
+        (body_answer(200, b"<html>canary"), "the token endpoint returned 200 without an access token"),
+        (json_answer(200, {"access_token": ""}), "the token endpoint returned 200 without an access token"),
+        (json_answer(200, {"access_token": "a\r\nb: c"}), "the token endpoint returned 200 without an access token"),
+        (json_answer(200, {"access_token": 5}), "the token endpoint returned 200 without an access token"),
         (
             json_answer(200, {"access_token": TOKEN, "token_type": "mac"}),
-            "the token endpoint gave a token that is not a Bearer token",
+            "the token endpoint returned a token that is not a Bearer token",
         ),
         ((Fin(),), "the token endpoint: The upstream closed the connection without answering."),
         (
@@ -137,8 +137,8 @@ ECHO: JsonValue = {"error": "invalid_client", "error_description": f"the secret 
             "the token endpoint: The upstream's answer broke off.",
         ),
         (
-            body_answer(200, b" " * (MAX_ANSWER + 1)),
-            f"the token endpoint: The upstream's answer is larger than {MAX_ANSWER} bytes.",
+            body_answer(200, b" " * (MAX_RESPONSE + 1)),
+            f"the token endpoint: The upstream's answer is larger than {MAX_RESPONSE} bytes.",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from config.table.inheritance import effective
+from config.table.inheritance import effective_settings
 from providers.profiles.load_profiles import parse_profiles
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of
@@ -27,7 +27,7 @@ BEDROCK = "https://bedrock-runtime.eu-central-1.amazonaws.com"
 def source(row: str, written: str, base_url: str = "https://api.example/v1") -> Source | Missing | None:
     """The source of a deployment with these settings, whose vendor has this row."""
     table = loaded(f"vendors: {{v: {{profile: {row}, {written}}}}}\nmodels: {{v/m: {{}}}}")
-    settings = effective(table.config, "v", "v/m", "default")
+    settings = effective_settings(table.config, "v", "v/m", "default")
     return source_of(Deployment(settings, ROWS[row], base_url, Path("/etc/gateway")))
 
 
@@ -108,19 +108,19 @@ def test_everything_that_is_written_arrives() -> None:
             "plain",
             "credentials: aws",
             BEDROCK,
-            "the profile 'plain' does not say what such credentials are for: set credentials.aws.service",
+            "the profile 'plain' has no default for this setting: set credentials.aws.service",
         ),
         (
             "plain",
             "credentials: entra",
             "https://x.example",
-            "the profile 'plain' does not say what such credentials are for: set credentials.entra.scope",
+            "the profile 'plain' has no default for this setting: set credentials.entra.scope",
         ),
         (
             "signed",
             "",
             "https://bedrock.proxy.example",
-            "the address names no region of AWS: set credentials.aws.region",
+            "the address contains no AWS region: set credentials.aws.region",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.vendor_credentials.token_cache import (
     DEADLINE,
     LONGEST_PAUSE,
-    RECENT,
+    REMEMBERED,
     Bearer,
     CachedToken,
     Fetched,
@@ -111,11 +111,11 @@ async def test_a_token_whose_end_is_past_is_waited_for(held: CachedToken) -> Non
 def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> None:
     async def scene(held: CachedToken) -> None:
         assert list(held.secrets()) == []
-        for number in range(1, RECENT + 3):
+        for number in range(1, REMEMBERED + 3):
             await held.token()
             await until(number * (HOUR + 1))
         told = [secret.get_secret_value() for secret in held.secrets()]
-        assert told == [f"{SECRET}-{number}" for number in range(3, RECENT + 3)]
+        assert told == [f"{SECRET}-{number}" for number in range(3, REMEMBERED + 3)]
 
     played(scene, HOUR)
 
@@ -209,12 +209,12 @@ def test_a_fault_of_ours_is_told_to_who_waits_and_not_run_into_by_every_call() -
     assert begun == [0, 0]
 
 
-@pytest.mark.parametrize("lives", [0.0, -5.0])
-def test_a_token_that_has_expired_when_it_comes_is_none(lives: float) -> None:
+@pytest.mark.parametrize("lifetime", [0.0, -5.0])
+def test_a_token_that_has_expired_when_it_comes_is_none(lifetime: float) -> None:
     async def scene(held: CachedToken) -> None:
         assert await failure(held) is FailureKind.AUTH
 
-    assert played(scene, lives) == [0]
+    assert played(scene, lifetime) == [0]
 
 
 def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
@@ -229,8 +229,8 @@ def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCap
         played(scene, "the endpoint answered 500", None, -1.0, HOUR)
     assert [record.getMessage() for record in caplog.records if record.name == "dragoman"] == [
         "no test credentials of v/m: the endpoint answered 500",
-        "no test credentials of v/m: no answer within 15 s",
-        "no test credentials of v/m: what was given had expired already",
+        "no test credentials of v/m: no response within 15 s",
+        "no test credentials of v/m: the token had already expired",
     ]
     assert SECRET not in caplog.text
 
@@ -241,15 +241,15 @@ def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCap
 @fetches_at([0, 1], HOUR)
 async def test_a_refused_token_is_replaced_and_all_who_had_it_get_the_same_new_one(held: CachedToken) -> None:
     old = await held.token()
-    others = await asyncio.gather(*(held.instead_of(old) for _ in range(100)))
+    others = await asyncio.gather(*(held.newer_than(old) for _ in range(100)))
     assert others == [Numbered(2)] * 100
-    assert await held.instead_of(old) == Numbered(2)
+    assert await held.newer_than(old) == Numbered(2)
 
 
 @fetches_at([0, 1], HOUR)
 async def test_others_go_on_with_a_refused_token_until_the_new_one_is_there(held: CachedToken) -> None:
     old = await held.token()
-    waiting = asyncio.create_task(held.instead_of(old))
+    waiting = asyncio.create_task(held.newer_than(old))
     await asyncio.sleep(0.5)
     assert await held.token() == old
     assert await waiting == Numbered(2) == await held.token()
@@ -258,7 +258,7 @@ async def test_others_go_on_with_a_refused_token_until_the_new_one_is_there(held
 @fetches_at([0, 1], HOUR, "no")
 async def test_a_new_token_that_cannot_be_had_leaves_the_old_one(held: CachedToken) -> None:
     old = await held.token()
-    assert await held.instead_of(old) is None
+    assert await held.newer_than(old) is None
     assert await held.token() == old
 
 
@@ -267,7 +267,7 @@ async def test_an_upstream_that_refuses_every_token_does_not_cause_a_fetch_for_e
     while now() < 60:
         token: Token | None = await held.token()
         while token is not None:
-            token = await held.instead_of(token)
+            token = await held.newer_than(token)
         await asyncio.sleep(0.25)
 
 
@@ -275,7 +275,7 @@ async def test_an_upstream_that_refuses_every_token_does_not_cause_a_fetch_for_e
 async def test_a_token_that_was_good_for_a_while_is_replaced_again(held: CachedToken) -> None:
     for moment in (0, 0, 0, 100, 200):
         await until(max(now(), moment))
-        await held.instead_of(await held.token())
+        await held.newer_than(await held.token())
 
 
 # Parts --------------------------------------------------------------------------------------------------------------

@@ -320,7 +320,7 @@ async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_t
         assert os.getsid(loader) == loader
         assert len(sockets(loader)) == 1
         assert own_bytes(gateway.process.pid) < MOST_MEMORY
-        assert gateway.messages().count("ended on SIGKILL; requests are kept in") == 1
+        assert gateway.messages().count("ended on SIGKILL; requests stay in the journals in") == 1
         assert await gateway.stop() == 0
 
 

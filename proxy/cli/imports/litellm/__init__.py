@@ -1,1 +1,1 @@
-"""LiteLLM as a source: its configuration, and what its database holds, as a table."""
+"""Conversion of LiteLLM's configuration and of exports of its database."""

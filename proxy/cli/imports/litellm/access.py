@@ -1,4 +1,4 @@
-"""Which names a list of models grants at LiteLLM, in the names of the table.
+"""Convert LiteLLM's lists of allowed models to names of the new configuration.
 
 Source: `check_model_access_helper`, `_resolve_key_models_for_auth_check` and `can_team_access_model` of
 `proxy/auth/auth_checks.py` in litellm 1.108.7, November 2026.
@@ -22,13 +22,13 @@ _INFERRED: Final = (
     (re.compile(r"gemini-.*"), "vertex_ai"),
     (re.compile(r"command-.*"), "cohere_chat"),
 )
-"""Names without a provider that LiteLLM takes for one's own, so that `openai/*` grants `gpt-4o` too."""
+"""Patterns of names without a provider, and the provider that LiteLLM infers. So `openai/*` grants `gpt-4o` too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientNames:
-    """What clients may ask for at LiteLLM. `names` has the table's name of each, patterns such as `openai/*` too;
-    `aliases` lead to another name; `groups` are its access groups."""
+    """The names that clients may use at LiteLLM. `names` maps each, including patterns such as `openai/*`, to its new
+    name. `aliases` map a name to another one. `groups` are the access groups."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class ClientNames:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The table's names that are granted, `*` alone for every name, and the entries that name nothing."""
+    """The granted new names (`*` alone for every name), and the entries that match nothing."""
 
     names: tuple[str, ...]
     unknown: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Granted:
         return self.names == (EVERYTHING,)
 
     def within(self, outer: "Granted") -> "Granted":
-        """Return what both grant."""
+        """Return the intersection of two grants."""
         if outer.everything:
             return self
         if self.everything:
@@ -59,7 +59,7 @@ class Granted:
 
 
 def granted(models: Sequence[str], known: ClientNames) -> Granted:
-    """Return what a list of models of a team or key grants; an empty one grants everything."""
+    """Return the grant of a team's or key's list of models. An empty list grants everything."""
     if not models or _ALL.intersection(models) or ALL_TEAM_MODELS in models:
         return Granted((EVERYTHING,))
     found: dict[str, None] = {}
@@ -73,7 +73,7 @@ def granted(models: Sequence[str], known: ClientNames) -> Granted:
 
 
 def _reached(entry: str, known: ClientNames) -> Iterator[str]:
-    """Yield the table's names that one entry grants."""
+    """Yield the new names that one entry grants."""
     members = known.groups.get(entry, ())
     wanted = {entry, *members}
     for name, written in known.names.items():
@@ -81,7 +81,7 @@ def _reached(entry: str, known: ClientNames) -> Iterator[str]:
             yield written
             yield from _aliases_of(name, known)
     for alias in wanted & known.aliases.keys():
-        # At LiteLLM either may be listed: the alias, or what it leads to.
+        # At LiteLLM, the list may have the alias or its target.
         yield known.names[alias]
     yield from _under_a_pattern([entry] if "*" not in entry else [], known)
 
@@ -96,7 +96,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern, in which * stands for anything, is the whole name: in one pass, whatever it is."""
+    """Return whether a pattern matches the whole name; * matches any text. It takes one pass over the name."""
     first, *middle, last = pattern.split("*")
     at = len(first)
     for part in middle:
@@ -108,7 +108,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def _under_a_pattern(names: Iterable[str], known: ClientNames) -> Iterator[str]:
-    """Yield single models of a provider whose every model the configuration has, as `openai/*`."""
+    """Yield single models, if the configuration has all models of their provider, as `openai/*`."""
     for name in names:
         vendor, slash, rest = name.partition("/")
         written = known.names.get(f"{vendor}/*")

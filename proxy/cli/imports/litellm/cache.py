@@ -1,8 +1,7 @@
-"""LiteLLM's cache of responses, as `defaults.cache`.
+"""Convert LiteLLM's response cache to `defaults.cache`, and its Redis settings to `server.shared`. The Redis settings
+are at its router or its cache.
 
 Source: LiteLLM's page "Caching" and `caching/caching.py` of litellm 1.108.7, November 2026.
-
-LiteLLM's settings of Redis, which stand at its router or its cache, as `server.shared`.
 """
 
 from typing import Final
@@ -16,7 +15,8 @@ from proxy.cli.imports.table_values import duration
 
 
 def write_shared(draft: TableDraft, accounts: Accounts, section: ForeignSection, prefix: str) -> None:
-    """Write the Redis that a section names by keys with a prefix, unless the table has one."""
+    """Write the Redis of a section to the configuration, unless it already has one. `prefix` is the prefix of the
+    section's keys."""
     server = draft.section("server")
     if f"{prefix}url" in section:
         _write_url(draft, accounts, section, f"{prefix}url")
@@ -39,7 +39,7 @@ def _write_host(draft: TableDraft, accounts: Accounts, section: ForeignSection, 
 
 
 def _write_url(draft: TableDraft, accounts: Accounts, section: ForeignSection, key: str) -> None:
-    """Take an address of Redis, which may hold a password, from the environment."""
+    """Write a Redis URL as a reference to an environment variable, because the URL may contain a password."""
     url = accounts.secret(section, key, "redis", "URL")
     if url is not None:
         draft.samples[url.text[2:-1]] = "redis://sample:6379"
@@ -55,7 +55,7 @@ _UNUSED: Final = Reason("has no counterpart: cached responses stand in memory or
 
 
 def write_cache(draft: TableDraft, accounts: Accounts, settings: ForeignSection) -> None:
-    """Write the cache that litellm_settings switch on."""
+    """Write the cache that litellm_settings enable."""
     params = settings.section("cache_params").apart(settings.comments)
     if not settings.flag("cache"):
         params.explain_rest(lambda key: Reason("the cache is switched off (litellm_settings.cache)", "note"))

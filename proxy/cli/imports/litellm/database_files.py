@@ -1,8 +1,8 @@
-"""What LiteLLM's database holds, from files: the JSON of its endpoints or a CSV of a table.
+"""Read exports of LiteLLM's database: the JSON of its endpoints, or a CSV of a database table.
 
-Sources: `/key/list?return_full_object=true`, `/key/info`, `/team/list`, `/v2/team/list`, `/team/info` and `/model/info`
-of litellm 1.108.7 (`KeyListResponseObject`, `LiteLLM_VerificationToken`, `TeamListResponse`, `LiteLLM_TeamTable`), and
-the columns of `litellm_verificationtoken` as PostgreSQL's COPY writes them, November 2026.
+Sources: `/key/list?return_full_object=true`, `/key/info`, `/team/list`, `/v2/team/list`, `/team/info` and
+`/model/info` of litellm 1.108.7 (`KeyListResponseObject`, `LiteLLM_VerificationToken`, `TeamListResponse`,
+`LiteLLM_TeamTable`), and the columns of `litellm_verificationtoken` as PostgreSQL's COPY writes them, November 2026.
 """
 
 import csv
@@ -25,14 +25,14 @@ Kind = Literal["keys", "teams", "models"]
 
 _LISTS: Final[Mapping[Kind, tuple[str, ...]]] = {"keys": ("keys",), "teams": ("teams",), "models": ("data", "models")}
 _INNER: Final[Mapping[Kind, str]] = {"keys": "info", "teams": "team_info", "models": "data"}
-"""Where the endpoints for one key or team have it."""
+"""The field with the row in responses for one key, team or model."""
 
 _OWN: Final[Mapping[Kind, tuple[str, ...]]] = {
     "keys": ("token", "key"),
     "teams": ("team_id",),
     "models": ("model_name",),
 }
-"""A field that each row has, by one of these names."""
+"""Names of a field that identifies a row. Each row has one of them."""
 
 _LABELS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "keys": ("key_alias", "token"),
@@ -43,7 +43,7 @@ _LABELS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """The files, as on the command line; several of a kind are pages."""
+    """The files of the command line. Several files of a kind are pages."""
 
     keys: tuple[Path, ...] = ()
     teams: tuple[Path, ...] = ()
@@ -64,7 +64,7 @@ NO_DATABASE: Final = Database()
 
 
 def read_exports(exports: Exports, remarks: Remarks) -> Database:
-    """Return what the files hold. Raises ConfigError for a file that cannot be read."""
+    """Return the rows of the files. Raises ConfigError if a file cannot be read."""
     return Database(
         _rows("keys", exports.keys, remarks),
         _rows("teams", exports.teams, remarks),
@@ -109,15 +109,15 @@ def _content(path: Path, at: Position) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedRow:
-    """A row with its place: the line of a CSV, or of JSON the file with a pointer (RFC 6901) and no line, since
-    endpoints answer in one."""
+    """A row with its position. In a CSV file, the position is its line. In a JSON file, it is a JSON pointer (RFC
+    6901), because the endpoints write everything on one line."""
 
     row: object
     at: Position
 
 
 def _listed(kind: Kind, content: object, path: Path) -> list[_PlacedRow] | None:
-    """Return the rows of a file's content; None for content of another kind."""
+    """Return the rows of a file's content; `None` if the content is of another kind."""
     found = [*_rows_of(kind, content, path)]
     return found if all(_is_row(kind, each.row) for each in found) else None
 
@@ -140,7 +140,7 @@ def _rows_of(kind: Kind, content: object, path: Path) -> Iterator[_PlacedRow]:
 
 
 def _below(at: Position, key: str) -> Position:
-    """Return the place of a value in the one at `at`, which in a CSV is the same line."""
+    """Return the position of a value within the value at `at`. In a CSV file, it is the same line."""
     return at if at.line else Position(f"{at.file}/{key.replace('~', '~0').replace('/', '~1')}", 0, 0)
 
 
@@ -155,7 +155,7 @@ def _is_row(kind: Kind, row: object) -> bool:
 
 
 def _announced(content: object) -> int:
-    """Return how many rows all pages have together, as a page says it."""
+    """Return the number of rows on all pages, as a page reports it."""
     said = (content.get("total_count") or content.get("total")) if isinstance(content, dict) else 0
     return said if isinstance(said, int) else 0
 
@@ -171,7 +171,7 @@ def _section(kind: Kind, index: int, placed: _PlacedRow, remarks: Remarks) -> Fo
 
 
 def row_label(label: str) -> str:
-    """Return what messages call a row: its name, or of a digest and a key the beginning."""
+    """Return the label of a row in messages: its name, or the beginning of a digest or key."""
     return f"{label[:8]}…" if label.startswith("sk-") or len(label) >= 64 else shown(label)
 
 
@@ -209,14 +209,14 @@ def _csv_rows(text: str, path: Path) -> Iterator[_PlacedRow]:
 
 
 def _cell(column: str, text: str) -> object:
-    """Return a cell's value: JSON, an array of PostgreSQL's, a truth value, text; None for an empty one."""
+    """Return a cell's value: JSON, a PostgreSQL array, a boolean or text; `None` if it is empty."""
     if text in ("", "\\N", "NULL"):
         return None
     if column in _TRUTHS and text in ("t", "f"):
         return text == "t"
     if text[0] in "{[":
         try:
-            # An empty array of PostgreSQL's is an empty object of JSON.
+            # An empty PostgreSQL array is written like an empty JSON object.
             return json.loads(text) or None
         except (ValueError, RecursionError):
             return _array(text)
@@ -224,7 +224,7 @@ def _cell(column: str, text: str) -> object:
 
 
 def _array(text: str) -> object:
-    """Return an array as PostgreSQL writes it: {a,"b c"}."""
+    """Return an array in PostgreSQL's notation, such as {a,"b c"}."""
     if not (text.startswith("{") and text.endswith("}")):
         return text
     (items,) = list(csv.reader([text[1:-1]], escapechar="\\")) or [[]]

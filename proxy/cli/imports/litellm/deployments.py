@@ -1,4 +1,4 @@
-"""LiteLLM's `model_list`: each entry as one deployment, or as what could not be taken of it.
+"""Convert the entries of LiteLLM's `model_list` to deployments. Parts that cannot be converted are reported.
 
 Sources: fields of `litellm_params` and `model_info` in litellm 1.109.1 (`types/router.py`, `types/utils.py`); names of
 the providers and of their variables, LiteLLM's pages on each provider, November 2026.
@@ -35,7 +35,7 @@ PROFILES: Final[Mapping[str, str]] = {
     **{"ai21": "ai21", "ai21_chat": "ai21", "triton": "triton", "xinference": "openai_compatible"},
     **{"infinity": "openai_compatible", "voyage": "voyage", "jina_ai": "jina", "cloudflare": "cloudflare"},
 }
-"""LiteLLM's name of a provider, and the profile of a table."""
+"""Profiles by LiteLLM's name of the provider."""
 
 KEYLESS: Final = frozenset(
     {
@@ -52,33 +52,34 @@ KEYLESS: Final = frozenset(
     }
     | {"vertex", "vertex_anthropic"}
 )
-"""Profiles whose accounts need no key: servers of one's own, and clouds whose own credentials are looked for."""
+"""Profiles whose accounts need no key: self-hosted servers, and clouds whose own credentials are found automatically.
+"""
 
 MODES: Final[Mapping[str, Task | None]] = {
     **dict.fromkeys(("chat", "completion", "responses"), None),
     **{"embedding": Task.EMBEDDINGS, "rerank": Task.RERANK, "moderation": Task.MODERATIONS},
     **{"audio_transcription": Task.TRANSCRIPTIONS, "audio_speech": Task.SPEECH, "image_generation": Task.IMAGES},
 }
-"""LiteLLM's `mode` of a model, and the task."""
+"""Tasks by LiteLLM's `mode` of a model."""
 
 VARIABLES: Final[Mapping[str, str]] = {
     **{"together_ai": "TOGETHERAI_API_KEY", "perplexity": "PERPLEXITYAI_API_KEY", "watsonx": "WATSONX_APIKEY"},
     **{"text-completion-openai": "OPENAI_API_KEY", "cohere_chat": "COHERE_API_KEY"},
 }
-"""The variables in which LiteLLM looks for a key that is not written, where it is not PROVIDER_API_KEY."""
+"""The variables from which LiteLLM reads a key that is not in the file, if they are not PROVIDER_API_KEY."""
 
 NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "github"}
-"""What a vendor is called whose profile has another name."""
+"""Names of vendors whose profile has another name."""
 
 BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
-"""Beginnings of model names without a provider, and whose they are; all others are taken for OpenAI's."""
+"""Beginnings of model names without a provider, and their provider. All others belong to OpenAI."""
 
 ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("voyage", "jina"), re.compile(r"/(embeddings|rerank)$")),
     "tei": re.compile(r"/(v1/embeddings|embed|rerank|v1)$"),
     "cloudflare": re.compile(r"(?<=/ai)/run$"),
 }
-"""How an `api_base` ends that LiteLLM calls as it is, by the profile whose address ends before that."""
+"""Endings of an `api_base` that LiteLLM calls unchanged, by profile. The profile's address ends before them."""
 
 _OF_REGIONS: Final = frozenset({"bedrock", "sagemaker", "vertex", "vertex_anthropic"})
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
@@ -108,7 +109,7 @@ class ModelList:
     credentials: Mapping[str, ForeignSection] = field(default_factory=dict)
 
     def entry(self, item: ForeignSection) -> ModelEntry | None:
-        """Return an entry; None, with the reason told, for one that cannot be taken."""
+        """Return an entry. If it cannot be converted, report the reason and return `None`."""
         params, info = _with_api_base(item.section("litellm_params")), item.section("model_info")
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
@@ -147,7 +148,7 @@ class ModelList:
         return entry
 
     def _tell_kind(self, endpoint: DraftEndpoint, provider: str, item: ForeignSection) -> None:
-        """Tell what of the vendor is a guess or not there."""
+        """Remark on guesses about the vendor and on a task that its profile lacks."""
         if provider not in PROFILES:
             item.remark("its provider is not known here: taken for a server that speaks OpenAI's API")
         if provider == "azure_ai":
@@ -193,7 +194,8 @@ class ModelList:
         return NAMES.get(profile, profile) if provider in PROFILES else provider
 
     def _account(self, endpoint: DraftEndpoint, provider: str, params: ForeignSection) -> None:
-        """Read the key, the address and the cloud's settings, at the entry or at the credential that it names."""
+        """Read the key, the address and the cloud's settings. They are in the entry or in the credential to which it
+        refers."""
         name = params.text("litellm_credential_name")
         given = self.credentials.get(name or "")
         if name is not None and given is None:
@@ -221,7 +223,7 @@ class ModelList:
         self._missing(endpoint, provider)
 
     def _project(self, endpoint: DraftEndpoint, params: ForeignSection) -> None:
-        """Add the project or space of watsonx, which is the end of the address in a table."""
+        """Append the watsonx project or space, which is the end of the address in the new configuration."""
         settings, accounts = endpoint.settings, self.accounts
         space = accounts.url_param(params, "space_id")
         project = accounts.url_param(params, "project_id") if space is None else None
@@ -234,7 +236,7 @@ class ModelList:
         settings["base_url"] = Reference(whole) if any(isinstance(each, Reference) for each in both) else whole
 
     def _missing(self, endpoint: DraftEndpoint, provider: str) -> None:
-        """Add what LiteLLM reads from variables where nothing is written."""
+        """Add the settings that LiteLLM reads from variables if they are not in the file."""
         settings, draft = endpoint.settings, self.accounts.draft
         if endpoint.profile == "azure" and "base_url" not in settings:
             settings["base_url"] = draft.refer("AZURE_API_BASE", "https://sample.openai.azure.com")
@@ -279,7 +281,7 @@ class ModelList:
             endpoint.settings.setdefault("credentials", "entra")
 
     def _common(self, endpoint: DraftEndpoint, sections: Sequence[ForeignSection]) -> None:
-        """Read what does not depend on the provider: headers, timeouts, retries, windows, prices."""
+        """Read the settings that do not depend on the provider: headers, timeouts, retries, windows, prices."""
         params, info, item = sections
         settings = endpoint.settings
         headers = self._headers(endpoint, params)
@@ -312,7 +314,7 @@ class ModelList:
 
 
 def _with_api_base(params: ForeignSection) -> ForeignSection:
-    """Return the section with `base_url` under its other name, where only that is written."""
+    """Return the section with `base_url` renamed to `api_base`, if only the former is in the file."""
     if "base_url" not in params or "api_base" in params:
         return params
     entries = {"api_base" if key == "base_url" else key: entry for key, entry in params.node.entries.items()}
@@ -336,7 +338,7 @@ def _input_type(params: ForeignSection) -> str | None:
 
 
 def _maker_and_model(base_model: str) -> str:
-    """Return LiteLLM's name of a base model, its provider as the profile of the same vendor."""
+    """Return the name of a base model with LiteLLM's provider replaced by the vendor's profile."""
     provider, slash, name = base_model.partition("/")
     return f"{PROFILES[provider]}/{name}" if slash and provider in PROFILES else base_model
 
@@ -366,7 +368,7 @@ def _price(section: ForeignSection, task: Task | None) -> Block | None:
 
 
 def _weight(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> float | None:
-    """Return the weight, or what LiteLLM takes for one: `rpm`, else `tpm`."""
+    """Return the weight. Without one, LiteLLM uses `rpm`, else `tpm`."""
     found = ((key, section) for key in ("weight", "rpm", "tpm") for section in (params, item, info) if key in section)
     return next((number for key, section in found if (number := section.number(key)) is not None), None)
 
@@ -379,7 +381,7 @@ _LIMITS: Final = (
 
 
 def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> Block | None:
-    """Return the limits of a deployment; the first section that has one says it."""
+    """Return the limits of a deployment. The first section that has a limit decides it."""
     found: dict[str, DraftValue | None] = {}
     for key, name in _LIMITS:
         for section in (params, item, info):

@@ -1,7 +1,7 @@
-"""In which order LiteLLM tries what a name falls back to, and what that falls back to.
+"""Compute the order in which LiteLLM tries the fallbacks of a name, including their own fallbacks.
 
 Source: `run_async_fallback` of `router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026: it calls
-each fallback with fallbacks of its own, one deeper, and tries none twice.
+each fallback with that fallback's own fallbacks, one level deeper, and tries none twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from typing import Final
 from proxy.cli.imports.endpoints import MOST_TARGETS
 
 MAX_FALLBACKS: Final = 5
-"""LiteLLM's own limit (`ROUTER_MAX_FALLBACKS`), unless `max_fallbacks` says otherwise."""
+"""LiteLLM's default depth limit (`ROUTER_MAX_FALLBACKS`), which `max_fallbacks` overrides."""
 
 
 def fallback_order(name: str, chain_of: Callable[[str], Sequence[str]], deepest: int = MAX_FALLBACKS) -> list[str]:
-    """Return the names in the order in which they are tried after the first, as many as a route takes. `chain_of`
-    returns what a name itself falls back to."""
+    """Return the names in the order in which they are tried after the first, as many as a route may have. `chain_of`
+    returns the direct fallbacks of a name."""
     found: dict[str, None] = {}
     waiting = [(name, 0)]
     while waiting and len(found) < MOST_TARGETS:

@@ -1,11 +1,11 @@
-"""Why keys of LiteLLM's are not in a table, by the section that they stand in: what of this gateway does the same, or
-that nothing does.
+"""The reasons why keys of LiteLLM are not converted, by section. A reason names this gateway's counterpart, or states
+that there is none.
 
-Patterns are whole keys. The first that fits says the reason, so that keys of later versions with the same beginnings
-have one too; a key that none fits is told as one that this import does not know.
+A pattern matches the whole key. The first pattern that matches decides, so that keys of later versions with the same
+prefix have a reason too. A key without a match is reported as unknown to this import.
 
-Sources: the pydantic types of litellm 1.108.7 (`proxy/_types.py`, `types/router.py`, `models/`) and LiteLLM's page "All
-settings", November 2026.
+Sources: the pydantic types of litellm 1.108.7 (`proxy/_types.py`, `types/router.py`, `models/`) and LiteLLM's page
+"All settings", November 2026.
 """
 
 import re
@@ -289,7 +289,7 @@ _SECTIONS: Final = {
 
 
 def reason_in(section: str) -> Callable[[str], Reason]:
-    """Return the function that says why a key of a section of the configuration is not in the table."""
+    """Return a function that returns the reason for a key of a section of the configuration."""
     return partial(first_reason, _rows(section))
 
 
@@ -299,10 +299,10 @@ def _rows(section: str) -> tuple[tuple[re.Pattern[str], Reason], ...]:
 
 
 def compiled(rows: Iterable[_ROW]) -> tuple[tuple[re.Pattern[str], Reason], ...]:
-    """Return rows of patterns and reasons, ready to be asked."""
+    """Return rows of patterns and reasons with compiled patterns."""
     return tuple((re.compile(pattern), reason) for pattern, reason in rows)
 
 
 def first_reason(rows: Iterable[tuple[re.Pattern[str], Reason]], key: str) -> Reason:
-    """Return the reason of the first pattern that is the whole key."""
+    """Return the reason of the first pattern that matches the whole key."""
     return next((reason for pattern, reason in rows if pattern.fullmatch(key)), _UNKNOWN)

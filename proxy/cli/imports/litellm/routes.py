@@ -1,8 +1,8 @@
-"""LiteLLM's names for clients and its fallbacks, as routes.
+"""Convert LiteLLM's names for clients and its fallbacks to routes.
 
-A group is what entries of one `model_name` are together. Where it has fallbacks its own targets come first, as a route
-of their own where they are several: `NAME.group`. A route has what its fallbacks fall back to as well, in the order in
-which LiteLLM comes to them; no group comes twice, so that two groups may be each other's.
+A group is all entries with the same `model_name`. The route of a group with fallbacks has the group's own deployments
+first. If there are several, they get a route of their own, `NAME.group`. The fallbacks of fallbacks are included, in
+the order in which LiteLLM tries them. No group is included twice, so two groups may be each other's fallback.
 
 Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.108.7, November 2026.
 """
@@ -41,18 +41,19 @@ KINDS: Final[Mapping[str, str]] = {
     "context_window_fallbacks": "context_window",
     "content_policy_fallbacks": "content_filter",
 }
-"""LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
+"""The key of a route's `fallbacks`, by LiteLLM's list of fallbacks for one reason."""
 
 
 HIDDEN: Final[Mapping[str, DraftValue]] = {"listed": False}
-"""Settings of `NAME.group`, which has the deployments of a group with fallbacks, and of aliases that LiteLLM hides."""
+"""The settings of `NAME.group`, which has the deployments of a group with fallbacks, and of aliases that LiteLLM
+hides."""
 
 _UNLIKE: Final = "names a model for other requests, or of another space of vectors: not taken"
 
 
 @dataclass(slots=True)
 class NameGroup:
-    """The entries of one `model_name`: its route's name, and where a request goes that it cannot answer."""
+    """The entries of one `model_name`. `then` are its general fallbacks, `by_kind` its fallbacks for one reason."""
 
     name: str
     entries: list[ModelEntry] = field(default_factory=list)
@@ -67,8 +68,8 @@ class NameGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """What a group leads to without its fallbacks: the deployments with their weights, the names in the table, in which
-    order they are tried, the model that the group is, if it is a whole one, and up to two of its models."""
+    """A group without its fallbacks: its deployments with their weights, its new targets, and the policy that orders
+    them. `model` is the model that the group is identical with, if any. `models` are up to two of its models."""
 
     shares: list[Share]
     targets: list[tuple[str, float]]
@@ -79,10 +80,10 @@ class _Resolved:
 
 @dataclass(slots=True)
 class Routes:
-    """Collects groups and fallbacks, and writes the routes. `policy` is for groups whose entries have no order.
+    """Collects groups and fallbacks, and writes the routes. `policy` applies to groups whose entries have no order.
 
-    `_names` has the route's name of each group, `_inner` that of the route of its own deployments, `_plain` the groups
-    that need none.
+    `_names` has the name of each group's route. `_inner` has the name of the route of its own deployments. `_plain`
+    are the groups that need no route.
     """
 
     draft: TableDraft
@@ -102,7 +103,7 @@ class Routes:
     _found: "dict[str, _Resolved]" = field(default_factory=dict)
 
     def add(self, entry: ModelEntry) -> bool:
-        """Take up an entry, whose endpoint the draft gets. Returns whether it can be taken."""
+        """Add an entry, and its deployment to the draft. Return whether it can be converted."""
         group = self.groups.setdefault(entry.group, NameGroup(entry.group))
         if not self._add_pattern(group, entry):
             return False
@@ -113,11 +114,11 @@ class Routes:
         return True
 
     def read_depth(self, router: ForeignSection) -> None:
-        """Read after how many fallbacks LiteLLM follows no more fallbacks of fallbacks."""
+        """Read the depth beyond which LiteLLM ignores the fallbacks of fallbacks."""
         self.depth = int(router.number("max_fallbacks") or MAX_FALLBACKS)
 
     def _add_pattern(self, group: NameGroup, entry: ModelEntry) -> bool:
-        """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
+        """Return whether an entry with a pattern can be converted. `x/*` becomes the vendor x."""
         endpoint = entry.endpoint
         if not group.is_pattern:
             if endpoint.model == ANY_MODEL:
@@ -143,7 +144,7 @@ class Routes:
             entry.section.tell('only one vendor can be the one of "*": clients write the vendor before the model')
 
     def add_fallbacks(self, section: ForeignSection, key: str) -> None:
-        """Take up one of the lists of fallbacks: mappings of a group to groups."""
+        """Read one of the lists of fallbacks. Its items map a group to groups."""
         for each in section.sections(key):
             for name in each.written():
                 wanted = each.texts(name)
@@ -162,19 +163,19 @@ class Routes:
                     group.by_kind.setdefault(kind, []).extend(known) if kind else group.then.extend(known)
 
     def _alike(self, group: NameGroup, names: Sequence[str]) -> list[str]:
-        """Return the names whose models do what the group's does, with vectors of the same space."""
+        """Return the names whose models have the same task as the group's, with comparable vectors."""
         mine = _kind(self._first(group.name))
         return [name for name in names if _kind(self._first(name)) == mine]
 
     def _first(self, name: str) -> DraftEndpoint:
-        """Return the first deployment of what a name leads to, once all entries are known."""
+        """Return the first deployment of a name. All entries must have been added."""
         if name not in self._firsts:
             group = self._named(name)
             self._firsts[name] = self._by_id[name].endpoint if group is None else _ordered(group)[0].endpoint
         return self._firsts[name]
 
     def _known_names(self, section: ForeignSection, key: str, wanted: Sequence[str]) -> list[str]:
-        """Return the names of a list that lead somewhere, as many as a route takes."""
+        """Return the known names of a list, as many as a route may have."""
         known = [name for name in dict.fromkeys(wanted) if self._is_known(name)]
         if len(known) < len(set(wanted)):
             section.lose(key, "names a model that model_list does not have")
@@ -187,7 +188,7 @@ class Routes:
         return name in self._by_id or (group is not None and bool(group.entries) and not group.is_pattern)
 
     def add_defaults(self, section: ForeignSection) -> None:
-        """Take up where requests go that no other fallback answers."""
+        """Read the default fallbacks, which apply if no other fallback does."""
         self.defaults += self._known_names(section, "default_fallbacks", section.texts("default_fallbacks"))
 
     def write(self) -> None:
@@ -221,7 +222,7 @@ class Routes:
                 put_route(routes, route_name(alias), [(self._route_of(group), 1.0)], "priority", (), settings)
 
     def client_names(self) -> ClientNames:
-        """Return what clients may ask for, once the routes are written."""
+        """Return the names that clients may use. The routes must have been written."""
         names: dict[str, str] = {}
         groups: dict[str, list[str]] = {}
         for group in self.groups.values():
@@ -235,7 +236,7 @@ class Routes:
         return ClientNames(names | {alias: route_name(alias) for alias in aliases}, aliases, groups)
 
     def team_models(self) -> Mapping[str, Mapping[str, str]]:
-        """Return by team the names that it alone has, and LiteLLM's own name of each model."""
+        """Return, by team, the names that only this team has, with LiteLLM's own name of each model."""
         found: dict[str, dict[str, str]] = {}
         for group in self.groups.values():
             for entry in group.entries:
@@ -244,7 +245,7 @@ class Routes:
         return found
 
     def _followed(self, name: str, chain_of: Callable[[NameGroup], Sequence[str]]) -> list[str]:
-        """Return what a group falls back to, fallbacks of fallbacks too, in the order in which LiteLLM tries them."""
+        """Return the fallbacks of a group, including fallbacks of fallbacks, in LiteLLM's order."""
 
         def chain(current: str) -> list[str]:
             group = self._named(current)
@@ -253,7 +254,8 @@ class Routes:
         return fallback_order(name, chain, self.depth)
 
     def _space_settings(self, group: NameGroup) -> Mapping[str, DraftValue]:
-        """Return what the route of a group of embedding models must say; what it may reach is of one space already."""
+        """Return the settings that the route of a group of embedding models needs. All its targets already have
+        comparable vectors."""
         if self._first(group.name).task is not Task.EMBEDDINGS:
             return {}
         models = {*self._resolve(group).models}
@@ -263,7 +265,7 @@ class Routes:
         return {SAME_SPACE: True} if len(models) > 1 else {}
 
     def _give_names(self, groups: Sequence[NameGroup]) -> None:
-        """Give each group its route's name: its own, where a table takes that and no other has it."""
+        """Give each group the name of its route. This is the group's own name, if it is valid and not used."""
         for group in sorted(groups, key=lambda each: route_name(each.name) != each.name):
             name = unused(route_name(group.name), self._taken, 200)
             self._names[group.name] = name
@@ -275,7 +277,7 @@ class Routes:
             self._taken.add(self._inner[group.name])
 
     def _is_plain(self, group: NameGroup) -> bool:
-        """Return whether the group's name is that of its one model in the table, which needs no route."""
+        """Return whether the group's name is the new name of its only model. Then it needs no route."""
         if group.name != self.endpoints.key(group.entries[0].endpoint) or group.then or group.by_kind:
             return False
         shares = [Share(entry.endpoint) for entry in group.entries]
@@ -283,8 +285,8 @@ class Routes:
         return not ordered and self.endpoints.whole_model(group.name, shares) == group.name
 
     def _resolve(self, group: NameGroup) -> "_Resolved":
-        """Return what a group leads to by itself. Found once for each group, when the names of all routes are known:
-        many fallbacks may lead to one large group."""
+        """Return the resolved group without its fallbacks. It is computed once per group, when the names of all routes
+        are known, because many fallbacks may lead to one large group."""
         if group.name not in self._found:
             self._found[group.name] = self._find(group)
         return self._found[group.name]
@@ -297,7 +299,7 @@ class Routes:
             if _space(entry.endpoint) != space:
                 entry.section.apart(group.comments).lose_part(OTHER_SPACE)
         ordered = any(entry.order is not None for entry in entries)
-        # As LiteLLM does: the first entry tells whether there are weights, and who has none then gets nothing.
+        # As in LiteLLM: the first entry decides whether there are weights. Entries without a weight then get 0.
         weighed = group.entries[0].weight is not None
         shares = [Share(entry.endpoint, (entry.weight or 0.0) if weighed else 1.0) for entry in entries]
         targets = self.endpoints.targets(group.name, shares, self._taken.__contains__)
@@ -352,7 +354,8 @@ class Routes:
         return group if group is not None and group.entries else None
 
     def _names_of(self, name: str) -> list[str]:
-        """Return what a fallback leads to: a deployment, or a group without what that falls back to itself."""
+        """Return the targets of a fallback, which is a deployment or a group. The group's own fallbacks are not
+        included."""
         group = self._named(name)
         if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
@@ -364,7 +367,7 @@ class Routes:
         return [self._inner[group.name] if group.then else self._route_of(group)]
 
     def _models_of(self, name: str) -> list[str]:
-        """Return the models and deployments of a fallback: those for single reasons may not be routes."""
+        """Return the models and deployments of a fallback. Fallbacks for one reason cannot be routes."""
         group = self._named(name)
         if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
@@ -384,5 +387,5 @@ def _space(endpoint: DraftEndpoint) -> str | None:
 
 
 def _kind(endpoint: DraftEndpoint) -> tuple[Task | None, str | None]:
-    """Return what must be alike where one model stands in for another."""
+    """Return the properties that must be equal if one model replaces another."""
     return endpoint.task, _space(endpoint)

@@ -1,5 +1,5 @@
-"""The fields of LiteLLM's keys and teams that are no settings of a table, told together: one remark for a reason, with
-the names of the keys and teams that it concerns.
+"""Report the fields of LiteLLM's keys and teams that are not settings of the configuration. There is one remark per
+reason, with the names of the keys and teams.
 
 Source: `LiteLLM_VerificationToken`, `UserAPIKeyAuth` and `LiteLLM_TeamTable` of litellm 1.108.7, November 2026.
 """
@@ -97,12 +97,12 @@ METADATA: Final = compiled(
 
 @dataclass(slots=True)
 class Gathered:
-    """Remarks on fields of rows, one for each reason."""
+    """Remarks on fields of rows, one per reason."""
 
     _found: dict[tuple[str, Reason], tuple[Position, dict[str, None], dict[str, None]]] = field(default_factory=dict)
 
     def rest(self, row: ForeignSection, label: str) -> None:
-        """Gather the fields of a row that nobody read, and those of its metadata."""
+        """Collect the unread fields of a row and of its metadata."""
         self._gather(row, label, "", ROWS)
         self._gather(row.section("metadata"), label, "metadata.", METADATA)
 
@@ -130,7 +130,7 @@ class Gathered:
 
 
 def is_blank(node: Node) -> bool:
-    """Return whether a field says nothing: nothing written, nothing in it, or off."""
+    """Return whether a field is blank: null, empty, zero or false."""
     if isinstance(node, MapNode):
         return all(is_blank(entry.node) for entry in node.entries.values())
     if isinstance(node, ListNode):

@@ -1,13 +1,10 @@
-"""LiteLLM's `config.yaml` and exports of its database, as a table.
+"""Convert LiteLLM's `config.yaml` and exports of its database to a configuration.
 
-Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm 1.108.7, November 2026.
+`/model/info` also lists the models of the configuration, without their credentials. It adds data from LiteLLM's price
+list to each model. Only prices and windows of that data are read, because the rest is not the operator's.
 
-Models of LiteLLM's database, as entries of a `model_list`.
-
-`/model/info` lists those of the configuration too, without their credentials, and with each model what LiteLLM's list
-of prices says of it: a price and a window are taken from there, the rest is not the operator's.
-
-Source: `model_info_v1` and `remove_sensitive_info_from_deployment` of litellm 1.108.7, November 2026.
+Sources: LiteLLM's pages "All settings" and "Overview" of its proxy; `model_info_v1` and
+`remove_sensitive_info_from_deployment` of litellm 1.108.7, November 2026.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,11 +30,12 @@ from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.table_values import attempts, duration, joined
 
 _COMPUTED: Final = ("use_in_pass_through", "use_litellm_proxy", "merge_reasoning_content_in_choices", "use_xai_oauth")
-"""Switches that LiteLLM lists for every model, at their defaults."""
+"""Switches that LiteLLM lists for every model, even at their defaults."""
 
 
 def database_models(database: Database, configured: Sequence[ForeignSection]) -> Iterator[ForeignSection]:
-    """Yield the entries of the database, and those of the configuration if that was given without its models."""
+    """Yield the entries of the database. Entries of the configuration are included if the configuration was given
+    without them."""
     names = {item.text("model_name") for item in configured}
     for row in database.models:
         info = row.section("model_info")
@@ -47,7 +45,7 @@ def database_models(database: Database, configured: Sequence[ForeignSection]) ->
 
 
 def _entry(row: ForeignSection) -> ForeignSection:
-    """Return a row without what LiteLLM adds to the operator's settings, and without masked values."""
+    """Return a row without the data that LiteLLM adds to the operator's settings, and without masked values."""
     entries = dict(row.node.entries)
     params = row.section("litellm_params")
     for name, each in params.node.entries.items():
@@ -68,7 +66,7 @@ def _is_set(name: str, node: object) -> bool:
 
 
 def is_masked(node: object) -> bool:
-    """Return whether a value is LiteLLM's mask of one."""
+    """Return whether a value is masked by LiteLLM."""
     return isinstance(node, ScalarNode) and node.kind == "text" and "****" in node.text
 
 
@@ -89,12 +87,12 @@ ENVIRONMENT: Final = "os.environ/"
 
 
 def variable_of(text: str) -> str | None:
-    """Return the environment variable that a text of LiteLLM's stands for."""
+    """Return the environment variable to which a text of LiteLLM refers; `None` for a literal text."""
     return text.removeprefix(ENVIRONMENT) if text.startswith(ENVIRONMENT) else None
 
 
 def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATABASE) -> TableDraft:
-    """Return the table that a configuration of LiteLLM's proxy means, with what was exported of its database."""
+    """Return the configuration that corresponds to LiteLLM's configuration and the exports of its database."""
     draft = TableDraft()
     root.comments = draft.root.comments
     accounts = Accounts(draft, variable_of)
@@ -144,7 +142,7 @@ def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATAB
 
 
 def _take_entry(routes: Routes, reader: ModelList, item: ForeignSection) -> None:
-    """Take up an entry of a list of models, and count it."""
+    """Add an entry of a list of models, and count it."""
     models = routes.draft.section("models")
     entry = reader.entry(item)
     if entry is None:
@@ -158,7 +156,7 @@ def _take_entry(routes: Routes, reader: ModelList, item: ForeignSection) -> None
 
 
 def _remark_on_address(draft: TableDraft, root: ForeignSection) -> None:
-    """Tell where this table listens, which is not where LiteLLM does."""
+    """Remark on the listen address, which differs from LiteLLM's."""
     server = draft.section("server")
     host, port = (server.entries.get(key, otherwise) for key, otherwise in (("host", "127.0.0.1"), ("port", 8080)))
     hint = (
@@ -197,7 +195,7 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
 
 
 def _remark_on_weights(routes: Routes, router: ForeignSection) -> None:
-    """Tell that `rpm` and `tpm` limit here, if LiteLLM's strategy only weighs by them."""
+    """Remark that `rpm` and `tpm` are limits here, if LiteLLM uses them only as weights."""
     if ENFORCED in router.texts("optional_pre_call_checks"):
         return
     router.taken.discard("optional_pre_call_checks")
@@ -218,7 +216,7 @@ def _remark_on_weights(routes: Routes, router: ForeignSection) -> None:
 
 
 ENFORCED: Final = "enforce_model_rate_limits"
-"""The check by which LiteLLM's router keeps to `rpm` and `tpm` under every strategy."""
+"""The router check that makes LiteLLM enforce `rpm` and `tpm` under every strategy."""
 
 _WEIGHED: Final = {"requests_per_minute", "tokens_per_minute"}
 
@@ -226,7 +224,7 @@ _RETRIES: Final = ("num_retries", "num_retries", "max_retries")
 
 
 def _failures(section: ForeignSection, key: str) -> int | None:
-    """Return the failures that open a circuit; LiteLLM counts those that it allows in a minute."""
+    """Return the number of failures that open a circuit. LiteLLM's number is the failures that it allows per minute."""
     number = section.number(key)
     if number is not None and not 0 <= number < MOST_FAILURES:
         section.lose(key, f"is no number of failures below {MOST_FAILURES}: not taken")
@@ -255,7 +253,7 @@ def _first(
     block: str,
     name: str,
 ) -> None:
-    """Write the first of several settings that mean the same, and tell the others."""
+    """Write the first of several equivalent settings, and report the others."""
     found = None
     for key, section in keys:
         value = read(section, key)

@@ -1,8 +1,8 @@
-"""LiteLLM's limits and budgets of teams and keys, as `limits` and `budget`.
+"""Convert LiteLLM's limits and budgets of teams and keys to `limits` and `budget`.
 
-LiteLLM's budgets of 1h, 1d, 7d, 30d and 1mo begin anew by the calendar, as the table's do. Any other duration is
-written as the next longer period with the same amount, so that no more is spent than there; what never begins anew, or
-less often than each month, is written for the month.
+LiteLLM's budgets of 1h, 1d, 7d, 30d and 1mo are reset by the calendar, as this gateway's are. Any other duration
+becomes the next longer period with the same amount, so that the spending does not exceed LiteLLM's. A budget that is
+never reset, or less often than monthly, becomes a monthly one.
 
 Source: `litellm_core_utils/duration_parser.py` and the types of keys, teams and budgets in litellm 1.108.7, November
 2026.
@@ -22,7 +22,8 @@ MOST: Final = 10**12
 MOST_CONCURRENT: Final = 10**6
 MOST_USD: Final = 10**9
 WARNED_AT: Final = 0.8
-"""A soft budget is this share of one that warns, since a budget that warns when all is spent is taken for a mistake."""
+"""The share of a budget at which it warns. A soft budget becomes a warning budget of its amount divided by this share,
+because a budget that warns only at 100% looks like a mistake."""
 
 _LIMITS: Final = (
     ("rpm_limit", "requests_per_minute"),
@@ -40,8 +41,8 @@ _NOT_SO_LONG: Final = "has no period of the calendar (hour, day, week, month): w
 
 @dataclass(slots=True)
 class RowAllowance:
-    """What a team or key may use: limits, limits of single models by LiteLLM's names, budgets. `is_nothing` if it may
-    use nothing."""
+    """The limits of a team or key: general limits, limits per model by LiteLLM's names, and budgets. `is_nothing` is
+    set if it may use nothing."""
 
     limits: dict[str, int] = field(default_factory=dict)
     of_models: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -50,16 +51,16 @@ class RowAllowance:
 
     @property
     def needs_team(self) -> bool:
-        """Whether only a team can have it: the table's keys have no limits of single models."""
+        """Whether it requires a team. Keys of the configuration cannot have limits per model."""
         return bool(self.of_models)
 
     @property
     def is_limited(self) -> bool:
-        """Whether it limits anything."""
+        """Whether it has any limit."""
         return bool(self.limits or self.of_models or self.budgets)
 
     def put(self, block: Block, known: ClientNames) -> None:
-        """Write all of it at a team."""
+        """Write the limits and budgets to a team."""
         entries: dict[str, DraftValue] = {**self.limits}
         models: dict[str, DraftValue] = {
             known.names[name]: Block({**own}) for name, own in self.of_models.items() if name in known.names
@@ -72,7 +73,7 @@ class RowAllowance:
 
 
 def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
-    """Return what a row of a team or key allows. What its budget says counts where it says nothing itself."""
+    """Return the limits of a row of a team or key. Limits of its budget apply if the row itself has none."""
     metadata = row.section("metadata")
     others = [row.section(key) for key in ("litellm_budget_table",) if key in row]
     found = RowAllowance()
@@ -91,7 +92,7 @@ def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
     spans = [source.text("budget_duration") for source in [row, *others]]
     duration = next((span for span in spans if span is not None), None)
     if others:
-        row.text("budget_id")  # names the budget that is read here
+        row.text("budget_id")  # the name of the budget that is read here
     _read_budgets([row, *others], duration, found)
     return found
 
@@ -109,12 +110,12 @@ def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
 
 
 def budget_of_all(settings: ForeignSection) -> Block | None:
-    """Return the budget of all clients, which LiteLLM's settings of the library have as `max_budget`."""
+    """Return the budget of all clients, which is `max_budget` in litellm_settings."""
     return _budget_of(settings, "max_budget", "budget_duration")
 
 
 def each_user_of(settings: ForeignSection) -> Block | None:
-    """Return the budget of each end user, `max_end_user_budget` of LiteLLM's settings, which has no period."""
+    """Return the budget of each end user, `max_end_user_budget` in litellm_settings, which has no period."""
     budget = _budget_of(settings, "max_end_user_budget")
     return None if budget is None else Block({"budget": budget})
 
@@ -171,7 +172,7 @@ def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float
 
 
 def period(duration: str | None) -> tuple[str, bool]:
-    """Return the period of the calendar for a duration, and whether it is as long."""
+    """Return the calendar period for a duration, and whether they are equally long."""
     text = _WORDS.get((duration or "").strip().lower(), duration or "")
     parts = _DURATION.fullmatch(text)
     seconds = int(parts[1]) * _SECONDS[parts[2]] if parts else 0

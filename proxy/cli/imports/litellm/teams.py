@@ -1,8 +1,8 @@
-"""LiteLLM's teams and virtual keys, as teams of a table.
+"""Convert LiteLLM's teams and virtual keys to teams.
 
-A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (limits of
-single models, names of its own) and its team has no limits and budgets, which would not hold then. A key that
-is blocked, has expired, may call nothing or is of a team that is not there is not taken, so that it does not work.
+A key belongs to its team. It becomes a team of its own if it has no team. It also does so if it has settings that only
+a team can have (limits per model, its own names) and its team has no limits and budgets, which would no longer apply.
+A key is not converted, and so does not work, if it is blocked, has expired, may call nothing, or has an unknown team.
 
 Source: `proxy/auth/user_api_key_auth.py`, `hash_token` and `models/` of litellm 1.108.7, November 2026.
 """
@@ -30,13 +30,13 @@ _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 _CALLS: Final = re.compile(
     r"llm_api_routes|openai_routes|anthropic_routes|/(v1/)?(chat|completions|messages|responses|embed).*"
 )
-"""Of `allowed_routes`: those by which models are called."""
+"""The values of `allowed_routes` that permit calling models."""
 
 
 @dataclass(slots=True)
 class _Team:
-    """One team of the table in the making. `aliases` are names that it alone has, which all of its keys may ask for;
-    `publics` are those of models that it alone has, which a key may ask for that lists them or lists nothing."""
+    """A team of the new configuration. `aliases` are its own names, which all of its keys may use. `publics` are the
+    names of models that only it has; a key may use them if it lists them or lists nothing."""
 
     row: ForeignSection
     name: str
@@ -52,12 +52,12 @@ class _Team:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the team has limits or budgets of its own."""
+        """Whether the team has its own limits or budgets."""
         return self.allowance.is_limited
 
 
 def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
-    """Write the teams of the rows of the database."""
+    """Write the teams and keys of the database."""
     if not database.keys and not database.teams:
         return
     reader = _TeamReader(draft, routes.client_names(), routes.team_models(), datetime.now(UTC))
@@ -82,7 +82,7 @@ class _TeamReader:
     taken: set[str] = field(default_factory=set)
 
     def add_team(self, row: ForeignSection) -> None:
-        """Take up a team."""
+        """Add a team."""
         id = row.text("team_id") or ""
         if id in self.teams:
             return
@@ -101,7 +101,7 @@ class _TeamReader:
         self.gathered.rest(row, name)
 
     def add_key(self, row: ForeignSection) -> bool:
-        """Take up a key. Returns whether the table has it."""
+        """Add a key. Return whether it was converted."""
         row.comments = self.draft.section("teams").comments
         label = str(row.path[1])
         digest = _digest(row)
@@ -127,7 +127,7 @@ class _TeamReader:
         return self.teams.get(id) if id else None
 
     def _refusal(self, row: ForeignSection, team: _Team | None) -> str | None:
-        """Return why a key must not work."""
+        """Return the reason why a key must not work; `None` if it may."""
         blocked = row.flag("blocked")
         written = row.text("expires")
         expires = _moment(written)
@@ -176,7 +176,7 @@ class _TeamReader:
         return True
 
     def _own_team(self, label: str, digest: str, team: _Team | None, own: _Team) -> None:
-        """Make a key a team."""
+        """Convert a key to a team."""
         if team is not None:
             own.tags = {"team": team.name}
             team.left += 1
@@ -185,7 +185,7 @@ class _TeamReader:
         self.own.append(own)
 
     def _allowed_aliases(self, aliases: Mapping[str, str], grants: Granted) -> dict[str, str]:
-        """Return the names of a key's own that lead to what is granted: LiteLLM judges what they lead to."""
+        """Return a key's own names whose targets are granted. LiteLLM checks the targets, not the names."""
         known = {name: self.known.names.get(target) for name, target in aliases.items()}
         return {
             name: aliases[name]
@@ -207,7 +207,7 @@ class _TeamReader:
         return found
 
     def write(self) -> None:
-        """Write the teams that have keys, and tell the others."""
+        """Write the teams that have keys, and report the others."""
         section = self.draft.section("teams")
         for team in self.teams.values():
             team.row.remarks.count("team", int(bool(team.keys or team.left)), 1)
@@ -240,7 +240,7 @@ class _TeamReader:
 
 
 def _lose_own(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
-    """Tell what only a team could have, of a key whose team has limits of its own."""
+    """Report the settings of a key that only a team could have, if its team has limits of its own."""
     if allowance.of_models:
         row.lose("metadata", "a key has no limits of single models: those of its team and its own hold")
     if aliases:
@@ -264,7 +264,8 @@ def _key_name(label: str, team: _Team) -> str:
 
 
 def _digest(row: ForeignSection) -> str | None:
-    """Return a key's digest; LiteLLM's is that of the whole key, as ours. A key itself is only digested."""
+    """Return a key's digest. LiteLLM digests the whole key, as this gateway does. A literal key is
+    digested."""
     text = row.text("token") or ""
     if text.startswith("sk-"):
         return hashlib.sha256(text.encode()).hexdigest()
@@ -272,7 +273,7 @@ def _digest(row: ForeignSection) -> str | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return a time of LiteLLM's, which is in UTC if it names no zone; None for a text that is none."""
+    """Return a time of LiteLLM; without a zone it is in UTC. Return `None` if the text is not a time."""
     try:
         found = datetime.fromisoformat(text or "")
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -281,7 +282,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _aliases(section: ForeignSection, key: str) -> dict[str, str]:
-    """Return names of one's own, and the names that they stand for; LiteLLM may store them as text."""
+    """Return a section's own names with their targets. LiteLLM may store them as text."""
     if section.holds_text(key):
         return _aliases_of_text(section, key)
     inner = section.section(key)

@@ -8,9 +8,9 @@ from providers.conversation import (
     InlineData,
     OtherPart,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -38,11 +38,11 @@ def made(part: Part) -> JsonObject | None:
         (Text(" \n"), None),
         (Text("", MARK), None),
         (Text("a", MARK), {"type": "text", "text": "a", "cache_control": MARK}),
-        (Thinking("a"), None),
-        (Thinking("a", "s", GEMINI_FORMAT), None),
-        (Thinking("a", "s", CLAUDE_FORMAT), {"type": "thinking", "thinking": "a", "signature": "s"}),
-        (RedactedThinking("d", CLAUDE_FORMAT), {"type": "redacted_thinking", "data": "d"}),
-        (RedactedThinking("d", GEMINI_FORMAT), None),
+        (Reasoning("a"), None),
+        (Reasoning("a", "s", GEMINI_FORMAT), None),
+        (Reasoning("a", "s", CLAUDE_FORMAT), {"type": "thinking", "thinking": "a", "signature": "s"}),
+        (RedactedReasoning("d", CLAUDE_FORMAT), {"type": "redacted_thinking", "data": "d"}),
+        (RedactedReasoning("d", GEMINI_FORMAT), None),
         (
             ToolUse("call:1", "look", {"input": "x"}, custom="x"),
             {
@@ -104,10 +104,14 @@ def test_what_has_no_block_is_refused(part: Part) -> None:
 
 
 def test_thinking_that_no_claude_signed_is_lost_unless_it_says_nothing() -> None:
-    for lost in (Thinking("a", "s", GEMINI_FORMAT), RedactedThinking("a", GEMINI_FORMAT), Thinking("a")):
+    for lost in (Reasoning("a", "s", GEMINI_FORMAT), RedactedReasoning("a", GEMINI_FORMAT), Reasoning("a")):
         assert is_lost_thinking(lost)
-    kept = (Thinking("a", "s", CLAUDE_FORMAT), Thinking("", "s", CLAUDE_FORMAT), RedactedThinking("a", CLAUDE_FORMAT))
-    for other in (*kept, Thinking(""), Text("a")):
+    kept = (
+        Reasoning("a", "s", CLAUDE_FORMAT),
+        Reasoning("", "s", CLAUDE_FORMAT),
+        RedactedReasoning("a", CLAUDE_FORMAT),
+    )
+    for other in (*kept, Reasoning(""), Text("a")):
         assert not is_lost_thinking(other)
     assert is_thinking({"type": "redacted_thinking"})
     assert not is_thinking("thinking")

@@ -155,7 +155,7 @@ def test_a_citation_after_runs_of_text_points_into_the_whole_text() -> None:
     assert not list(decoder.feed(b'event: message-start\ndata: {"type":"message-start","id":"1"}\n\n'))
     texts = []
     for index in (1, 2):
-        found = decoder.lead(said % (index, "é".encode()) + said % (index, b"b"))
+        found = decoder.read_run(said % (index, "é".encode()) + said % (index, b"b"))
         assert found is not None
         texts += [chunk.text for chunk in found[0].chunks()]
         assert found[1] == b""

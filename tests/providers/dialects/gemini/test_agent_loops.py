@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from providers.completion import Choice
-from providers.dialects.shared.thought_signatures import SKIPPED
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE
 from providers.emulation.collect_stream import Gatherer
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
@@ -130,7 +130,7 @@ def test_a_conversation_may_go_on_at_another_service_and_model(first: Target, se
 
 def test_the_service_refuses_what_the_real_one_does() -> None:
     service = AgentService("own", True)
-    call: JsonObject = {"functionCall": {"id": "a", "name": "f", "args": {}}, "thoughtSignature": SKIPPED}
+    call: JsonObject = {"functionCall": {"id": "a", "name": "f", "args": {}}, "thoughtSignature": SKIP_SIGNATURE}
     done: JsonObject = {"functionResponse": {"id": "a", "name": "f", "response": {}}}
 
     def refused(*contents: JsonObject) -> str:
@@ -146,7 +146,7 @@ def test_the_service_refuses_what_the_real_one_does() -> None:
     unsigned: JsonObject = {"functionCall": call["functionCall"]}
     assert "missing a thought_signature" in refused(content("model", unsigned))
     assert "Corrupted" in refused(content("model", {**call, "thoughtSignature": "AAAA"}))
-    assert "Invalid" in refused(content("model", {"text": "", "thoughtSignature": SKIPPED}))
+    assert "Invalid" in refused(content("model", {"text": "", "thoughtSignature": SKIP_SIGNATURE}))
     assert "number of function response" in refused(content("model", call), content("user", {"text": "so?"}))
     assert "of their own" in refused(content("model", call), content("user", done, {"text": "so?"}))
     assert "Only the model" in refused(content("user", call))

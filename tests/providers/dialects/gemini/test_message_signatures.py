@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from providers.dialects.shared.thought_signatures import SKIPPED, Service, mark_service, pack_call_id
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE, Service, mark_service, pack_call_id
 from providers.json_types import JsonObject
 from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, SAID, SIGNATURE, TARGET, VERTEX, contents_of
@@ -20,7 +20,7 @@ def test_details_of_googles_format_are_signatures_of_the_calls_they_name() -> No
     signed = details({"type": "reasoning.encrypted", "id": "b", "data": SIGNATURE, "index": 0})
     message = {**calls(("a", "f", "{}"), ("b", "g", "{}")), **signed}
     contents = contents_of(user("hi"), message, result("a", "1"), result("b", "2"))
-    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [SKIPPED, SIGNATURE]  # type: ignore
+    assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [SKIP_SIGNATURE, SIGNATURE]  # type: ignore
 
 
 def test_a_detail_that_names_no_call_belongs_to_the_first_and_without_calls_to_the_text() -> None:
@@ -49,7 +49,7 @@ def test_other_vendors_thinking_is_never_a_signature() -> None:
     }
     message: JsonObject = {**calls(("a", "f", "{}")), "reasoning_details": [claude]}
     contents = contents_of(user("hi"), message, result("a", "1"))
-    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
+    assert contents[1]["parts"][0]["thoughtSignature"] == SKIP_SIGNATURE  # type: ignore[index,call-overload]
     assert DIALECT.encode(chat_request(user("hi"), message, result("a", "1")), TARGET).dropped == ("thinking",)
 
 
@@ -62,7 +62,7 @@ def test_a_signature_goes_back_only_to_the_service_that_made_it(target: Target, 
         assert part["functionCall"]["id"] == "a"
         return part["thoughtSignature"]
 
-    assert [signature_of(service) for service in (own, None, other)] == [SIGNATURE, SIGNATURE, SKIPPED]
+    assert [signature_of(service) for service in (own, None, other)] == [SIGNATURE, SIGNATURE, SKIP_SIGNATURE]
 
 
 def test_the_signature_of_a_text_goes_back_only_to_the_service_that_made_it() -> None:
@@ -80,7 +80,7 @@ def test_a_signature_that_cannot_be_one_is_not_sent() -> None:
     message = calls(("a", "f", "{}"))
     message["tool_calls"][0].update(extra)  # type: ignore[index,union-attr]
     contents = contents_of(user("hi"), {**message, **extra}, result("a", "1"))
-    assert contents[1]["parts"][0]["thoughtSignature"] == SKIPPED  # type: ignore[index,call-overload]
+    assert contents[1]["parts"][0]["thoughtSignature"] == SKIP_SIGNATURE  # type: ignore[index,call-overload]
 
 
 def test_a_signature_without_its_text_is_not_sent() -> None:

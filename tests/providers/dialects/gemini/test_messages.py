@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE, pack_call_id
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, OLD, SAID, SIGNATURE, TARGET, body_of, config_of, contents_of
 from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
@@ -97,7 +97,7 @@ def test_a_foreign_call_gets_the_documented_signature_once_a_turn() -> None:
     )
     assert contents[1] == turn(  # type: ignore[index]  # a list of turns
         "model",
-        {"functionCall": {"name": "f", "args": {}, "id": "call_1"}, "thoughtSignature": SKIPPED},
+        {"functionCall": {"name": "f", "args": {}, "id": "call_1"}, "thoughtSignature": SKIP_SIGNATURE},
         {"functionCall": {"name": "g", "args": {}, "id": "call_2"}},
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from providers.dialects.shared.thought_signatures import SKIPPED
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE
 from providers.json_types import JsonObject, JsonValue
 
 
@@ -93,7 +93,7 @@ class AgentService:
         if len(kinds) != 1 or part.get("text") == "":
             raise BadRequest("Invalid thought signature.")
         signature = part.get("thoughtSignature")
-        if signature not in (None, SKIPPED, *self.issued):
+        if signature not in (None, SKIP_SIGNATURE, *self.issued):
             raise BadRequest("Corrupted thought signature.")
         about = self.issued.get(signature or "", "")
         if about and about.startswith("call") is not ("functionCall" in part):
@@ -105,10 +105,10 @@ class AgentService:
             return
         signature = first.get("thoughtSignature")
         if not self.modern:
-            if signature == SKIPPED or "id" in first["functionCall"]:
+            if signature == SKIP_SIGNATURE or "id" in first["functionCall"]:
                 raise BadRequest('Invalid JSON payload received. Unknown name "id".')
             return
         if signature is None:
             name = first["functionCall"]["name"]
             raise BadRequest(f"The function call `{name}` in the {number}. content is missing a thought_signature.")
-        self.skipped += signature == SKIPPED
+        self.skipped += signature == SKIP_SIGNATURE

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.openai.message_hooks import HOOKS, apply_hooks
-from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
+from providers.dialects.shared.thought_signatures import SKIP_SIGNATURE, pack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HookName
@@ -55,7 +55,7 @@ SOUND: JsonObject = {"type": "input_audio", "input_audio": {"data": "AA", "forma
 DOCUMENT: JsonObject = {"type": "document_url", "document_url": "https://a.example/b.pdf"}
 
 
-SKIPS: JsonObject = {"extra_content": {"google": {"thought_signature": SKIPPED}}}
+SKIPS: JsonObject = {"extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
 def file(**held: JsonValue) -> JsonObject:

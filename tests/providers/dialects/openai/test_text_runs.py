@@ -30,7 +30,7 @@ BEGUN = (ROLE, said("a"), said("b"))
 
 def led(made: OpenAIStream, piece: bytes) -> tuple[list[str], bytes] | None:
     """The texts that a piece leads with, and its rest."""
-    found = made.lead(piece)
+    found = made.read_run(piece)
     return None if found is None else ([chunk.text for chunk in found[0].chunks()], found[1])
 
 
@@ -56,7 +56,7 @@ def test_a_run_says_what_its_events_say_of_the_answer() -> None:
     made = decoder(ROLE, said("a", rest=tier), said("b", rest=tier))
     assert led(made, said("c", rest=tier)) is not None
     assert list(made.feed(said("x", rest=b',"service_tier":"auto"')))
-    found = made.lead(said("c", rest=tier))
+    found = made.read_run(said("c", rest=tier))
     assert found is not None
     assert found[0] == TextRun(0, [b"c"], {}, 1, 1, "fp")
     (last,) = made.feed(HEAD % (0, b"{}") + b'"finish_reason":"stop"}]}\n\n')
@@ -83,7 +83,7 @@ def test_what_has_to_be_changed_or_is_over_makes_no_run() -> None:
 
 def test_another_choice_is_learned_anew() -> None:
     made = decoder(*BEGUN, said("x", 1), said("y", 1), choices=2)
-    found = made.lead(said("z", 1))
+    found = made.read_run(said("z", 1))
     assert found is not None
     assert found[0].index == 1
 

@@ -43,7 +43,7 @@ def begun(*pieces: bytes) -> tuple[TextStream, MarkedWords]:
 
 
 def led(stream: TextStream, data: bytes) -> tuple[list[str], bytes] | None:
-    found = stream.lead(data)
+    found = stream.read_run(data)
     return None if found is None else ([chunk.text for chunk in found[0].chunks()], found[1])
 
 

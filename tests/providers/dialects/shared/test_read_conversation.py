@@ -21,9 +21,9 @@ from providers.conversation import (
     OtherPart,
     Part,
     PlainMessage,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     Turn,
@@ -123,9 +123,9 @@ def test_each_type_of_part_is_read(given: JsonObject, read: Part) -> None:
 def test_a_turn_of_the_model_has_its_thinking_first_and_its_calls_last() -> None:
     said: JsonValue = [{"type": "text", "text": "so"}, {"type": "thinking", "thinking": "hm", "signature": "c2ln"}]
     called = ToolUse("c1", "f", {"a": 1})
-    assert of_model(content=said, tool_calls=[CALL]) == (Thinking("hm", "c2ln", CLAUDE_FORMAT), Text("so"), called)
+    assert of_model(content=said, tool_calls=[CALL]) == (Reasoning("hm", "c2ln", CLAUDE_FORMAT), Text("so"), called)
     details: JsonValue = [{"type": "reasoning.encrypted", "data": "QQ==", "format": CLAUDE_FORMAT}]
-    thought = RedactedThinking("QQ==", CLAUDE_FORMAT)
+    thought = RedactedReasoning("QQ==", CLAUDE_FORMAT)
     assert of_model(content="so", reasoning_details=details, tool_calls=[CALL]) == (thought, Text("so"), called)
 
 
@@ -243,7 +243,7 @@ def test_a_refusal_names_the_client_s_own_field() -> None:
 def test_thinking_stands_before_the_text_and_the_calls_of_its_turn() -> None:
     bare = turn({"role": "assistant", "content": "x", "tool_calls": [CALL]})
     full = turn({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [CALL]})
-    assert full.parts == (Thinking("hm"), *bare.parts)
+    assert full.parts == (Reasoning("hm"), *bare.parts)
 
 
 JSON = st.recursive(
@@ -379,7 +379,7 @@ def test_a_hundred_thousand_parts_are_read_in_linear_time() -> None:
     assert growth(partial(read_conversation, small), partial(read_conversation, messages)) == ""
     first, second, third = read_conversation(messages)
     assert len(first.parts) == 100_000
-    assert isinstance(second.parts[0], Thinking)
+    assert isinstance(second.parts[0], Reasoning)
     assert len(second.parts[0].text) == 1_000_000
     assert len(third.parts) == 105_000
 

@@ -5,9 +5,9 @@ from providers.conversation import (
     GEMINI_FORMAT,
     UNKNOWN_FORMAT,
     Part,
-    RedactedThinking,
+    Reasoning,
+    RedactedReasoning,
     Text,
-    Thinking,
     ToolUse,
 )
 from providers.dialects.shared.read_thinking import (
@@ -30,33 +30,33 @@ def text(said: str, **members: JsonValue) -> JsonObject:
 @looped(
     ("details", "read"),
     [
-        ([text("hm", signature="c2ln", **CLAUDE)], [Thinking("hm", "c2ln", CLAUDE_FORMAT)]),
-        ([text("hm", signature="c2ln")], [Thinking("hm", "c2ln", CLAUDE_FORMAT)]),
-        ([text("hm", format=UNKNOWN_FORMAT)], [Thinking("hm")]),
-        ([text("hm")], [Thinking("hm")]),
-        ([text("", signature="c2ln", **CLAUDE)], [Thinking("", "c2ln", CLAUDE_FORMAT)]),
+        ([text("hm", signature="c2ln", **CLAUDE)], [Reasoning("hm", "c2ln", CLAUDE_FORMAT)]),
+        ([text("hm", signature="c2ln")], [Reasoning("hm", "c2ln", CLAUDE_FORMAT)]),
+        ([text("hm", format=UNKNOWN_FORMAT)], [Reasoning("hm")]),
+        ([text("hm")], [Reasoning("hm")]),
+        ([text("", signature="c2ln", **CLAUDE)], [Reasoning("", "c2ln", CLAUDE_FORMAT)]),
         (
             [
                 text("h", index=0, **CLAUDE),
                 text("m", index=0),
                 {"type": "reasoning.text", "index": 0, "signature": "s"},
             ],
-            [Thinking("hm", "s", CLAUDE_FORMAT)],
+            [Reasoning("hm", "s", CLAUDE_FORMAT)],
         ),
         (
             [text("a", index=0, signature="1"), text("b", index=0, signature="2")],
-            [Thinking("a", "1", CLAUDE_FORMAT), Thinking("b", "2", CLAUDE_FORMAT)],
+            [Reasoning("a", "1", CLAUDE_FORMAT), Reasoning("b", "2", CLAUDE_FORMAT)],
         ),
-        ([text("a", index=0), text("b", index=1)], [Thinking("a"), Thinking("b")]),
-        ([text("a"), text("b")], [Thinking("a"), Thinking("b")]),
-        ([{"type": "reasoning.summary", "summary": "s", "format": "openai-responses-v1"}], [Thinking("s")]),
-        ([{"type": "reasoning.encrypted", "data": "QQ=="}], [RedactedThinking("QQ==", CLAUDE_FORMAT)]),
+        ([text("a", index=0), text("b", index=1)], [Reasoning("a"), Reasoning("b")]),
+        ([text("a"), text("b")], [Reasoning("a"), Reasoning("b")]),
+        ([{"type": "reasoning.summary", "summary": "s", "format": "openai-responses-v1"}], [Reasoning("s")]),
+        ([{"type": "reasoning.encrypted", "data": "QQ=="}], [RedactedReasoning("QQ==", CLAUDE_FORMAT)]),
         (
             [
                 text("a", index=0, format=GEMINI_FORMAT),
                 {"type": "reasoning.encrypted", "data": "Q", "index": 0, "id": "c1"},
             ],
-            [Thinking("a", None, GEMINI_FORMAT), RedactedThinking("Q", CLAUDE_FORMAT, "c1")],
+            [Reasoning("a", None, GEMINI_FORMAT), RedactedReasoning("Q", CLAUDE_FORMAT, "c1")],
         ),
         (["odd", {"type": "reasoning.server_tool_call", "tool_name": "x"}, {}], []),
     ],
@@ -70,15 +70,15 @@ def test_reasoning_details_are_blocks(details: list[JsonValue], read: list[Part]
     [
         (
             {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}]},
-            [Thinking("hm", "s", CLAUDE_FORMAT)],
+            [Reasoning("hm", "s", CLAUDE_FORMAT)],
         ),
-        ({"thinking_blocks": [{"type": "redacted_thinking", "data": "Q"}, 7]}, [RedactedThinking("Q", CLAUDE_FORMAT)]),
-        ({"reasoning_content": "hm"}, [Thinking("hm")]),
-        ({"reasoning": "hm"}, [Thinking("hm")]),
-        ({"reasoning_content": "", "reasoning": "hm"}, [Thinking("hm")]),
-        ({"reasoning_content": "hm", "reasoning_signature": "s"}, [Thinking("hm", "s", CLAUDE_FORMAT)]),
+        ({"thinking_blocks": [{"type": "redacted_thinking", "data": "Q"}, 7]}, [RedactedReasoning("Q", CLAUDE_FORMAT)]),
+        ({"reasoning_content": "hm"}, [Reasoning("hm")]),
+        ({"reasoning": "hm"}, [Reasoning("hm")]),
+        ({"reasoning_content": "", "reasoning": "hm"}, [Reasoning("hm")]),
+        ({"reasoning_content": "hm", "reasoning_signature": "s"}, [Reasoning("hm", "s", CLAUDE_FORMAT)]),
         ({"reasoning_content": ["hm"]}, []),
-        ({"reasoning_details": [], "thinking_blocks": [], "reasoning_content": "hm"}, [Thinking("hm")]),
+        ({"reasoning_details": [], "thinking_blocks": [], "reasoning_content": "hm"}, [Reasoning("hm")]),
         ({}, []),
     ],
 )
@@ -92,26 +92,26 @@ def test_the_most_exact_member_is_read_alone() -> None:
         "thinking_blocks": [{"type": "thinking", "thinking": "a", "signature": "s"}],
         "reasoning_content": "a",
     }
-    assert reasoning_of_message(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
+    assert reasoning_of_message(message) == [Reasoning("a", "s", CLAUDE_FORMAT)]
 
 
 @looped("pieces", [1, 2, 3, 50])
 def test_what_openai_s_client_joined_of_equal_parts_is_read_as_one(pieces: int) -> None:
     joined = text("hm", index=0, signature="s", format=CLAUDE_FORMAT * pieces, after=[*[2, 1] * pieces])
-    assert reasoning_of_message({"reasoning_details": [joined]}) == [Thinking("hm", "s", CLAUDE_FORMAT, (2, 1))]
+    assert reasoning_of_message({"reasoning_details": [joined]}) == [Reasoning("hm", "s", CLAUDE_FORMAT, (2, 1))]
     unequal = text("hm", index=0, signature="s", format=CLAUDE_FORMAT, after=[2, 1, 3, 1])
-    assert reasoning_of_message({"reasoning_details": [unequal]}) == [Thinking("hm", "s", CLAUDE_FORMAT)]
+    assert reasoning_of_message({"reasoning_details": [unequal]}) == [Reasoning("hm", "s", CLAUDE_FORMAT)]
 
 
 def test_a_long_format_is_taken_as_it_is() -> None:
     odd = "ab" * LONGEST_FORMAT
-    assert reasoning_of_message({"reasoning_details": [text("hm", format=odd)]}) == [Thinking("hm", None, odd)]
+    assert reasoning_of_message({"reasoning_details": [text("hm", format=odd)]}) == [Reasoning("hm", None, odd)]
 
 
 def test_mistral_s_thinking_is_a_list_of_texts() -> None:
     listed: JsonValue = [{"type": "text", "text": "h"}, {"type": "text", "text": "m"}, 7]
-    assert thinking_block({"type": "thinking", "thinking": listed}) == Thinking("hm")
-    assert thinking_block({"type": "thinking", "thinking": 7}) == Thinking("")
+    assert thinking_block({"type": "thinking", "thinking": listed}) == Reasoning("hm")
+    assert thinking_block({"type": "thinking", "thinking": 7}) == Reasoning("")
 
 
 def test_google_s_signature_is_where_google_s_endpoint_has_it() -> None:
@@ -125,8 +125,8 @@ def test_google_s_signature_is_where_google_s_endpoint_has_it() -> None:
     assert [google_signature(other) for other in others] == [None] * 4
 
 
-def thought(name: str, *after: int) -> Thinking:
-    return Thinking(name, name, CLAUDE_FORMAT, (after[0], after[1]) if after else (0, 0))
+def thought(name: str, *after: int) -> Reasoning:
+    return Reasoning(name, name, CLAUDE_FORMAT, (after[0], after[1]) if after else (0, 0))
 
 
 A, B = ToolUse("a", "f", {}), ToolUse("b", "f", {})
@@ -166,7 +166,7 @@ def test_only_claudes_thinking_has_a_place() -> None:
     places: list[JsonValue] = ["x", [1], [None, 1]]
     bad: list[JsonValue] = [text("c", after=given, signature="s", **CLAUDE) for given in places]
     assert reasoning_of_message({"reasoning_details": [*placed, *bad]}) == [
-        Thinking("a", "s", CLAUDE_FORMAT, (1, 1)),
-        Thinking("b"),
-        *[Thinking("c", "s", CLAUDE_FORMAT)] * 3,
+        Reasoning("a", "s", CLAUDE_FORMAT, (1, 1)),
+        Reasoning("b"),
+        *[Reasoning("c", "s", CLAUDE_FORMAT)] * 3,
     ]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.shared.thought_signatures import (
-    SKIPPED,
+    SKIP_SIGNATURE,
     Service,
     SignedId,
     fit_signature,
@@ -82,4 +82,4 @@ def test_a_made_id_is_the_same_for_the_same_call_and_no_other() -> None:
 
 
 def test_the_signature_for_foreign_calls_is_the_documented_one() -> None:
-    assert base64.b64decode(SKIPPED) == b"skip_thought_signature_validator"
+    assert base64.b64decode(SKIP_SIGNATURE) == b"skip_thought_signature_validator"

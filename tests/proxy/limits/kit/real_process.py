@@ -29,8 +29,8 @@ async def main(url: str, name: str, processes: int, rate: Rate, offered: float, 
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
     leases = LeaseRegistry(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
-    book = LimitRegistry(clock, time.time, leases)
-    book.use({"team t": Limits((rate,))}, {}, BERLIN, clock())
+    registry = LimitRegistry(clock, time.time, leases)
+    registry.use({"team t": Limits((rate,))}, {}, BERLIN, clock())
     admitted: list[float] = []
     waits: list[float] = []
     refused: list[float] = []
@@ -39,10 +39,10 @@ async def main(url: str, name: str, processes: int, rate: Rate, offered: float, 
     async def one() -> None:
         nonlocal alone
         begin = clock()
-        outcome = book.admit(("team t",), 1, 0, begin, time.time())
+        outcome = registry.admit(("team t",), 1, 0, begin, time.time())
         if outcome is None:
-            outcome = await book.admit_waiting(("team t",), 1, 0)
-        alone += book.alone
+            outcome = await registry.admit_waiting(("team t",), 1, 0)
+        alone += registry.alone
         if isinstance(outcome, Reservation):
             admitted.append(time.time())
             waits.append(clock() - begin)

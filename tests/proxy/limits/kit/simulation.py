@@ -104,7 +104,7 @@ class SimulatedProcess:
     killed: bool = False
     source: SimulatedSource = field(init=False)
     leases: LeaseRegistry = field(init=False)
-    book: LimitRegistry = field(init=False)
+    registry: LimitRegistry = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,8 +113,8 @@ class SimulatedProcess:
         self.leases = LeaseRegistry(self.source, self.expected, clock)
         if self.other_gateways:
             self.leases.expect_other_gateways()
-        self.book = LimitRegistry(clock, lambda: WALL + clock(), self.leases, self.shares)
-        self.book.use(self.limits, self.budgets, BERLIN, clock())
+        self.registry = LimitRegistry(clock, lambda: WALL + clock(), self.leases, self.shares)
+        self.registry.use(self.limits, self.budgets, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())
 
     async def ask(self, tokens: int = 1) -> bool:
@@ -125,9 +125,9 @@ class SimulatedProcess:
         clock = asyncio.get_running_loop().time
         begin = clock()
         self.asked += 1
-        outcome = self.book.admit(("team t",), tokens, 0, begin, WALL + begin)
+        outcome = self.registry.admit(("team t",), tokens, 0, begin, WALL + begin)
         if outcome is None:
-            outcome = await self.book.admit_waiting(("team t",), tokens, 0)
+            outcome = await self.registry.admit_waiting(("team t",), tokens, 0)
         if isinstance(outcome, Reservation):
             self.admitted.append((clock(), tokens))
             self.waits.append(clock() - begin)
@@ -158,7 +158,7 @@ class SimulatedProcess:
         self.source.goes.set()
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-        for waiter in self.book._waiting:
+        for waiter in self.registry._waiting:
             waiter.outcome.cancel()
 
 

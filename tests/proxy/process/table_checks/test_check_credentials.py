@@ -242,7 +242,7 @@ def test_many_sources_look_at_the_machine_once(tmp_path: Path, monkeypatch: pyte
         looked.append(kind)
 
     monkeypatch.setattr(Path, "read_text", watched)
-    monkeypatch.setattr("proxy.process.table_checks.check_credentials.missing", missing)
+    monkeypatch.setattr("proxy.process.table_checks.check_credentials.missing_extra", missing)
     put(tmp_path, ".aws/config", "[profile p1]\nrole_arn = x\n")
     machine = Machine({"HOME": str(tmp_path)})
     sources = [AwsSource("bedrock", "eu-central-1", f"p{number}") for number in range(3)]
