@@ -1,9 +1,10 @@
-"""What the answer cache costs and saves, in one run: `python -m tests.bench.answer_cache`, `--python` as elsewhere.
+"""The cost and the savings of the response cache, in one run: `python -m tests.bench.answer_cache`, `--python` as
+elsewhere.
 
-Gateways on the same table but for `cache` are loaded with the same bodies in turns, whole and as a stream of 65 chunks:
-one without a cache; one with a cache that nobody asks for; one that asks for a new answer each time, which is kept; and
-one whose answers are all kept ones. The cheapest round of each counts. `--case hit` takes those with the word in their
-names alone; `--against FOLDER` adds another checkout of the gateway.
+Gateways whose configurations differ only in `cache` get the same bodies in alternate turns, non-streaming and as a
+stream of 65 chunks. One has no cache. One has a cache that no request uses. One requests a fresh response each time,
+which is stored. One serves every response from the cache. The cheapest round of each counts. `--case hit` runs only the
+cases whose names contain the word. `--against FOLDER` adds another checkout of the gateway.
 """
 
 import argparse
@@ -37,7 +38,7 @@ TRIES: Final = 20
 
 
 class StreamCaller(Caller):
-    """Asks for streams, and reads each to its end."""
+    """A caller that requests streams and reads each to its end."""
 
     def __init__(self, request: bytes, tickets: Iterator[int]) -> None:
         super().__init__(request, tickets)
@@ -58,7 +59,7 @@ class StreamCaller(Caller):
 
 @dataclass(frozen=True, slots=True)
 class CacheCase:
-    """A load: its name, the settings of the gateway's models, and what a request asks of the cache."""
+    """A load: its name, the settings of the gateway's models, and the request's cache directives."""
 
     name: str
     model: str
@@ -67,7 +68,7 @@ class CacheCase:
 
     @property
     def request(self) -> bytes:
-        """The bytes of a request."""
+        """Return the bytes of a request."""
         plain = chat_request(Ask(chunks=self.chunks))
         if not self.wish:
             return plain
@@ -75,7 +76,7 @@ class CacheCase:
 
     @property
     def caller(self) -> Callable[[bytes, Iterator[int]], Caller]:
-        """What sends it."""
+        """Return the caller that sends it."""
         return StreamCaller if self.chunks else WholeCaller
 
 
@@ -90,7 +91,8 @@ CASES: Final[Sequence[CacheCase]] = (*_cases("", 0), *_cases(f"stream of {CHUNKS
 
 
 async def measured(target: Target, case: CacheCase, amount: Amount, count: int) -> Reading:
-    """The cost of one load of so many requests, taken again where the gateway was late and refused some."""
+    """Return the cost of one load of `count` requests. Measure again if the gateway's event loop was late and it
+    refused some."""
     for left in reversed(range(TRIES)):
         before = cpu_seconds(target.pid)
         try:
@@ -107,7 +109,7 @@ async def measured(target: Target, case: CacheCase, amount: Amount, count: int) 
 async def bench(
     cases: Sequence[CacheCase], amount: Amount, python: str, checkouts: Mapping[str, Path], folder: Path
 ) -> Mapping[str, Sequence[Reading]]:
-    """Run all, and return what was read, by name."""
+    """Run all cases, and return the readings by name."""
     taken: dict[str, list[Reading]] = {}
     async with AsyncExitStack() as stack:
         upstream = stack.enter_context(running_upstream(folder))
@@ -123,7 +125,7 @@ async def bench(
             for case in cases:
                 for name in checkouts:
                     target = started[name, case.model]
-                    # The first turn warms up, and is a tenth.
+                    # The first turn warms up, with a tenth of the requests.
                     count = amount.requests if turn else amount.requests // 10
                     reading = await measured(target, case, amount, count)
                     if turn:
@@ -132,7 +134,7 @@ async def bench(
 
 
 def lines(taken: Mapping[str, Sequence[Reading]]) -> list[str]:
-    """The figures: a request's CPU, and what share that is of the first one's of its kind."""
+    """Return the figures: a request's CPU, and its ratio to the first case of its kind."""
     found, first = [], 0.0
     for name, readings in taken.items():
         cost = cheapest(readings).microseconds
@@ -142,7 +144,7 @@ def lines(taken: Mapping[str, Sequence[Reading]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--case", default="")

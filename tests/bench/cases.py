@@ -1,4 +1,4 @@
-"""What is measured, as a table."""
+"""The measured cases."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from typing import Literal
 from tests.bench.traffic import Ask
 
 CONNECTIONS, FEW = 32, 4
-"""Connections of requests and of short streams, and of what keeps a program busy for long: a gateway that refuses when
-its loop is late would refuse more of them."""
+"""Connections of requests and of short streams, and of cases that occupy a program for long. A gateway that refuses
+requests when its event loop is late would refuse more of the latter."""
 
 Surface = Literal["chat", "messages"]
 
@@ -17,10 +17,10 @@ FAMILY, ANTHROPIC, BEDROCK = "openai", "anthropic", "bedrock"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load: what is asked, on how many connections, of a vendor of which dialect, over TLS to it or not, and in
-    which API the clients of gateways speak.
+    """One load: the request, the number of connections, the vendor's dialect, whether the vendor is reached over TLS,
+    and the API that clients of gateways speak.
 
-    Every run measures what is `core`: whatever a target is of.
+    Every run measures the `core` cases, which include every case with a target.
     """
 
     name: str
@@ -37,13 +37,13 @@ class Case:
 
     @property
     def spread(self) -> float:
-        """Seconds within which the connections are opened: as long as one stream lasts, so that as many begin as end
-        at any time."""
+        """Return the seconds within which the connections are opened. It is the duration of one stream, so that at any
+        time as many streams begin as end."""
         return min(2.0, self.ask.chunks * self.ask.pace / 1000)
 
     @property
     def events_a_second(self) -> float:
-        """Chunks that a pace allows each second; 0 without a pace."""
+        """Return the chunks that a pace allows each second. Return 0 without a pace."""
         return self.connections * 1000 / self.ask.pace if self.ask.pace else 0.0
 
 
@@ -83,7 +83,7 @@ _FAMILY = (
 
 
 def of_dialect(dialect: str) -> Iterator[Case]:
-    """Yield the cases of a dialect other than the family's."""
+    """Yield the cases of another dialect than the family's."""
     yield Case(f"{dialect} request", Ask(), dialect=dialect)
     yield Case(f"{dialect} request, answer of 100 KB", Ask(answer=100_000), dialect=dialect)
     yield Case(f"{dialect} request, prompt of 500 KB", Ask(prompt=500_000), FEW, dialect)
@@ -96,11 +96,11 @@ def of_dialect(dialect: str) -> Iterator[Case]:
 
 
 AGENTS = "agents"
-"""With what the names of all rows of coding agents' requests and responses begin."""
+"""The prefix of the names of all rows of coding agents' requests and responses."""
 
 
 def of_agents() -> Iterator[Case]:
-    """Yield the streams of coding agents: thinking, the arguments of a call, and text, from Claude."""
+    """Yield the streams of coding agents: reasoning, the arguments of a call, and text, from Claude."""
     surfaces: Sequence[Surface] = ("messages", "chat")
     for surface in surfaces:
         for flavour, content in (("thinking", "thinking"), ("arguments", "arguments"), ("english", "text")):
@@ -114,7 +114,8 @@ CASES: Sequence[Case] = (*_CORE, *_FAMILY, *of_dialect(ANTHROPIC), *of_dialect(B
 
 
 def chosen(full: bool, words: Sequence[str]) -> list[Case]:
-    """The cases of a run: those whose name holds one of the words, or without words all or the core."""
+    """Return the cases of a run: the cases whose name contains one of the words. Without words, return all or the
+    core."""
     if words:
         return [case for case in CASES if any(word in case.name for word in words)]
     return [case for case in CASES if full or case.core]

@@ -1,7 +1,7 @@
-"""The cost of relaying a streamed chunk, of text, of reasoning or of arguments: `python -m tests.bench.chunks`.
+"""The cost of relaying a streamed chunk of text, of reasoning or of arguments: `python -m tests.bench.chunks`.
 
-In process, from the bytes of an OpenAI-compatible vendor or of Claude to those of each surface, without a socket: the
-decoder, the relay and the renderer. The cheapest of several streams counts, taken in turns.
+The decoder, the relay and the renderer run in this process, from the bytes of an OpenAI-compatible vendor or of Claude
+to the bytes of each surface, without a socket. Streams are measured alternately, and the cheapest of several counts.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _CLAUDE = target_of("anthropic", max_output_tokens=100)
 
 
 class PushedBody(Body):
-    """A body whose pieces are all there: the relay takes each by a call, as from a socket's callback."""
+    """A body whose chunks are all available. The relay takes each by a call, as from a socket's callback."""
 
     @override
     async def each(self, take: Take) -> None:
@@ -57,7 +57,7 @@ def literals(part: str) -> list[bytes]:
 
 
 def family(part: str) -> list[bytes]:
-    """Return a stream of the OpenAI family."""
+    """Return a stream in the OpenAI family's format."""
     made: Mapping[str, Callable[[bytes], bytes]] = {"text": chat, "reasoning": thought, "arguments": argued}
     make = made[part]
     opened = [ROLE, OPENED] if part == "arguments" else [ROLE]
@@ -76,7 +76,7 @@ def _event(kind: str, members: JsonObject) -> bytes:
 
 
 def claude(part: str) -> list[bytes]:
-    """Return a stream of Claude's."""
+    """Return a stream in Claude's format."""
     block, kind, name = _BLOCKS[part]
     message: JsonObject = {"id": "m", "type": "message", "model": "c", "usage": {"input_tokens": 5, "output_tokens": 1}}
     said = [
@@ -97,7 +97,7 @@ def claude(part: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A stream to be relayed: its name, its bytes, the client's request and surface, and the vendor's call."""
+    """A stream to relay: its name, its bytes, the client's request and surface, and the vendor's call."""
 
     name: str
     steps: Sequence[bytes]
@@ -119,7 +119,7 @@ def works() -> list[Work]:
 
 
 async def relay(work: Work) -> Reading:
-    """Return the cost of relaying a stream once, from its first content on."""
+    """Return the cost of relaying a stream once, from its first content."""
     decoder = work.sent.target.dialect.stream(work.sent)
     renderer = work.surface.renderer(work.asked, AnswerFacts("0" * 24, 1_795_000_000, "v/m"))
     record, written = RequestRecord("id", 0.0, "openai", "/"), [b""]

@@ -1,8 +1,8 @@
-"""The CPU time and the memory of a process and its children, read from Linux: two readings and a difference.
+"""The CPU time and the memory of a process and its children on Linux, as the difference of two readings.
 
-CPU time is that of the process's own clock (clock_getcpuclockid(3)): exact to the nanosecond, with threads that ended.
-Which part of it was user time the kernel only samples, at its clock tick, so the parts are good where many of them are
-added up, and are never used for the whole.
+CPU time comes from the process's own clock (clock_getcpuclockid(3)). It is exact to the nanosecond and includes threads
+that ended. The kernel only samples the user share, at its clock tick. So the shares are accurate only as sums of many,
+and are never used for the total.
 """
 
 import os
@@ -16,7 +16,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One process; CPU of all its threads in clock ticks, user and system, children not included."""
+    """One process: CPU of all its threads in clock ticks, user and system, without children."""
 
     pid: int
     parent: int
@@ -25,27 +25,28 @@ class Stat:
 
 
 def parse_stat(text: str) -> Stat:
-    """The line of /proc/PID/stat (proc(5)): field 2, the name, stands in brackets and may hold spaces and brackets."""
+    """Parse the line of /proc/PID/stat (proc(5)). Field 2, the name, stands in brackets and may contain spaces and
+    brackets."""
     pid, _, rest = text.partition(" (")
     fields = rest.rpartition(") ")[2].split()
     return Stat(int(pid), int(fields[1]), int(fields[11]), int(fields[12]))
 
 
 def family(stats: Iterable[Stat], root: int) -> list[Stat]:
-    """A process and everything below it."""
+    """Return a process and all of its descendants."""
     by_parent: dict[int, list[Stat]] = {}
     found: list[Stat] = []
     for stat in stats:
         by_parent.setdefault(stat.parent, []).append(stat)
         if stat.pid == root:
             found.append(stat)
-    for stat in found:  # grows while it is walked
+    for stat in found:  # grows during the loop
         found += by_parent.get(stat.pid, [])
     return found
 
 
 def processes() -> Mapping[int, Stat]:
-    """Every process of this machine that is still there when it is read."""
+    """Return the processes of this machine that still exist when they are read."""
     stats: dict[int, Stat] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
@@ -57,13 +58,13 @@ def processes() -> Mapping[int, Stat]:
 
 
 def family_pids(root: int) -> list[int]:
-    """The process ids of a process and everything below it."""
+    """Return the process ids of a process and all of its descendants."""
     return [stat.pid for stat in family(processes().values(), root)]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU in seconds: all of it, and the ticks in which a sample found the process in its own code or in the kernel."""
+    """CPU in seconds: the total, and the ticks in which a sample found the process in its own code or in the kernel."""
 
     total: float = 0.0
     user: float = 0.0
@@ -77,7 +78,7 @@ class Usage:
 
     @property
     def user_share(self) -> float:
-        """The sampled share of user time; all of it where no sample was taken."""
+        """Return the sampled share of user time. It is 1 if no sample was taken."""
         sampled = self.user + self.system
         return self.user / sampled if sampled else 1.0
 
@@ -87,12 +88,13 @@ _USER_AND_SYSTEM, _USER, _EXACT = 0, 1, 2
 
 
 def _clock(pid: int, kind: int) -> float:
-    """A clock of a process by the id that clock_getcpuclockid(3) makes. Raises OSError when it is gone."""
+    """Return a clock of a process, by the id that clock_getcpuclockid(3) computes. Raise OSError if the process is
+    gone."""
     return time.clock_gettime(~pid << 3 | kind)
 
 
 def usage(pids: Iterable[int]) -> Usage:
-    """CPU that these processes have used since they started; one that ended counts nothing."""
+    """Return the CPU that these processes have used since they started. A process that ended counts as zero."""
     total = Usage()
     for pid in pids:
         try:
@@ -104,7 +106,7 @@ def usage(pids: Iterable[int]) -> Usage:
 
 
 def queued(pids: Iterable[int]) -> float:
-    """Seconds that the main threads of these processes have waited for a core that others had (`schedstat`)."""
+    """Return the seconds for which the main threads of these processes have waited for a core (`schedstat`)."""
     waited = 0
     for pid in pids:
         try:
@@ -115,41 +117,42 @@ def queued(pids: Iterable[int]) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU that a process and its living children used since they started."""
+    """Return the CPU that a process and its living children have used since they started."""
     return usage(family_pids(pid)).total
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory that a process and its children hold; pages they share count for each."""
+    """Return the memory of a process and its children. Pages that they share count for each."""
     pages = (int((PROC / str(each) / "statm").read_text(encoding="utf-8").split()[1]) for each in family_pids(pid))
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def parse_rollup(text: str) -> Mapping[str, int]:
-    """The lines of /proc/PID/smaps_rollup (proc(5)), in bytes; the first line is an address range."""
+    """Parse the lines of /proc/PID/smaps_rollup (proc(5)), in bytes. The first line is an address range."""
     pairs = (line.split() for line in text.splitlines()[1:])
     return {fields[0].rstrip(":"): int(fields[1]) * 1024 for fields in pairs}
 
 
 def proportional_bytes(pid: int) -> int:
-    """Memory that a process and its children hold; a page that several share counts in parts (PSS)."""
+    """Return the memory of a process and its children. Each of several processes that share a page counts a part of it
+    (PSS)."""
     rollups = ((PROC / str(each) / "smaps_rollup").read_text(encoding="utf-8") for each in family_pids(pid))
     return sum(parse_rollup(text)["Pss"] for text in rollups)
 
 
 def own_bytes(pid: int) -> int:
-    """The same without the pages of files, whose parts depend on what else runs on the machine."""
+    """Return the same without the pages of files, whose parts depend on the other processes of the machine."""
     rollups = ((PROC / str(each) / "smaps_rollup").read_text(encoding="utf-8") for each in family_pids(pid))
     return sum(parse_rollup(text)["Pss_Anon"] for text in rollups)
 
 
 def pin_pids(pids: Iterable[int], cores: Sequence[int]) -> None:
-    """Keep every thread of these processes on these cores."""
+    """Pin every thread of these processes to these cores."""
     for pid in pids:
         for thread in (PROC / str(pid) / "task").iterdir():
             os.sched_setaffinity(int(thread.name), cores)
 
 
 def pin(pid: int, core: int) -> None:
-    """Keep every thread of a process and of its children on one core."""
+    """Pin every thread of a process and of its children to one core."""
     pin_pids(family_pids(pid), [core])

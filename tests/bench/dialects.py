@@ -1,7 +1,8 @@
-"""The cost of decoding a streamed chunk in each dialect, beside the OpenAI family's: `python -m tests.bench.dialects`.
+"""The cost of decoding a streamed chunk in each dialect, compared with the OpenAI family: `python -m
+tests.bench.dialects`.
 
-In process, and nothing but the decoder. Each round decodes the family's stream and one of every dialect in turn; the
-cheapest round of each counts.
+Only the decoder runs, in this process. Each round decodes the family's stream and one stream of every dialect, one
+after the other. The cheapest round of each counts.
 """
 
 import time
@@ -18,11 +19,12 @@ FAMILY = "openai"
 
 _DECLARED: Mapping[str, Stream] = declared("suite_data.py", "STREAMS")
 STREAMS: Mapping[str, Stream] = {FAMILY: _DECLARED[FAMILY], **_DECLARED}
-"""By the name of the dialect, with a second wire format of the dialect behind a comma. The family comes first."""
+"""Streams by the name of the dialect. A second wire format of a dialect follows its name and a comma. The family comes
+first."""
 
 IN_A_ROW = 3
-"""Readings of a stream each turn: the first has to fetch the bytes from memory, where a gateway has them in its
-cache, just come from the socket."""
+"""Consecutive readings of a stream in each turn. The first has to load the bytes from memory. In a gateway they are in
+the CPU's cache, because they just came from the socket."""
 
 
 def dialect_of(name: str) -> str:
@@ -31,8 +33,8 @@ def dialect_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A stream to be decoded again and again: its name, the call it answers, its pieces, how many chunks of text they
-    hold, and how many times the family's chunk one may cost."""
+    """A stream to decode again and again: its name, its call, its reads, the number of its chunks of text, and the
+    limit of a chunk's cost as a multiple of the family's."""
 
     name: str
     sent: UpstreamRequest
@@ -42,7 +44,7 @@ class Recording:
 
 
 def recordings() -> list[Recording]:
-    """Every stream; the family's is the first."""
+    """Return every stream. The family's is the first."""
     return [
         Recording(_name(name, place, count), stream.sent(), stream.write(words(count)), count, stream.limit)
         for name, stream in STREAMS.items()
@@ -55,7 +57,7 @@ def _name(stream: str, place: int, count: int) -> str:
 
 
 def decode(recording: Recording) -> Reading:
-    """The cost of one decoding. Raises UpstreamError for a stream without its end."""
+    """Return the cost of one decoding. Raise UpstreamError for a stream without its end."""
     sent, pieces = recording.sent, recording.pieces
     cpu, wall = time.process_time(), time.perf_counter()
     decoder = sent.target.dialect.stream(sent)
@@ -69,7 +71,7 @@ def decode(recording: Recording) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A dialect's readings and the family's of the same run."""
+    """A dialect's readings, and the family's in the same run."""
 
     name: str
     own: Sequence[Reading]

@@ -1,4 +1,4 @@
-"""Results made up for the tests of tables."""
+"""Made-up results for the tests of tables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,18 +22,18 @@ COSTS: Mapping[str, tuple[float, float]] = {
     "anthropic chunk, 300 streams": (40.0, 15.0),
     "bedrock chunk, 300 streams": (45.0, 15.0),
 }
-"""Microseconds of the gateway and of nginx, three quarters of them user time."""
+"""Microseconds of the gateway and of nginx. Three quarters are user time."""
 
 
 def outcome(name: str, microseconds: float, wall: float = 1.0) -> Outcome:
-    """An outcome of one turn of a thousand requests or chunks."""
+    """Return an outcome with one turn of a thousand requests or chunks."""
     case = next(case for case in CASES if case.name == name)
     total = microseconds * 1000 / 1e6
     return Outcome(case, [Turn(Usage(total, total * 0.75, total * 0.25), Usage(0.1), wall, 1000)])
 
 
 def results() -> Results:
-    """A run in which everything was measured."""
+    """Return a run in which everything was measured."""
     outcomes = {
         name: {"gateway": outcome(name, ours), "nginx": outcome(name, theirs)} for name, (ours, theirs) in COSTS.items()
     }

@@ -1,8 +1,9 @@
-"""How much later an answer comes than on the direct path, at the same rate: requests at the times of a clock.
+"""The latency that a program adds to the direct path, at the same rate: requests are due at times of a clock.
 
-Open loop: requests are due at random times (exponential gaps, the same for all), whether or not the earlier ones were
-answered. Its time runs from the moment at which it was due, so a load that comes late, or finds all connections taken,
-makes times longer, never shorter; what it adds by itself it adds on the direct path as well.
+The load is an open loop: requests are due at random times (exponential gaps, the same for all), whether or not the
+earlier requests have responses. The time of a request runs from the moment at which it was due. So a load that is late,
+or finds all connections occupied, makes times longer, never shorter. The load's own delay is the same on the direct
+path.
 """
 
 import asyncio
@@ -29,17 +30,17 @@ LEAD = 0.05
 """Seconds between the last connection and the first request."""
 
 UNDISTURBED = 0.02
-"""The share of a run for which a program may wait for its core: twice that of the answers that its 99th percentile
-leaves out."""
+"""The share of a run for which a program may wait for its core. It is twice the share of responses beyond its 99th
+percentile."""
 
 PATIENCE = 10.0
-"""Seconds after the last request within which all answers have to come."""
+"""Seconds after the last request within which all responses must arrive."""
 
 
 @contextmanager
 def alarm() -> Iterator[int]:
-    """A descriptor that can be read when its time has come (timerfd_create(2)): the loop's own timers are a
-    millisecond coarse."""
+    """Yield a descriptor that becomes readable at its time (timerfd_create(2)): the loop's own timers have a resolution
+    of a millisecond."""
     descriptor = _LIBC.timerfd_create(_MONOTONIC, _NONBLOCK)
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), "timerfd_create")
@@ -50,7 +51,7 @@ def alarm() -> Iterator[int]:
 
 
 def set_alarm(descriptor: int, when: float) -> None:
-    """Set it to a time of `time.monotonic`."""
+    """Set the alarm to a time of `time.monotonic`."""
     whole = int(when)
     value = struct.pack("qqqq", 0, 0, whole, max(1, int((when - whole) * 1e9)))
     if _LIBC.timerfd_settime(descriptor, _ABSOLUTE, value, None):
@@ -58,7 +59,7 @@ def set_alarm(descriptor: int, when: float) -> None:
 
 
 def due_times(rate: float, seconds: float, seed: int = 16) -> list[float]:
-    """When requests are due, from 0 on."""
+    """Return the times at which requests are due, from 0 on."""
     draw, when, times = Random(seed), 0.0, []
     while (when := when + draw.expovariate(rate)) < seconds:
         times.append(when)
@@ -66,14 +67,14 @@ def due_times(rate: float, seconds: float, seed: int = 16) -> list[float]:
 
 
 def quantile(times: Sequence[float], share: float) -> float:
-    """The time within which that share of the answers came."""
+    """Return the time within which that share of the responses came."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 @dataclass(slots=True)
 class OpenRun:
-    """One run under way: connections that wait, and the times taken so far."""
+    """One current run: the idle connections, and the times so far."""
 
     expected: Expected
     request: bytes
@@ -84,7 +85,7 @@ class OpenRun:
     failure: Exception | None = None
 
     def send(self, due: float) -> None:
-        """Send a request that is due, now or as soon as a connection waits."""
+        """Send a request that is due, now or as soon as a connection is idle."""
         self.sent += 1
         if self.waiting:
             self.waiting.pop().ask(due)
@@ -144,8 +145,8 @@ class TimedCaller(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Times of answers in seconds; the share of a core that load and upstream used meanwhile; and of the program's
-    core, what it used, and for how long it waited because something else had it."""
+    """Times of responses in seconds; the share of a core that load and upstream used meanwhile; and of the program's
+    core, the share that it used, and for how long it waited because another process had the core."""
 
     times: Sequence[float]
     load_busy: float
@@ -158,14 +159,14 @@ class Spent:
 
     @property
     def slow(self) -> float:
-        """The time within which 99 of 100 answers came."""
+        """Return the time within which 99 of 100 responses came."""
         return quantile(self.times, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to the upstream: the port that is asked, and the processes of the program there, none on the direct
-    way."""
+    """One path to the upstream: the port for the requests, and the processes of the program on it. The direct path has
+    no processes."""
 
     port: int
     pids: Sequence[int]
@@ -173,9 +174,9 @@ class Way:
 
 
 async def timed_run(way: Way, request: bytes, expected: Expected, due: Sequence[float]) -> Spent:
-    """Send a request at each of these times, in seconds from now, and wait for all answers.
+    """Send a request at each of these times, in seconds from now, and wait for all responses.
 
-    Raises WrongAnswer, or TimeoutError when answers are missing a while after the last request.
+    Raise WrongAnswer, or TimeoutError if responses are missing a while after the last request.
     """
     loop, run = asyncio.get_running_loop(), OpenRun(expected, request)
     callers = [
@@ -205,7 +206,7 @@ async def _sent_in_time(run: OpenRun, due: Sequence[float], descriptor: int) -> 
     left, done = list(reversed(due)), loop.create_future()
 
     def ring() -> None:
-        with suppress(BlockingIOError):  # it was set anew meanwhile
+        with suppress(BlockingIOError):  # the alarm was set again meanwhile
             os.read(descriptor, 8)
         now = time.monotonic()
         while left and left[-1] <= now and run.failure is None:
@@ -225,7 +226,8 @@ async def _sent_in_time(run: OpenRun, due: Sequence[float], descriptor: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a program adds to the direct path at one rate, in milliseconds, from the quietest of several runs each."""
+    """The latency that a program adds to the direct path at one rate, in milliseconds, from the least disturbed of
+    several runs of each."""
 
     rate: float
     direct: Sequence[Spent]
@@ -237,7 +239,7 @@ class Added:
 
     @property
     def slow(self) -> float:
-        """The 99th percentile through the program less that of the direct way."""
+        """Return the 99th percentile through the program minus the 99th percentile of the direct path."""
         return (min(each.slow for each in self.through) - min(each.slow for each in self.direct)) * 1e3
 
     @property
@@ -246,10 +248,10 @@ class Added:
 
     @property
     def best(self) -> Spent:
-        """The run in which the slow answers came soonest."""
+        """Return the run with the lowest 99th percentile."""
         return min(self.through, key=lambda each: each.slow)
 
     @property
     def disturbed(self) -> bool:
-        """Whether other programs had the program's core for long, in whose time its answers waited."""
+        """Return whether other programs had the program's core for so long that its responses had to wait."""
         return self.best.queued > UNDISTURBED

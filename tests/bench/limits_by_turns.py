@@ -1,9 +1,9 @@
-"""What limits and the ledger cost a good request: `python -m tests.bench.limits_by_turns`, on Linux.
+"""The cost of limits and of the ledger for a good request: `python -m tests.bench.limits_by_turns`, on Linux.
 
-As in `tests.bench.tracing`, one gateway in this process gets a steady load, and after each turn of some dozen requests
-it is told anew whether it counts limits and whether it writes the ledger: the same code and the same memory serve all
-four, which they do not in processes of their own (`tests.bench.team_limits`). The CPU is that of the loop's thread. Of
-each the cheapest turns count, since other programs can only add to a turn.
+As in `tests.bench.tracing`, one gateway in this process gets a steady load. After each turn of some dozen requests, it
+is configured anew: whether it counts limits, and whether it writes the ledger. So the same code and the same memory
+serve all four combinations. Separate processes would not give this (`tests.bench.team_limits`). The CPU is measured on
+the loop's thread. The cheapest turns of each combination count, since other programs can only add to a turn.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from tests.bench.tracing import TURN, UNCOUNTED, Switched, Turns, cheap, loaded
 from tests.bench.upstream import running_upstream
 
 MOST: Final = 0.03
-"""What limits may cost more, of a request without any."""
+"""The most that limits may add to the cost of a request without any."""
 
 NEITHER, LEDGER, LIMITS, BOTH = "neither", "the ledger", "all limits", "both"
 
@@ -45,7 +45,7 @@ USES: Final[Mapping[str, tuple[bool, bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What to turn on and off in a gateway."""
+    """The parts of a gateway to switch on and off."""
 
     gateway: Gateway
     limiter: TeamLimiter
@@ -54,13 +54,13 @@ class Switches:
 
     @classmethod
     def of(cls, gateway: Gateway) -> "Switches":
-        """Return those of a gateway that has both."""
+        """Return the parts of a gateway that has both."""
         generation, observer = gateway.generation, gateway._emit.__self__  # type: ignore[attr-defined]
         limiter = generation._limits
         return cls(gateway, limiter, TeamLimiter(limiter.registry, limiter.now, limiter.wall, limiter._draw), observer)
 
     def uses(self) -> Mapping[str, Callable[[], None]]:
-        """Return what turns on what each turn has, and all else off."""
+        """Return the hooks of each turn: the turn's parts are on, all others off."""
         every = self.observer._observers
         others = tuple(each for each in every if each.name != "ledger")
         if len(others) == len(every):
@@ -74,7 +74,7 @@ class Switches:
 
 
 async def measure(turns: Turns, uses: Mapping[str, Callable[[], None]], rounds: int) -> Mapping[str, Sequence[float]]:
-    """Take turns for so many rounds, and return what a request cost in each."""
+    """Take turns for `rounds` rounds, and return the cost of a request in each."""
     found: dict[str, list[float]] = {name: [] for name in uses}
     names = list(uses)
     for number in range(rounds):
@@ -87,7 +87,7 @@ async def measure(turns: Turns, uses: Mapping[str, Callable[[], None]], rounds: 
 
 
 def lines(found: Mapping[str, Sequence[float]]) -> list[str]:
-    """The figures."""
+    """Return the lines of figures."""
     costs = {name: cheap(readings) for name, readings in found.items()}
     plain, written = costs[NEITHER], costs[LEDGER]
     more = costs[BOTH] / written - 1
@@ -109,7 +109,7 @@ async def bench(rounds: int, folder: Path, team: str) -> list[str]:
         source, anywhere = Source(path, {}), Addresses("127.0.0.1", 0, "127.0.0.1", 0)
         async with running(source, source.load(), anywhere, BytesIO()) as app:
             gateway = app.front.gateway
-            turns = Turns(Switched(gateway).use)  # of requests that are not traced
+            turns = Turns(Switched(gateway).use)  # counts requests that are not traced
             uses, emit = Switches.of(gateway).uses(), gateway._emit
 
             def counted(record: RequestRecord) -> None:
@@ -125,7 +125,7 @@ async def bench(rounds: int, folder: Path, team: str) -> list[str]:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.limits_by_turns", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000, help="rounds of a turn of each (%(default)s)")
     parser.add_argument("--team", default=TEAMS["all limits"], help="the team's settings (%(default)s)")

@@ -1,6 +1,6 @@
 """A load generator on raw sockets: a number of requests on a number of connections, then it stops.
 
-An answer that is not the expected one raises WrongAnswer: a fast error would look like speed.
+An unexpected response raises WrongAnswer: a fast error would look like speed.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 OK = b"HTTP/1.1 200 "
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 PATIENCE = 120.0
-"""Seconds after which a load is given up."""
+"""Seconds after which a load is abandoned."""
 
 
 class WrongAnswer(Exception):
-    """The measured program did not answer as expected; carries the start of what it said."""
+    """The program that is measured returned an unexpected response. The message is the start of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load: the whole request, how often, on how many connections at once."""
+    """The load: the HTTP request, the number of requests, and the number of concurrent connections."""
 
     request: bytes
     count: int
@@ -32,7 +32,7 @@ class Load:
 
 
 def whole_answer(data: bytes) -> bool:
-    """Return whether an answer under a content-length is complete. Raises WrongAnswer unless it is a 200 with a
+    """Return whether a response with a content-length is complete. Raise WrongAnswer unless it is a 200 with a
     length."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
@@ -44,12 +44,12 @@ def whole_answer(data: bytes) -> bool:
 
 
 def shown(data: bytes) -> str:
-    """Enough of an answer to see what is wrong with it."""
+    """Return enough of a response to see its error."""
     return data[:600].decode("latin-1") + " ... " + data[-600:].decode("latin-1")
 
 
 class Caller(asyncio.Protocol):
-    """One connection that sends the next request as soon as it got an answer, until none is left."""
+    """One connection that sends the next request as soon as it got a response, until none is left."""
 
     def __init__(self, request: bytes, tickets: Iterator[int]) -> None:
         self._request = request
@@ -58,7 +58,7 @@ class Caller(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
         self.ask()
 
     def ask(self) -> None:
@@ -79,7 +79,7 @@ class Caller(asyncio.Protocol):
 
 
 class WholeCaller(Caller):
-    """Asks for answers that are not streamed."""
+    """A caller that requests non-streaming responses."""
 
     def __init__(self, request: bytes, tickets: Iterator[int]) -> None:
         super().__init__(request, tickets)
@@ -99,7 +99,8 @@ class WholeCaller(Caller):
 
 
 async def run_load(port: int, load: Load, caller: Callable[[bytes, Iterator[int]], Caller]) -> float:
-    """Send the load to a loopback port; the seconds it took. Raises WrongAnswer, or TimeoutError after `PATIENCE`."""
+    """Send the load to a loopback port, and return the seconds that it took. Raise WrongAnswer, or TimeoutError after
+    `PATIENCE`."""
     loop = asyncio.get_running_loop()
     tickets = iter(range(load.count))
     callers: list[Caller] = []

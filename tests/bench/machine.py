@@ -1,4 +1,4 @@
-"""The machine and the interpreter that figures come from."""
+"""The machine and the interpreter that produce the figures."""
 
 import os
 import platform
@@ -23,8 +23,8 @@ print(json.dumps({
 """
 
 DEBIAN = "--with-wheel-pkg-dir=/usr/share/python-wheels"
-"""Debian's own argument. Its packages are built with profiles (`make profile-opt` in debian/rules), of which the
-arguments say nothing."""
+"""An argument that only Debian's builds have. Debian builds its packages with profiles (`make profile-opt` in
+debian/rules), but the arguments do not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Interpreter:
 
     @property
     def build(self) -> str:
-        """How it was compiled."""
+        """Return how it was compiled."""
         if "--enable-optimizations" in self.arguments:
             return "optimised" + (", with LTO" if "--with-lto" in self.arguments else "")
         if DEBIAN in self.arguments:
@@ -47,14 +47,15 @@ class Interpreter:
 
 
 def interpreter(python: str) -> Interpreter:
-    """Ask an interpreter. Raises CalledProcessError when it cannot run the gateway's libraries."""
+    """Ask an interpreter about itself. Raise CalledProcessError if it cannot import the gateway's libraries."""
     done = subprocess.run([python, "-c", ASK], capture_output=True, check=True)
     return Interpreter(**orjson.loads(done.stdout))
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where and when: the processor, how many cores, the kernel, and how much else ran when the run began."""
+    """Where and when the run took place: the processor, the number of cores, the kernel, and the load of the machine
+    when the run began."""
 
     processor: str
     cores: int
@@ -64,7 +65,7 @@ class Machine:
 
 
 def processor(cpuinfo: str) -> str:
-    """The processor's name in /proc/cpuinfo (proc(5)); that of the architecture where it has none."""
+    """Return the processor's name in /proc/cpuinfo (proc(5)), or the name of the architecture if it has none."""
     for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
@@ -73,7 +74,7 @@ def processor(cpuinfo: str) -> str:
 
 
 def machine() -> Machine:
-    """This machine, now."""
+    """Return this machine in its current state."""
     return Machine(
         processor(Path("/proc/cpuinfo").read_text(encoding="utf-8")),
         len(os.sched_getaffinity(0)),

@@ -1,8 +1,8 @@
-"""Turns: every program gets the same load for a moment, one after the other, and again; the cheapest turn counts.
+"""Turns: every program gets the same load for a moment, one after the other, and again. The cheapest turn counts.
 
-What is counted in a window is what came back in it: requests answered, chunks of streams. The CPU of the program is
-read at both ends of the window, and that of the load and the upstream, which share the other core: where they are busy
-all of the time, how many came back is no result of the program.
+A window counts the units that came back in it: responses to requests, and chunks of streams. The CPU is read at both
+ends of the window, for the program and for the load and the upstream, which share the other core. If those two are busy
+all of the time, the rate is not a result of the program.
 """
 
 import asyncio
@@ -18,22 +18,22 @@ from tests.bench.programs.program import Target
 from tests.bench.steady import Expected, Tally, running_load
 
 BUSY = 0.9
-"""The share of its core from which on a process is taken to be busy all of the time."""
+"""The share of its core from which on a process counts as busy all of the time."""
 
 LONGEST = 20.0
-"""Seconds to which a window is made longer, by whole windows, while nothing comes in it."""
+"""Seconds to which a window is extended, by complete windows, while nothing arrives in it."""
 
 UNDISTURBED = 0.1
 """The share of a window for which a program may wait for its core."""
 
 KEPT_PACE = 0.95
-"""The share of the chunks of its pace below which a program fell behind."""
+"""A program falls behind if it delivers less than this share of the chunks of its pace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How to measure: turns, seconds before a window, and seconds of a window; seconds of requests that come by the
-    clock, seconds before memory is read, how many streams wait together then, and starts."""
+    """How to measure: the number of turns, seconds before a window, seconds of a window, seconds of requests that come
+    by the clock, seconds before memory is read, the number of idle streams for it, and the number of starts."""
 
     turns: int = 3
     ramp: float = 0.5
@@ -46,8 +46,8 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One window: the CPU of the program, of load and upstream together; seconds; how many requests or chunks came
-    back; and the seconds for which the program waited for its core, because something else had it."""
+    """One window: the CPU of the program, and of load and upstream together; seconds; the number of requests or chunks
+    that came back; and the seconds for which the program waited for its core because another process had it."""
 
     cpu: Usage
     load: Usage
@@ -57,7 +57,7 @@ class Turn:
 
     @property
     def microseconds(self) -> float:
-        """CPU for each."""
+        """Return the microseconds of CPU for each unit."""
         return self.cpu.total / self.count * 1e6
 
     @property
@@ -66,24 +66,25 @@ class Turn:
 
     @property
     def busy(self) -> float:
-        """The share of one core that the program used."""
+        """Return the share of one core that the program used."""
         return self.cpu.total / self.wall
 
     @property
     def disturbed(self) -> bool:
-        """Whether other programs had its core for long. What then comes late comes in bunches, which cost less each."""
+        """Return whether other programs had its core for long. Chunks that are late then come in bunches, and each
+        costs less."""
         return self.queued / self.wall > UNDISTURBED
 
     @property
     def load_busy(self) -> float:
-        """The share of one core that load and upstream used."""
+        """Return the share of one core that load and upstream used."""
         return self.load.total / self.wall
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The turns of one program under one case. In `failed` more an answer was wrong, the last of which began with
-    `failure`."""
+    """The turns of one program under one case. In `failed` further turns a response was wrong; `failure` is the start
+    of the last of these."""
 
     case: Case
     turns: Sequence[Turn]
@@ -92,18 +93,18 @@ class Outcome:
 
     @property
     def best(self) -> Turn:
-        """The turn with the least CPU each of those that nothing disturbed, if there are any: what else ran on the
-        machine made caches cold."""
+        """Return the turn with the least CPU for each unit. Undisturbed turns take precedence, because other programs
+        empty the caches."""
         return min(self.turns, key=lambda turn: (turn.disturbed, turn.microseconds))
 
     @property
     def total(self) -> float:
-        """CPU for each, in microseconds."""
+        """Return the CPU for each unit, in microseconds."""
         return self.best.microseconds
 
     @property
     def user(self) -> float:
-        """User time for each: the sampled share of all turns together."""
+        """Return the user time for each unit: the sampled share of all turns together."""
         return self.total * sum((turn.cpu for turn in self.turns), Usage()).user_share
 
     @property
@@ -112,13 +113,13 @@ class Outcome:
 
     @property
     def behind(self) -> bool:
-        """Whether it could not keep the pace of the streams in any turn."""
+        """Return whether it failed to keep the pace of the streams in any turn."""
         wanted = self.case.events_a_second
         return bool(wanted) and max(turn.rate for turn in self.turns) < KEPT_PACE * wanted
 
     @property
     def load_bound(self) -> bool:
-        """Whether load and upstream were busy while the program was not, so that its rate is theirs."""
+        """Return whether load and upstream were busy while the program was not, so that they limited its rate."""
         return self.fastest.load_busy >= BUSY > self.fastest.busy
 
     @property
@@ -127,7 +128,7 @@ class Outcome:
 
 
 def separate(targets: Sequence[int], others: Sequence[int]) -> None:
-    """Give what is measured one core and all the rest another, so that neither is in the other's way."""
+    """Pin the targets to one core and all other processes to another, so that neither disturbs the other."""
     cores = sorted(os.sched_getaffinity(0))
     for pid in others:
         pin_pids([pid], [cores[-1]])
@@ -136,15 +137,16 @@ def separate(targets: Sequence[int], others: Sequence[int]) -> None:
 
 
 def counted(case: Case, expected: Expected, before: Tally, after: Tally) -> float:
-    """How many requests or chunks came between two looks. Chunks by their bytes: one is counted when it comes, not with
-    the end of its stream."""
+    """Return the number of requests or chunks between two readings. Chunks are counted by their bytes: a chunk counts
+    when it arrives, not with the end of its stream."""
     if case.ask.chunks:
         return (after.bytes - before.bytes) / expected.sent * case.ask.chunks
     return float(after.answers - before.answers)
 
 
 async def take_turn(target: Target, case: Case, expected: Expected, load_pids: Sequence[int], times: Times) -> Turn:
-    """One window of a case at one program. Raises WrongAnswer for any answer that is not as expected, or for none."""
+    """Measure one window of a case in one program. Raise WrongAnswer for any unexpected response, or if there is
+    none."""
     request = target.request(case)
     assert request is not None
     pids, clock = family_pids(target.pid), asyncio.get_running_loop().time
@@ -164,7 +166,7 @@ async def take_turn(target: Target, case: Case, expected: Expected, load_pids: S
 
 @dataclass(slots=True)
 class Series:
-    """The turns of one program under one case as they are taken."""
+    """The turns of one program under one case, collected one after the other."""
 
     target: Target
     case: Case
@@ -175,7 +177,7 @@ class Series:
     failure: str = ""
 
     async def turn(self, load_pids: Sequence[int], times: Times) -> None:
-        """Take one more, after looking at one answer in full before the first."""
+        """Take one more turn. Check one response in full before the first."""
         target, case = self.target, self.case
         try:
             if self.expected is None:
@@ -192,7 +194,7 @@ class Series:
 async def measure_case(
     targets: Sequence[Target], case: Case, load_pids: Sequence[int], times: Times
 ) -> dict[str, Outcome]:
-    """Every program's turns of a case, by the program's name; those that do not have it are left out."""
+    """Return every program's turns of a case, by the program's name. Programs without the case are left out."""
     taken = [Series(target, case, request) for target in targets if (request := target.request(case)) is not None]
     for _ in range(times.turns):
         for series in taken:

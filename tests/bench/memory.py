@@ -1,4 +1,4 @@
-"""Memory: at rest, of a stream that waits, after load, and of a supervisor with two workers."""
+"""Memory: at rest, of an idle stream, after load, and of a supervisor with two workers."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from tests.bench.programs.program import Target
 from tests.bench.traffic import Ask
 
 IDLE = Case("idle streams", Ask(chunks=2, pace=600_000))
-"""Streams that have sent their first text and send the next in ten minutes."""
+"""Streams that have sent their first text and will send the next in ten minutes."""
 
 WARM_UP = 20
-"""Streams before those, for what a program makes only once."""
+"""Streams before those, for objects that a program creates only once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes of a program and its children: resident, and with shared pages in parts."""
+    """Bytes of a program and its children: resident, and with shared pages counted in parts."""
 
     resident: int
     proportional: int
@@ -29,7 +29,7 @@ def held(pid: int) -> Held:
 
 
 async def opened(target: Target, case: Case) -> list[asyncio.StreamWriter]:
-    """Open the case's streams and wait until each has sent its first text. Raises WrongAnswer for anything else."""
+    """Open the case's streams and wait until each has sent its first text. Raise WrongAnswer for anything else."""
     request = target.request(case)
     assert request is not None
     event, writers = target.wire(case).event, []
@@ -48,10 +48,11 @@ async def opened(target: Target, case: Case) -> list[asyncio.StreamWriter]:
 
 
 async def idle_stream_bytes(target: Target, count: int, settle: float) -> float:
-    """Bytes that one more stream takes which waits: what so many added, shared among them. Memory is read `settle`
-    seconds after they came.
+    """Return the bytes of each further idle stream: the growth of `count` streams, divided by `count`. Memory is read
+    `settle` seconds after they opened.
 
-    To be called before the program has had a load: memory that it then gave back to its allocator would hide theirs.
+    Call it before the program has had a load: otherwise the streams would use memory that the load returned to the
+    allocator.
     """
     for writer in await opened(target, replace(IDLE, connections=WARM_UP)):
         writer.transport.abort()

@@ -1,7 +1,7 @@
-"""The cost of refusing a request beside serving one, in one run: `python -m tests.bench.overload`.
+"""The cost of refusing a request compared with serving one, in one run: `python -m tests.bench.overload`.
 
-Both gateways are loaded with the same bytes in turns. One of them takes on one request at a time and has been given one
-that never ends, so it refuses all others; the other serves from the bench's fake upstream. The cheapest round of each
+Both gateways get the same bytes in alternate turns. One of them accepts one request at a time and is occupied by one
+that never ends, so it refuses all others. The other serves from the bench's fake upstream. The cheapest round of each
 counts.
 """
 
@@ -33,7 +33,7 @@ REQUEST = chat_request(Ask())
 
 
 class RefusedCaller(WholeCaller):
-    """Asks for what is refused: an answer that is no 503 ends the load."""
+    """A caller that expects refusals: a response that is not a 503 ends the load."""
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -47,7 +47,8 @@ class RefusedCaller(WholeCaller):
 
 @asynccontextmanager
 async def refusing_gateway(folder: Path, upstream: RunningUpstream) -> AsyncIterator[Target]:
-    """A gateway that refuses everything but health, because the one request it takes on waits for ever."""
+    """Run a gateway that refuses everything but health checks, because the one request that it accepts waits for
+    ever."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         mute = replace(upstream, port=silent.getsockname()[1])
         with Build("refusing", limits="{requests: 1}").start(folder, mute) as target:
@@ -63,7 +64,7 @@ async def refusing_gateway(folder: Path, upstream: RunningUpstream) -> AsyncIter
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much to measure: requests a round, on how many connections, and rounds."""
+    """The amount to measure: requests in a round, connections, and rounds."""
 
     requests: int
     connections: int
@@ -71,7 +72,7 @@ class Amount:
 
 
 async def measure(target: Target, load: Load, caller: Callable[[bytes, Iterator[int]], Caller]) -> Reading:
-    """The cost of one load."""
+    """Return the cost of one load."""
     before = cpu_seconds(target.pid)
     wall = await run_load(target.port, load, caller)
     return Reading(cpu_seconds(target.pid) - before, wall, load.count)
@@ -80,7 +81,7 @@ async def measure(target: Target, load: Load, caller: Callable[[bytes, Iterator[
 async def readings(
     targets: Sequence[tuple[Target, Callable[[bytes, Iterator[int]], Caller]]], amount: Amount
 ) -> list[list[Reading]]:
-    """The readings of each target, taken in turns."""
+    """Return the readings of each target, taken in alternate turns."""
     load = Load(REQUEST, amount.requests, amount.connections)
     taken: list[list[Reading]] = [[] for _ in targets]
     for target, caller in targets:
@@ -92,7 +93,7 @@ async def readings(
 
 
 def line(refused: Sequence[Reading], served: Sequence[Reading]) -> str:
-    """The figure: a refusal's CPU, as a share of a served request's, and how many a second."""
+    """Return the line of figures: a refusal's CPU, its ratio to a served request's, and the number per second."""
     less, more = cheapest(refused), cheapest(served)
     share = less.microseconds / more.microseconds
     return (
@@ -123,7 +124,7 @@ def amount_of(arguments: Sequence[str]) -> Amount:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         uvloop.run(bench(amount_of(sys.argv[1:]), Path(folder)))
 

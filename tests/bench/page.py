@@ -1,9 +1,9 @@
-"""What the operator's page costs, and whether it holds requests up: `python -m tests.bench.page`.
+"""The cost of the operator's page, and whether it delays requests: `python -m tests.bench.page`.
 
-A gateway with so many deployments, half of which were called lately, some failed, is asked for its page while another
-connection asks the gateway itself for a light answer all the time. What is told of that one is how long it took while
-nothing else was asked, and while the page is: loaded one after the other, by many visitors at once, by visitors who do
-not read, and by a storm of wrong tokens.
+The gateway has many deployments, half of which were called lately, some with failures. One connection requests a light
+response all the time while others load the page. The bench reports how long the light response takes without other
+requests, and while the page is loaded: by one visitor after the other, by many visitors at once, by visitors who do not
+read, and by a storm of wrong tokens.
 """
 
 import argparse
@@ -61,7 +61,7 @@ HEAD: Final = ("GET / HTTP/1.1", "host: 127.0.0.1", "accept: text/html", "connec
 
 
 def table(deployments: int, port: int, admin: int) -> str:
-    """A table with so many deployments, ten of each model, and a route over each ten models."""
+    """Return a configuration with so many deployments, ten of each model, and a route over each ten models."""
     models, routes = ["  mock/light: {}"], []
     for number in range(deployments // 10):
         names = ", ".join(f"d{place}: {{}}" for place in range(10))
@@ -81,12 +81,12 @@ class Waits:
     refused: int = 0
 
     def quantile(self, share: float) -> float:
-        """The time that this share of them stayed within."""
+        """Return the time within which this share of the requests finished."""
         ordered = sorted(self.times)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def line(self, what: str, more: str = "") -> str:
-        """The figure."""
+        """Return the line of figures."""
         half, most = self.quantile(0.5) * 1000, max(self.times) * 1000
         tail = self.quantile(0.99) * 1000
         refused = f", {self.refused} refused" if self.refused else ""
@@ -95,7 +95,7 @@ class Waits:
 
 
 async def answered(reader: asyncio.StreamReader) -> tuple[bytes, int]:
-    """Read one answer whose length is told; its first line and its size."""
+    """Read one response with a content-length. Return its first line and its size."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = LENGTH.search(head)
     size = int(length[1]) if length else 0
@@ -104,7 +104,7 @@ async def answered(reader: asyncio.StreamReader) -> tuple[bytes, int]:
 
 
 async def asked(port: int, request: bytes) -> tuple[bytes, int]:
-    """Ask on a connection of its own."""
+    """Send a request on a connection of its own."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
@@ -114,8 +114,8 @@ async def asked(port: int, request: bytes) -> tuple[bytes, int]:
 
 
 async def watched(port: int, until: Callable[[], Awaitable[object]]) -> Waits:
-    """Ask for the light answer all the time until something is done, in a process of its own: what it measures is the
-    gateway, and not the visitors."""
+    """Request the light response all the time until `until` is done. It runs in a process of its own, so that it
+    measures the gateway, not the visitors."""
     command = (sys.executable, "-c", WATCHER, str(port), str(PAUSE))
     watcher = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
     assert watcher.stdout is not None
@@ -127,12 +127,12 @@ async def watched(port: int, until: Callable[[], Awaitable[object]]) -> Waits:
 
 
 def page_request(token: str = TOKEN) -> bytes:
-    """The bytes of a load of the page."""
+    """Return the bytes of a request for the page."""
     return "\r\n".join((*HEAD, f"authorization: Bearer {token}", "", "")).encode()
 
 
 async def loads(admin: int, count: int) -> list[float]:
-    """Load the page so many times, one after the other; the times."""
+    """Load the page `count` times, one after the other, and return the times."""
     times = []
     for _ in range(count):
         begun = time.perf_counter()
@@ -143,7 +143,7 @@ async def loads(admin: int, count: int) -> list[float]:
 
 
 async def at_once(admin: int, count: int, token: str) -> dict[bytes, int]:
-    """Load the page so many times at once; how often it was answered how."""
+    """Load the page `count` times at once, and return how often each status came."""
     found: dict[bytes, int] = {}
     visits = [asked(admin, page_request(token)) for _ in range(count)]
     for each in await asyncio.gather(*visits, return_exceptions=True):
@@ -154,10 +154,10 @@ async def at_once(admin: int, count: int, token: str) -> dict[bytes, int]:
 
 @contextlib.asynccontextmanager
 async def who_do_not_read(admin: int, count: int) -> AsyncIterator[None]:
-    """So many visitors who ask for the page and read nothing, for the block."""
+    """Run `count` visitors who request the page and read nothing, for the duration of the block."""
     writers = []
     for _ in range(count):
-        # A reader with a limit of one byte stops to read at once.
+        # A reader with a limit of one byte stops reading at once.
         _, writer = await asyncio.open_connection("127.0.0.1", admin, limit=1)
         writer.write(page_request())
         writers.append(writer)
@@ -169,7 +169,7 @@ async def who_do_not_read(admin: int, count: int) -> AsyncIterator[None]:
 
 
 async def bench(deployments: int, python: str, folder: Path) -> list[str]:
-    """Run all with so many deployments, and return the figures."""
+    """Run all loads with so many deployments, and return the figures."""
     port, admin = free_ports(2)
     (folder / "table.yaml").write_text(table(deployments, port, admin), encoding="utf-8")
     command = [python, "-m", "proxy", "serve", "-c", str(folder / "table.yaml")]
@@ -207,7 +207,7 @@ def _completion(model: str) -> bytes:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page", description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the gateway")
     parser.add_argument("--deployments", type=int, nargs="*", default=SIZES, help="how many (%(default)s)")

@@ -1,4 +1,5 @@
-"""One answer read in full and parsed, before thousands are only counted: is it what the upstream said, all of it?"""
+"""One response is read completely and parsed, before thousands are only counted: it must have all of the upstream's
+text."""
 
 import asyncio
 import re
@@ -15,18 +16,18 @@ from tests.bench.traffic import Ask, tokens
 from tests.bench.vendors import Wire
 
 WAIT = 60.0
-"""Seconds for one answer."""
+"""Seconds for one response."""
 
 PACE = 2
-"""Milliseconds between two chunks at most: a long stream would take as long as it does under load, and with chunks
-that come together a proxy would frame it otherwise."""
+"""The most milliseconds between two chunks. At full pace a long stream would take as long as under load. Without a
+pace, chunks would arrive together, and a proxy would frame them differently."""
 
 SLACK = 16
-"""Bytes by which whole answers of one program may differ: a counter of requests in an id, a time."""
+"""Bytes by which non-streaming responses of one program may differ: a counter of requests in an id, a time."""
 
 
 async def exchange(port: int, request: bytes, stream: bool) -> bytes:
-    """Send a request and read its answer to the end. Raises WrongAnswer, or TimeoutError after `WAIT`."""
+    """Send a request and read its response to the end. Raise WrongAnswer, or TimeoutError after `WAIT`."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     data = b""
     try:
@@ -44,7 +45,7 @@ async def exchange(port: int, request: bytes, stream: bool) -> bytes:
 
 
 def _openai_delta(delta: Mapping[str, Any]) -> str:
-    """The text of a delta, or the arguments of its call."""
+    """Return the text of a delta, or the arguments of its call."""
     calls = delta.get("tool_calls")
     return str(calls[0]["function"]["arguments"] if calls else delta.get("content") or "")
 
@@ -75,11 +76,12 @@ TEXTS: Mapping[str, Callable[[bytes], list[str]]] = {
     "anthropic": _claude_text,
     "bedrock": _amazon_text,
 }
-"""How the pieces of text are read from a stream of each dialect."""
+"""The function that reads the parts of the text from a stream of each dialect."""
 
 
 def expected_stream(data: bytes, wire: Wire, ask: Ask) -> Expected:
-    """What each stream must be after this one. Raises WrongAnswer unless it says all of the text and ends well."""
+    """Return the expectation for each further stream. Raise WrongAnswer unless this one has all of the text and ends
+    well."""
     body = unframed(data)
     if "".join(TEXTS[wire.name](body[:-2])) != "".join(tokens(ask.flavour, ask.chunks)) or wire.done not in body:
         raise WrongAnswer(shown(data))
@@ -88,7 +90,7 @@ def expected_stream(data: bytes, wire: Wire, ask: Ask) -> Expected:
 
 
 def expected_whole(data: bytes) -> Expected:
-    """What each whole answer must be after this one. Raises WrongAnswer unless it is JSON."""
+    """Return the expectation for each further non-streaming response. Raise WrongAnswer unless this one is JSON."""
     _, _, body = data.partition(b"\r\n\r\n")
     try:
         orjson.loads(body)
@@ -98,9 +100,10 @@ def expected_whole(data: bytes) -> Expected:
 
 
 async def probe(port: int, request: bytes, wire: Wire, ask: Ask) -> Expected:
-    """Ask once, and return what every further answer must be. `wire` is the dialect that the program answers in.
+    """Send one request, and return the expectation for every further response. `wire` is the dialect of the program's
+    responses.
 
-    Raises WrongAnswer for any other text than the upstream's.
+    Raise WrongAnswer for any other text than the upstream's.
     """
     quick = replace(ask, pace=min(ask.pace, PACE)).mark.encode().ljust(len(ask.mark))
     data = await exchange(port, request.replace(ask.mark.encode(), quick), stream=bool(ask.chunks))

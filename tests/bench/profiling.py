@@ -1,8 +1,8 @@
-"""Where the gateway's CPU goes under a load, as a table: `python -m tests.bench --profile request|chunk`.
+"""The gateway's CPU under a load by function, as a table: `python -m tests.bench --profile request|chunk`.
 
-A flame graph as numbers. The gateway samples itself (`sampler/sitecustomize.py`). Each function's own share says what
-its lines and the C functions and system calls cost that it calls; its share with all below it, what is called from it.
-Shares are of all samples; with the CPU that one request or chunk took they become microseconds.
+It is a flame graph as numbers. The gateway samples itself (`sampler/sitecustomize.py`). A function's own share includes
+its lines and the C functions and system calls that it calls. Its total share also includes its Python callees. Shares
+are of all samples. Multiplied by the CPU of one request or chunk, they become microseconds.
 """
 
 import asyncio
@@ -24,21 +24,22 @@ from tests.bench.tables import table
 from tests.bench.upstream import running_upstream
 
 NAMED: Mapping[str, str] = {"request": REQUEST, "chunk": STREAMS_300}
-"""What `--profile` takes besides the name of a case."""
+"""The words that `--profile` accepts besides the name of a case."""
 
 SAMPLER = Path(__file__).with_name("sampler")
 SECONDS = 10.0
 RAMP = 2.0
 LEAST, MOST = 0.004, 0.995
-"""Shares that are shown: those of the event loop and what started it say nothing."""
+"""Shares that are shown. Shares of the event loop and of its callers carry no information."""
 
 PATIENCE = 10.0
-"""Seconds within which the sampler writes."""
+"""Seconds within which the sampler must write its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Samples by stack, outermost function first; CPU microseconds of one request or chunk in the same window."""
+    """Samples by stack, outermost function first, and the CPU microseconds of one request or chunk in the same
+    window."""
 
     stacks: Mapping[tuple[str, ...], int]
     microseconds: float
@@ -48,14 +49,14 @@ class Profile:
         return sum(self.stacks.values())
 
     def own(self) -> Counter[str]:
-        """Samples in each function itself."""
+        """Return the samples in each function itself."""
         found: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             found[stack[-1]] += count
         return found
 
     def below(self) -> Counter[str]:
-        """Samples in each function or in anything called from it; recursion counts once."""
+        """Return the samples in each function or its callees. Recursion counts once."""
         found: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             for name in set(stack):
@@ -63,7 +64,7 @@ class Profile:
         return found
 
     def rooms(self) -> Counter[str]:
-        """Samples by the folder that the running function is in, or its file if that is in none."""
+        """Return the samples by the folder of the running function, or by its file if that is in no folder."""
         found: Counter[str] = Counter()
         for name, count in self.own().items():
             path = name.partition(":")[0].split("/")
@@ -72,13 +73,13 @@ class Profile:
 
 
 def read_stacks(text: str) -> dict[tuple[str, ...], int]:
-    """The sampler's file."""
+    """Read the sampler's file."""
     lines = (line.rpartition(" ") for line in text.splitlines())
     return {tuple(stack.split(";")): int(count) for stack, _, count in lines}
 
 
 def shares(profile: Profile, counts: Counter[str], head: str) -> list[str]:
-    """The largest of the counts as a table."""
+    """Return the largest of the counts as a table."""
     rows = []
     for name, count in counts.most_common():
         share = count / profile.samples
@@ -89,7 +90,7 @@ def shares(profile: Profile, counts: Counter[str], head: str) -> list[str]:
 
 
 def profile_text(profile: Profile, case: Case) -> str:
-    """The whole report."""
+    """Return the complete report."""
     head = f"{case.name}: {profile.microseconds:.1f} µs of CPU a {case.unit}, {profile.samples} samples"
     parts: Iterable[tuple[str, Counter[str]]] = (
         ("by folder", profile.rooms()),
@@ -100,7 +101,7 @@ def profile_text(profile: Profile, case: Case) -> str:
 
 
 def profiled_case(word: str) -> Case:
-    """The case of a word. Raises ValueError for one that names none."""
+    """Return the case that a word names. Raise ValueError if there is none."""
     name = NAMED.get(word, word)
     for case in CASES:
         if case.name == name:
@@ -109,7 +110,7 @@ def profiled_case(word: str) -> Case:
 
 
 async def profiled(case: Case, build: Build, folder: Path, seconds: float = SECONDS) -> Profile:
-    """Sample the gateway for a while under a case. Raises WrongAnswer when it gives a wrong one."""
+    """Sample the gateway under a case for `seconds` seconds. Raise WrongAnswer if it returns a wrong response."""
     samples = folder / "samples"
     path = os.pathsep.join([str(SAMPLER), str(build.checkout)])
     sampled = Build(
@@ -134,7 +135,7 @@ async def profiled(case: Case, build: Build, folder: Path, seconds: float = SECO
 
 
 def wait_for(path: Path) -> None:
-    """Wait until a file is there. Raises TimeoutError when it does not come."""
+    """Wait until a file exists. Raise TimeoutError if it does not appear."""
     last = time.monotonic() + PATIENCE
     while not path.exists():
         if time.monotonic() > last:

@@ -1,4 +1,4 @@
-"""Readings of CPU and wall time of a piece of work, and the cheapest of several: pure arithmetic."""
+"""Readings of CPU and wall time of some work, and the cheapest of several: pure arithmetic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """CPU and wall time in seconds, and how many requests or chunks they bought."""
+    """CPU and wall time in seconds, and the number of requests or chunks in that time."""
 
     cpu: float
     wall: float
@@ -14,7 +14,7 @@ class Reading:
 
     @property
     def microseconds(self) -> float:
-        """CPU for each."""
+        """Return the microseconds of CPU for each unit."""
         return self.cpu / self.count * 1e6
 
     @property
@@ -23,5 +23,5 @@ class Reading:
 
 
 def cheapest(readings: Sequence[Reading]) -> Reading:
-    """The reading with the least CPU each: whatever else ran on the machine can only add to it."""
+    """Return the reading with the least CPU for each unit. Other programs on the machine can only add to a reading."""
     return min(readings, key=lambda reading: reading.microseconds)

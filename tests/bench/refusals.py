@@ -1,7 +1,8 @@
-"""What a refusal costs, in one run: `python -m tests.bench.refusals [PROCESSES LIMIT OFFERED SECONDS]`.
+"""The cost of a refusal, in one run: `python -m tests.bench.refusals [PROCESSES LIMIT OFFERED SECONDS]`.
 
-Processes that share a limit in a real Redis (Debian's) are offered half as much again as it allows: how long a refusal
-waits, of all of them together; and the CPU of one refusal, in this process, with its error and headers.
+Processes that share a limit in a real Redis (Debian's) get half as many requests again as the limit allows. The bench
+reports how long a refusal waits, over all processes together, and the CPU of one refusal, in this process, with its
+error and headers.
 """
 
 import sys
@@ -23,11 +24,11 @@ from tests.support.redis import real_redis
 SCOPES: Final = ("team t", "key t/k", "team t model m")
 TURNS: Final = 50
 TURN: Final = 200
-"""Turns, of which the cheapest counts, and refusals in each."""
+"""Turns, of which the cheapest counts, and refusals in each turn."""
 
 
 def refusing() -> Callable[[], None]:
-    """Return what refuses one request of three scopes with two rates each, of which the first is used up."""
+    """Return a function that refuses one request of three scopes with two rates each. The first rate is used up."""
     rates = tuple(Rate(unit, 600, Period.MINUTE, 600) for unit in (Unit.REQUESTS, Unit.TOKENS))
     registry = LimitRegistry(time.monotonic, time.time)
     registry.use(dict.fromkeys(SCOPES, Limits(rates, (), 64)), {}, UTC, time.monotonic())
@@ -56,7 +57,7 @@ def cpu_of(refuse: Callable[[], None]) -> float:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     count, most, asked, span = (int(word) for word in sys.argv[1:] or ("8", "1000", "1500", "15"))
     print(f"a refusal by three scopes: {cpu_of(refusing()):.1f} µs of CPU")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, real_redis(Path(folder)) as redis:

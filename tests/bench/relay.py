@@ -1,9 +1,9 @@
 """The cost of relaying a streamed chunk, without sockets: `python -m tests.bench.relay`.
 
-From the vendor's bytes in the callback that brings them to the client's bytes handed to the writer: decoder, renderer,
-relay, record and deadlines, driven as in a running gateway. What the kernel, the event loop and HTTP cost is left out.
-Each load is measured with one event a read, as tokens come, with a hundred, and in reads of 64 KB that end anywhere, as
-an answer comes that is not generated.
+It covers the way from the vendor's bytes in the socket callback to the client's bytes in the writer: decoder, renderer,
+relay, record and deadlines, as in a running gateway. The costs of the kernel, the event loop and HTTP are left out.
+Each load is measured in three forms: with one event in each read, like generated tokens; with a hundred events in each
+read; and in reads of 64 KB that end anywhere, like a response that was not generated token by token.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ COUNT = 1000
 
 ROUNDS = 30
 Cut = Callable[[Sequence[bytes]], list[bytes]]
-"""Makes reads of events."""
+"""A function that divides events into reads."""
 
 _HEAD = b'{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012","object":"chat.completion.chunk","created":1795000000,'
 _HEAD += b'"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_0123456789"'
@@ -45,7 +45,7 @@ def _event(delta: bytes, finish: bytes = b"null", rest: bytes = b"") -> bytes:
 
 
 def _stream(texts: Sequence[str], rest: Callable[[int], bytes] = lambda number: b"") -> list[bytes]:
-    """The events of a chat, with further members in each."""
+    """Return the events of a chat, with further fields in each."""
     said = [_event(b'{"content":%b}' % orjson.dumps(text), rest=rest(number)) for number, text in enumerate(texts)]
     first, last = _event(b'{"role":"assistant","content":""}', rest=rest(0)), _event(b"{}", b'"stop"', rest(1))
     usage = b'data: %b,"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}}\n\n' % _HEAD
@@ -60,13 +60,13 @@ _CHINESE = ("天", "空", "是", "蓝", "色", "的", "今天")
 
 
 def _with_delta(begin: bytes) -> list[bytes]:
-    """The events of a chat whose deltas with a text begin otherwise."""
+    """Return the events of a chat whose deltas with text begin differently."""
     begins = b'"delta":{"content":"'
     return [event.replace(begins, b'"delta":' + begin) for event in _stream(words(COUNT))]
 
 
 def _call(texts: Sequence[str]) -> list[bytes]:
-    """The events of a tool call, whose arguments hold these."""
+    """Return the events of a tool call with these arguments."""
     first = _event(b'{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}')
     pieces = [orjson.dumps('\\n"' + text) for text in texts]
     said = [_event(b'{"tool_calls":[{"index":0,"function":{"arguments":%b}}]}' % piece) for piece in pieces]
@@ -86,7 +86,7 @@ LOADS: Mapping[str, Callable[[], list[bytes]]] = {
 
 
 class Pushed:
-    """An answer whose pieces are pushed, by `push`. See UpstreamResponse."""
+    """A response body whose chunks are pushed by `push`. It implements UpstreamResponse."""
 
     status = 200
     headers: Mapping[str, str] = {}
@@ -97,7 +97,7 @@ class Pushed:
         self._came = Signal()
 
     def push(self, piece: bytes) -> None:
-        """Hand a piece to whoever waits for it, who goes on before this returns."""
+        """Pass a chunk to the waiting reader. The reader continues before this returns."""
         if self._came.take is None:
             self._piece = piece
             self._came.set()
@@ -108,7 +108,6 @@ class Pushed:
         return None
 
     async def read(self) -> bytes:
-        """See UpstreamResponse."""
         if not self._piece:
             await self._came
         return self._taken()
@@ -118,23 +117,22 @@ class Pushed:
         return piece
 
     async def each(self, take: Take) -> None:
-        """See UpstreamResponse."""
         await self._came.taking(take)
 
     def release(self) -> None:
-        """See UpstreamResponse."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """See UpstreamResponse."""
+        """Do nothing."""
 
 
 def in_a_row(events: Sequence[bytes], count: int) -> list[bytes]:
-    """The events, so many in each read."""
+    """Return the events, `count` in each read."""
     return [b"".join(events[start : start + count]) for start in range(0, len(events), count)]
 
 
 def of_size(events: Sequence[bytes], size: int) -> list[bytes]:
-    """The events in reads of so many bytes."""
+    """Return the events in reads of `size` bytes."""
     whole = b"".join(events)
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
@@ -156,7 +154,7 @@ class Load:
     chunks: int = 0
 
     def reading(self) -> Reading:
-        """The cost of relaying the stream once. Raises whatever the relay raises."""
+        """Return the cost of relaying the stream once. Raise any exception of the relay."""
         return asyncio.run(self._relayed())
 
     async def _relayed(self) -> Reading:
@@ -166,7 +164,7 @@ class Load:
         return await answered
 
     def _drive(self, loop: asyncio.AbstractEventLoop, answered: "asyncio.Future[Reading]") -> None:
-        """Push every piece from a callback of the loop, as a vendor's socket does."""
+        """Push every chunk from a callback of the loop, as a vendor's socket does."""
         vendor = Pushed()
         failures: list[BaseException | None] = []
         record = RequestRecord("id", 0.0, "openai", "/")
@@ -195,18 +193,18 @@ class Load:
 
 
 def _taken(data: bytes) -> bool:
-    """A client who always has room."""
+    """Accept data as a client that always has room."""
     return True
 
 
 def loads() -> list[Load]:
-    """Every stream in reads of each size."""
+    """Return every stream in reads of each size."""
     asked = replace(LONG_CHAT, stream=True)
     return [Load(f"{name}, {how}", cut(write()), asked) for name, write in LOADS.items() for how, cut in READS.items()]
 
 
 def line(load: Load, readings: Sequence[Reading]) -> str:
-    """One line of the printed table."""
+    """Return one line of the printed table."""
     return f"{load.name:<36}{cheapest(readings).microseconds:>8.2f}"
 
 
@@ -214,7 +212,7 @@ HEADER = f"{'CPU µs to relay':<36}{'chunk':>8}"
 
 
 def measured(found: Sequence[Load], rounds: int) -> Iterator[str]:
-    """Yield the line of each load, from readings taken in turns."""
+    """Yield the line of each load. Readings are taken in alternate turns."""
     readings: dict[str, list[Reading]] = {load.name: [] for load in found}
     for _ in range(rounds):
         for load in found:

@@ -1,4 +1,4 @@
-"""The tables of a run as text, in Markdown: printed, and written to RESULTS.md."""
+"""The tables of a run in Markdown. They are printed, and written to RESULTS.md."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,29 +10,29 @@ from tests.bench.tables import table
 
 TITLE = "# What the gateway costs, measured"
 FIELDS = ("Date", "Machine", "Kernel", "Other load", "Python", "Libraries", "Programs", "Command")
-"""What the head of RESULTS.md says, a line each."""
+"""The lines in the head of RESULTS.md."""
 
 LATE_LIMIT = 0.7
-"""The share of its core that load and upstream may use where times of answers are a result."""
+"""The share of its core that load and upstream may use if response times are to count as a result."""
 
 
 ABLATION = "## Short ways"
-"""The head of the section on what each short way beside an ordinary one saves."""
+"""The head of the section on the savings of each fast path."""
 
 
 def section_of(text: str, head: str) -> list[str]:
-    """The lines of a report's last section if it has this head, without the head."""
+    """Return the lines of a report's last section without its head. The section must have this head."""
     return text.partition(f"\n{head}\n")[2].strip().splitlines()
 
 
 def with_section(text: str, head: str, lines: Sequence[str]) -> str:
-    """A report with its last section, which has this head, replaced."""
+    """Return a report whose last section, which has this head, is replaced."""
     before = text.partition(f"\n{head}\n")[0].rstrip("\n")
     return "\n".join([before, "", head, "", *lines]) + "\n"
 
 
 def heading(results: Results) -> list[str]:
-    """What the figures come from."""
+    """Return the lines on the origin of the figures."""
     machine, python = results.machine, results.interpreter
     values = (
         machine.date,
@@ -48,7 +48,7 @@ def heading(results: Results) -> list[str]:
 
 
 def targets(results: Results) -> list[str]:
-    """The targets with what was found."""
+    """Return the targets with their results."""
     rows = []
     for aim in AIMS:
         value = aim.value(results)
@@ -59,7 +59,7 @@ def targets(results: Results) -> list[str]:
 
 
 def disturbance(results: Results) -> list[str]:
-    """A warning, where the machine was not quiet."""
+    """Return a warning if other programs disturbed the run."""
     found = [outcome for of_case in results.outcomes.values() for outcome in of_case.values() if outcome.turns]
     judged = [*(outcome.best.disturbed for outcome in found), *(added.disturbed for added in results.added.values())]
     if not any(judged):
@@ -69,7 +69,7 @@ def disturbance(results: Results) -> list[str]:
 
 
 def notes(outcome: Outcome) -> str:
-    """What must be known to read an outcome."""
+    """Return the notes that a reader of an outcome needs."""
     if not outcome.turns:
         return f"no result: {outcome.failure.splitlines()[0][:60]}"
     said = []
@@ -85,7 +85,7 @@ def notes(outcome: Outcome) -> str:
 
 
 def outcome_row(results: Results, name: str, outcome: Outcome) -> list[str]:
-    """One program under one case."""
+    """Return the row of one program under one case."""
     if not outcome.turns:
         return [name, *["–"] * 6, notes(outcome)]
     ratio = results.times_nginx(outcome.case.name, name)
@@ -108,7 +108,7 @@ CPU_HEAD = ("CPU µs each", "total", "user", "system", "× nginx", "a second", "
 
 
 def cases(results: Results) -> Iterator[str]:
-    """A table for each case."""
+    """Return a table for each case."""
     for case in CASES:
         found = results.outcomes.get(case.name)
         if found:
@@ -117,7 +117,7 @@ def cases(results: Results) -> Iterator[str]:
 
 
 def detail(name: str) -> str:
-    """What a case is, in words."""
+    """Return the description of a case."""
     case = next(each for each in CASES if each.name == name)
     ask = case.ask
     where = f"{case.connections} connections, {case.dialect}{' over TLS' if case.tls else ''}"
@@ -130,7 +130,7 @@ def detail(name: str) -> str:
 
 
 def latency(results: Results) -> list[str]:
-    """What is added to the direct path."""
+    """Return the section on the latency above the direct path."""
     rows = []
     for name, added in results.added.items():
         values = [f"{added.median:.2f}", f"{added.slow:.2f}"]
@@ -146,7 +146,7 @@ def latency(results: Results) -> list[str]:
 
 
 def memory(results: Results) -> list[str]:
-    """What each program holds."""
+    """Return the section on the memory of each program."""
     rows = []
     for name, kept in results.memory.items():
         stream = "–" if kept.stream is None else f"{kept.stream / KB:.1f}"
@@ -165,7 +165,7 @@ def memory(results: Results) -> list[str]:
 
 
 def workers(results: Results) -> list[str]:
-    """What a supervisor with two workers holds and costs."""
+    """Return the section on the memory and the cost of a supervisor with two workers."""
     found = results.workers
     if found is None:
         return []
@@ -197,7 +197,7 @@ knows no HTTP either: it passes bytes on."""
 
 
 def report(results: Results) -> str:
-    """The whole report."""
+    """Return the complete report."""
     lines = [TITLE, "", *heading(results), "", "## Targets", "", *targets(results)]
     if results.start is not None:
         lines += ["", f"Ready {results.start:.2f} s after the process was started."]
@@ -213,12 +213,12 @@ def report(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """What is printed at the end of a run."""
+    """Return the text that is printed at the end of a run."""
     return "\n".join([*heading(results), "", *targets(results)])
 
 
 def live_line(case: str, outcome: Outcome, name: str) -> str:
-    """What is printed as soon as a case was measured."""
+    """Return the line that is printed as soon as a case was measured."""
     if not outcome.turns:
         return f"{case:<36} {name:<10} {notes(outcome)}"
     best = outcome.best

@@ -1,8 +1,8 @@
 """The cost of each stage of one chat request in pure code: `python -m tests.bench.request_stages`.
 
-A request of 2 KB and an answer of 1.2 KB go through every stage in a loop, without a socket, as on the common way: one
-team with a key, one deployment, nothing to emulate. Figures are minima of short turns in CPU time, with warm caches; in
-a running gateway the same work costs about half as much again.
+A request of 2 KB and a response of 1.2 KB go through every stage in a loop, without a socket. They take the common
+path: one team with a key, one deployment, nothing to emulate. Figures are minima of short turns in CPU time, with warm
+caches. In a running gateway the same work costs about half as much again.
 """
 
 import time
@@ -55,7 +55,7 @@ teams:
 
 
 def padded(body: Mapping[str, object], text: str, length: int) -> bytes:
-    """Return a body as JSON of this length, which the text in it is lengthened to."""
+    """Return a body as JSON of `length` bytes. `text` in it is lengthened to reach that."""
     written = orjson.dumps(body)
     return written.replace(text.encode(), text.encode() + b"x" * (length - len(written)), 1)
 
@@ -84,7 +84,7 @@ HEADERS = CIMultiDictProxy(
 
 @dataclass(slots=True)
 class OneRequest:
-    """What the stages of one request take and give, in their order. Each can run any number of times."""
+    """The inputs and outputs of one request's stages, in their order. Each stage can run any number of times."""
 
     table: Snapshot = field(default_factory=lambda: snapshot(TABLE))
     breakers: Breakers = field(default_factory=lambda: Breakers(HealthRules(), lambda: 0.5))
@@ -99,30 +99,30 @@ class OneRequest:
 
     @property
     def sent(self) -> UpstreamRequest:
-        """The only call of the request."""
+        """Return the only call of the request."""
         return self.prepared.calls[0].sent
 
     def ids(self) -> None:
-        """The record with its id."""
+        """Return the record with its id."""
         self.record = RequestRecord(request_id(HEADERS), 0.0, OPENAI.name, "/v1/chat/completions", "127.0.0.1")
 
     def identify(self) -> None:
-        """The team of the key."""
+        """Return the team of the key."""
         self.key = identify(self.table, HEADERS, OPENAI.key_headers, 0.0)
 
     def parse(self) -> None:
-        """The body, read and checked."""
+        """Return the parsed and checked body."""
         is_heavy(REQUEST)
         self.request = OPENAI.parse(Operation.CHAT, REQUEST, None)
 
     def plan(self) -> None:
-        """The targets of the model's name."""
+        """Return the targets of the model's name."""
         planned = plan_for(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
         permit_extras(self.key.team, self.request)
         self.planned = honouring_first(planned, self.request, self.key.team)
 
     def prepare(self) -> None:
-        """The first target that can be called, and its call."""
+        """Return the first target that can be called, and its call."""
         team = self.key.team
         candidates = Candidates(self.breakers, team.tenant, self._prepare)
         prepared = candidates.first(self.planned, 0.0)
@@ -133,21 +133,21 @@ class OneRequest:
         return prepared_for(self.request, target, self.key.team)
 
     def call_headers(self) -> None:
-        """The head of the call."""
+        """Return the head of the call."""
         call_headers(self.sent, self.sent.target.credential.headers(), self.record.request_id)
 
     def decode(self) -> None:
-        """The vendor's answer, read."""
+        """Return the decoded response of the vendor."""
         completion = self.sent.target.dialect.decode(self.sent, ANSWER)
         self.completion = with_usage(self.prepared.request, completion)
 
     def render(self) -> None:
-        """The answer for the client."""
+        """Return the response for the client."""
         facts = AnswerFacts(self.record.request_id, 1_795_000_000, self.planned.served_name(self.prepared.target))
         self.body = OPENAI.renderer(self.prepared.request, facts).completion(self.completion)
 
     def answer_head(self) -> None:
-        """The head of the answer."""
+        """Return the head of the response."""
         headers = {"x-request-id": self.record.request_id, **answer_headers(self.record)}
         response_head(HttpVersion11, 200, header_lines(headers), len(self.body), True)
 
@@ -169,7 +169,7 @@ STAGES: Mapping[str, Callable[[OneRequest], None]] = MappingProxyType(
 
 
 def costs(turns: int = TURNS, loops: int = LOOPS) -> Mapping[str, float]:
-    """Return the microseconds of each stage; the stages take turns, so that all meet the same machine."""
+    """Return the microseconds of each stage. The stages alternate, so that all run under the same conditions."""
     one = OneRequest()
     least = dict.fromkeys(STAGES, float("inf"))
     for _ in range(turns):

@@ -1,4 +1,4 @@
-"""What a run found, as values, and what is asked of it: the targets with their verdicts."""
+"""The results of a run as values, and the targets with their verdicts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ KB, MB = 1024, 2**20
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One program's memory in bytes: at rest, for a stream that waits (None where it was not measured), after load."""
+    """One program's memory in bytes: at rest, for an idle stream (`None` if it was not measured), after load."""
 
     rest: Held
     stream: float | None
@@ -26,7 +26,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """A supervisor with two workers: its memory, and what a request costs with them and with one process, on any
+    """A supervisor with two workers: its memory, and the cost of a request with it and with one process, on any
     core."""
 
     held: Held
@@ -36,7 +36,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything that a run found; what was not measured is not there."""
+    """All results of a run. Anything that was not measured is absent."""
 
     machine: Machine
     interpreter: Interpreter
@@ -51,19 +51,20 @@ class Results:
     start: float | None = None
 
     def outcome(self, case: str, program: str) -> Outcome | None:
-        """A program's outcome under a case, if it has one that counts."""
+        """Return a program's outcome under a case, if it has a valid one."""
         found = self.outcomes.get(case, {}).get(program)
         return found if found is not None and found.turns else None
 
     def times_nginx(self, case: str, program: str = GATEWAY) -> float | None:
-        """How many times nginx's CPU one costs."""
+        """Return a program's cost as a multiple of nginx's CPU."""
         ours, theirs = self.outcome(case, program), self.outcome(case, NGINX)
         return ours.total / theirs.total if ours and theirs else None
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A target: what it is of, its unit, where it began, what must be and what should be; and how it is found."""
+    """A target: its subject, its unit, its first value, the required value, the desired value, and the function that
+    finds it in the results."""
 
     name: str
     unit: str
@@ -108,7 +109,7 @@ def _added(results: Results) -> float | None:
 
 
 def _native(results: Results) -> float | None:
-    """The dearer dialect's chunk, in chunks of the family, at 300 streams."""
+    """Return the cost of the more expensive dialect's chunk as a multiple of the family's, at 300 streams."""
     family = results.outcome(STREAMS_300, GATEWAY)
     native = [results.outcome(f"{name} {STREAMS_300}", GATEWAY) for name in (ANTHROPIC, BEDROCK)]
     if family is None or None in native:

@@ -1,9 +1,9 @@
-"""Measuring the gateway beside nginx and others in one run: `python -m tests.bench`.
+"""Measures the gateway beside nginx and others in one run: `python -m tests.bench`.
 
-The gateway checks a key, resolves a model, reads and writes JSON both ways, counts and logs; nginx, HAProxy and Envoy
-forward the same bytes and log nothing. Programs take turns under each load. Without arguments the core cases beside
-nginx, and at the end, without a socket, the costs of a chunk in each dialect and of requests and chunks on each
-surface.
+The gateway checks a key, resolves a model, parses and writes JSON in both directions, counts and logs. nginx, HAProxy
+and Envoy forward the same bytes and log nothing. Programs alternate under each load. Without arguments it measures the
+core cases beside nginx. At the end it measures the cost of a chunk in each dialect, and of requests and chunks on each
+surface, without a socket.
 """
 
 import argparse
@@ -59,22 +59,22 @@ KNOWN: Mapping[str, Callable[[], Program | None]] = {
     "envoy": envoy,
     "litellm": litellm,
 }
-"""The programs beside the gateway that the bench can start by itself, where they are installed."""
+"""The programs beside the gateway that the bench can start by itself, if they are installed."""
 
 YARDSTICKS = ("nginx", "bare-relay")
-"""What is measured beside the gateway where nothing else is asked for."""
+"""The programs that are measured beside the gateway by default."""
 
 ABLATION_TURNS = 10
 
 CROWDS = ("chat → openai", "chat → anthropic")
-"""Ways of the large requests beside which light ones are measured."""
+"""Kinds of large requests beside which light ones are measured."""
 
 STEPS = frozenset({"cpu", "agents", "latency", "memory", "workers", "parts"})
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a run is asked for."""
+    """The options of a run."""
 
     full: bool = False
     words: Sequence[str] = ()
@@ -129,7 +129,7 @@ def ordered(arguments: Sequence[str]) -> Order:
 
 
 def programs(order: Order) -> list[Program]:
-    """What is measured: the gateway first, then nginx, then the rest."""
+    """Return the measured programs: the gateway first, then nginx, then the others."""
     builds = [Build(python=order.python)]
     builds += [Build(name, folder.resolve(), order.python) for name, folder in order.against.items()]
     known = [(name, bare_relay(order.python) if name == "bare-relay" else KNOWN[name]()) for name in order.beside]
@@ -142,7 +142,7 @@ def programs(order: Order) -> list[Program]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A run under way: what runs, the processes of load and upstream, and a folder."""
+    """A current run: its programs, the processes of load and upstream, and a folder."""
 
     order: Order
     upstream: RunningUpstream
@@ -153,7 +153,7 @@ class Stage:
 
 
 def start_all(stack: ExitStack, found: Iterable[Program], folder: Path, upstream: RunningUpstream) -> list[Target]:
-    """Start every program, each in a folder of its own; they run until the stack unwinds."""
+    """Start every program, each in a folder of its own. They run until the stack unwinds."""
     targets = []
     for program in found:
         place = folder / program.name
@@ -164,7 +164,7 @@ def start_all(stack: ExitStack, found: Iterable[Program], folder: Path, upstream
 
 
 async def measured_cases(stage: Stage) -> dict[str, Mapping[str, Outcome]]:
-    """Every case of the order, told as it is measured."""
+    """Measure every case of the order, and report each at once."""
     outcomes: dict[str, Mapping[str, Outcome]] = {}
     for case in chosen(stage.order.full, stage.order.words):
         outcomes[case.name] = await measure_case(stage.targets, case, stage.load, stage.order.times)
@@ -174,7 +174,7 @@ async def measured_cases(stage: Stage) -> dict[str, Mapping[str, Outcome]]:
 
 
 async def measured_agents(stage: Stage) -> Mapping[str, Sequence[Cost]]:
-    """The requests of coding agents, of every program that can be asked for them."""
+    """Measure the requests of coding agents in every program that supports them."""
     words = stage.order.words
     hostile = [each for each in hostile_rows() if not words or any(word in each.name for word in words)]
     found: list[AgentsRow] = [*chosen_rows(words), *hostile]
@@ -188,7 +188,8 @@ async def measured_agents(stage: Stage) -> Mapping[str, Sequence[Cost]]:
 
 
 async def measured_crowds(stage: Stage) -> list[Beside]:
-    """What ten requests of 3 MB do to the gateway: within a family and translated, as clients in Python write them."""
+    """Measure the effect of ten requests of 3 MB on the gateway: within a family and translated, in the JSON of clients
+    in Python."""
     crowds = [row for row in chosen_rows(stage.order.words) if row.way in CROWDS and row.size == LARGE and row.spaced]
     found = [await measured_beside(stage.targets[0], row, max(stage.cores)) for row in crowds]
     for each in found:
@@ -202,8 +203,9 @@ def request_case() -> Case:
 
 
 async def measured_latency(stage: Stage) -> dict[str, Added]:
-    """What each program adds, at half of what the gateway can do, in turns with the direct path, and what a control
-    adds that is as busy as the gateway then was. One that cannot do as much has no result."""
+    """Measure the latency of each program at half of the gateway's maximal rate, in alternate turns with the direct
+    path. Also measure a control that is as busy as the gateway was. A program that cannot reach the rate has no
+    result."""
     case = request_case()
     capacity = await measure_case(stage.targets[:1], case, stage.load, replace(stage.order.times, turns=1))
     if not capacity[stage.targets[0].name].turns:
@@ -223,7 +225,7 @@ async def measured_latency(stage: Stage) -> dict[str, Added]:
 
 
 async def measure_added(stage: Stage, target: Target, rate: float, added: dict[str, Added]) -> None:
-    """Note what one program adds at a rate, if it has the case and can do as much."""
+    """Record the latency that one program adds at a rate, if it has the case and can reach the rate."""
     case, due = request_case(), due_times(rate, stage.order.times.clocked)
     if (request := target.request(case)) is not None:
         expected = await probe(target.port_of(case), request, target.wire(case), case.ask)
@@ -242,7 +244,7 @@ async def measure_added(stage: Stage, target: Target, rate: float, added: dict[s
 
 
 async def idle_streams(stage: Stage) -> dict[str, float]:
-    """What a stream that waits takes in each program."""
+    """Return the memory of an idle stream in each program."""
     found, times = {}, stage.order.times
     for target in stage.targets:
         try:
@@ -253,8 +255,8 @@ async def idle_streams(stage: Stage) -> dict[str, float]:
 
 
 async def measured_workers(stage: Stage) -> Workers | None:
-    """A supervisor with two workers, and one process, each on any core: the memory of the first, and what a request
-    costs with both."""
+    """Measure a supervisor with two workers, and one process, each on any core: the memory of the supervisor, and the
+    cost of a request with both."""
     case = request_case()
     taken: list[Outcome] = []
     memory = Held(0, 0)
@@ -271,7 +273,7 @@ async def measured_workers(stage: Stage) -> Workers | None:
 
 
 def start_seconds(stage: Stage) -> float:
-    """The quickest of several starts, from the start of the process to being ready."""
+    """Return the shortest of several starts, from the start of the process until it is ready."""
     taken = []
     for number in range(stage.order.times.starts):
         build = Build(f"start{number}", python=stage.order.python)
@@ -283,7 +285,7 @@ def start_seconds(stage: Stage) -> float:
 
 
 async def bench(order: Order, folder: Path, command: str) -> Results:
-    """Measure what is ordered."""
+    """Measure the ordered cases."""
     found, cores = programs(order), sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
         upstream = stack.enter_context(running_upstream(folder))
@@ -310,14 +312,14 @@ async def bench(order: Order, folder: Path, command: str) -> Results:
 
 
 def kept_report(results: Results) -> str:
-    """The report, with the section on mechanisms of the run before, which is measured by itself."""
+    """Return the report, with the section on mechanisms of the previous run, which is measured separately."""
     before = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
     found = section_of(before, ABLATION)
     return with_section(report(results), ABLATION, found) if found else report(results)
 
 
 async def ablated(order: Order, folder: Path) -> None:
-    """Measure what each mechanism saves, print the table, and write it where that is asked."""
+    """Measure the savings of each mechanism, print the table, and write it if that is ordered."""
     with running_upstream(folder) as upstream:
         lines = ablation_table(await measured_worths(order.words, order.python, folder, upstream, order.times))
     print("\n".join(lines))
@@ -327,7 +329,7 @@ async def ablated(order: Order, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, and write the report where that is asked."""
+    """Measure, print, and write the report if that is ordered."""
     order = ordered(sys.argv[1:])
     if order.ablate:
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -340,7 +342,8 @@ def main() -> None:
         return
     command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more a request.
+        # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more for each
+        # request.
         results = uvloop.run(bench(order, Path(folder), command))
     print()
     print(report(results) if order.full or not order.write else summary(results))

@@ -1,8 +1,8 @@
-"""A load that goes on until it is stopped, so that any window of it can be measured.
+"""A load that runs until it is stopped, so that any window of it can be measured.
 
-Closed loop: each connection asks again as soon as it was answered. Every answer is checked, and every byte counted: a
-fast error would look like speed. What an answer has to be is learned from one that was read in full and parsed
-(`probe.py`); the thousands after it must have its length, its number of events and its end.
+It is a closed loop: each connection sends its next request as soon as it has a response. Every response is checked, and
+every byte counted: a fast error would look like speed. One response is read in full and parsed (`probe.py`). All
+further responses must have its length, its number of events and its end.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from tests.bench.load import LAST_CHUNK, LENGTH, OK, WrongAnswer, shown
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What every answer must be: `length` bytes of body, give or take `slack`; a stream besides that `events` times
-    `event`, and `done` at its end. `sent` is how many bytes one took, its head and framing included."""
+    """The properties of every response: `length` bytes of body, give or take `slack`. A stream also has `events` times
+    `event`, and `done` at its end. `sent` is the number of bytes on the wire, with head and framing."""
 
     length: int
     slack: int
@@ -32,7 +32,7 @@ class Expected:
 
 @dataclass(slots=True)
 class Tally:
-    """What came back so far, on all connections together; `bytes` with those of answers that have not ended."""
+    """The counts so far, on all connections together. `bytes` includes responses that have not ended."""
 
     answers: int = 0
     bytes: int = 0
@@ -53,7 +53,7 @@ class SteadyCaller(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
         self._transport.write(self._request)
 
     @override
@@ -62,7 +62,7 @@ class SteadyCaller(asyncio.Protocol):
             self.fail(exc or WrongAnswer("the connection was closed"))
 
     def again(self) -> None:
-        """Count an answer and ask for the next."""
+        """Count a response and send the next request."""
         self._tally.answers += 1
         self._transport.write(self._request)
 
@@ -76,7 +76,7 @@ class SteadyCaller(asyncio.Protocol):
 
 
 class WholeSteady(SteadyCaller):
-    """Asks for answers that are not streamed."""
+    """A caller that requests non-streaming responses."""
 
     def __init__(self, request: bytes, expected: Expected, tally: Tally) -> None:
         super().__init__(request, expected, tally)
@@ -99,7 +99,7 @@ class WholeSteady(SteadyCaller):
             self.again()
 
     def _read_head(self) -> bool:
-        """Look for the whole head; set how much of the body is to come, and return whether there was one."""
+        """Find the complete head, set the number of body bytes to come, and return whether there was a head."""
         end = self._data.find(b"\r\n\r\n") + 4
         if end < 4:
             return False
@@ -113,7 +113,7 @@ class WholeSteady(SteadyCaller):
 
 
 class StreamSteady(SteadyCaller):
-    """Asks for streams; looks at each only when it is over, so as to cost little while it runs."""
+    """A caller that requests streams. It checks each only at its end, so that it costs little while the stream runs."""
 
     def __init__(self, request: bytes, expected: Expected, tally: Tally) -> None:
         super().__init__(request, expected, tally)
@@ -138,7 +138,8 @@ class StreamSteady(SteadyCaller):
 
 
 def begins_stream(data: bytes) -> bool:
-    """Return whether this is how a streamed answer begins: a 200 whose body is chunked, as far as its head is there."""
+    """Return whether a streamed response begins like this: a 200 with a chunked body, as far as its head has
+    arrived."""
     head, whole, _ = data.partition(b"\r\n\r\n")
     return data.startswith(OK) and (not whole or b"chunked" in head)
 
@@ -147,16 +148,16 @@ _SIZE_LINE = re.compile(rb"\r\n[0-9a-fA-F]+\r\n")
 
 
 def unframed(data: bytes) -> bytes:
-    """The body of a chunked answer without extensions, for bodies in which no line ends in CR LF; they end in one here.
+    """Return the body of a chunked response without extensions, in which no line ends in CR LF; the result ends in one.
 
-    A proxy may divide chunks anew wherever it likes, in the middle of a mark too.
+    A proxy may divide chunks anew at any position, also in the middle of a mark.
     """
     head = data.find(b"\r\n\r\n")
     return _SIZE_LINE.sub(b"", data[head + 2 :])
 
 
 def check_stream(data: bytes, expected: Expected) -> None:
-    """Raises WrongAnswer unless a streamed answer has all of its bytes, its events, and its end."""
+    """Raise WrongAnswer unless a streamed response has all of its bytes, its events, and its end."""
     body = unframed(data) if data.startswith(OK) else b""
     short = abs(len(body) - expected.length) > expected.slack
     if short or body.count(expected.event) != expected.events or expected.done not in body[-ENDING:]:
@@ -164,18 +165,18 @@ def check_stream(data: bytes, expected: Expected) -> None:
 
 
 ENDING = 512
-"""Bytes of a body in which its end is looked for."""
+"""Bytes at the end of a body in which its end mark is searched."""
 
 
 @dataclass(slots=True)
 class RunningLoad:
-    """A load that runs: what came back, and its connections."""
+    """A load that runs: its counts, and its connections."""
 
     tally: Tally = field(default_factory=Tally)
     callers: list[SteadyCaller] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raises the failure of any connection."""
+        """Raise the failure of any connection."""
         if self.tally.failure is not None:
             raise self.tally.failure
 
@@ -184,9 +185,10 @@ class RunningLoad:
 async def running_load(
     port: int, requests: Sequence[bytes], expected: Expected, spread: float
 ) -> AsyncIterator[RunningLoad]:
-    """A connection for each request, opened in turn within `spread` seconds, that asks until the block ends.
+    """Open a connection for each request, one after the other within `spread` seconds. Each sends requests until the
+    block ends.
 
-    Raises WrongAnswer, or what closed a connection, at the end of the block.
+    At the end of the block, raise WrongAnswer or the error that closed a connection.
     """
     caller: Callable[[bytes, Expected, Tally], SteadyCaller] = StreamSteady if expected.event else WholeSteady
     load, loop = RunningLoad(), asyncio.get_running_loop()

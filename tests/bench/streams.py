@@ -1,6 +1,6 @@
-"""Streams with any number of pieces of text, made from a dialect's fixture.
+"""Streams with any number of text chunks, made from a dialect's fixture.
 
-Every stream has the same text, an event a piece, as vendors send it.
+Every stream has the same text, with one chunk in each event, as vendors send it.
 """
 
 import re
@@ -15,9 +15,9 @@ from tests.providers.dialects.kit import chat_request, fixture, sent_for, target
 
 FAMILY_TIMES = 1.2
 WRAPPED_TIMES = 1.5
-"""The limit of a chunk's cost, in chunks of the family that are read one by one: of a native dialect, and of one whose
-text is in Amazon's frames, in JSON in base64, in the family's own form behind something else, or behind all that came
-before it."""
+"""The limit of a chunk's cost, as a multiple of a chunk of the family that is read alone: for a native dialect, and for
+a dialect whose text is in Amazon's frames, in JSON in base64, in the family's own form behind another field, or
+preceded by all text so far."""
 
 Writer = Callable[[Sequence[str]], list[bytes]]
 
@@ -25,14 +25,14 @@ _WORDS = ("The", " sky", " over", " Oslo", " is", " blue", ":", " 3", " °C", ",
 
 
 def words(count: int) -> list[str]:
-    """Return pieces of a text, about as long as tokens are."""
+    """Return parts of a text, about as long as tokens are."""
     return [_WORDS[place % len(_WORDS)] for place in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A fixture to be made longer: its first and last events stay, and the one after the first is repeated with each
-    piece in the place of `text`."""
+    """A fixture to be lengthened: its first and last events stay. The event after the first is repeated with each chunk
+    in the position of `text`."""
 
     path: str
     first: int
@@ -57,7 +57,7 @@ def _json(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """A stream whose events are put into a frame each."""
+    """A stream in which each event is put into a frame."""
 
     inner: Writer
     put: Callable[[bytes], bytes]
@@ -68,8 +68,8 @@ class Framed:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One kind of stream: the call that it answers, its writer, the limit of a chunk's cost in chunks of the family,
-    and the numbers of pieces to measure. A request with a body in the vendor's own API is sent as it came."""
+    """One kind of stream: its call, its writer, the limit of a chunk's cost as a multiple of the family's, and the
+    numbers of chunks to measure. A request with a body in the vendor's own API is sent unchanged."""
 
     profile: str
     asked: UnifiedRequest

@@ -1,8 +1,8 @@
-"""The cost of requests and streamed chunks on each surface that chats, and of vectors.
+"""The cost of requests and streamed chunks on each surface for chats, and of embeddings.
 
-`python -m tests.bench.surfaces`. In process, without a socket: a body parsed and made into a vendor's call; a chunk of
-the vendor's decoded and rendered; its vectors decoded and rendered. The chat surface is what the others are held
-against, in turns in one run.
+`python -m tests.bench.surfaces`. It runs in this process, without a socket: a body is parsed and encoded as a vendor's
+call; a vendor's chunk is decoded and rendered; a vendor's embeddings are decoded and rendered. The chat surface is the
+reference for the others, in alternate turns of one run.
 """
 
 import base64
@@ -31,7 +31,7 @@ ROUNDS = 30
 CHUNKS = 200
 VECTORS, DIMENSIONS = 16, 1024
 CHUNK_LIMIT = 1.3
-"""How many times a chat's chunk one of another surface may cost."""
+"""The limit of another surface's chunk, as a multiple of a chat's chunk."""
 
 FACTS = AnswerFacts("0" * 24, 1_795_000_000, "v/m")
 TURNS = [{"role": ("user", "assistant")[turn % 2], "content": "Shall I compare thee? " * 8} for turn in range(9)]
@@ -43,13 +43,13 @@ BODIES: dict[str, tuple[Surface, bytes]] = {
 
 
 def request(name: str) -> None:
-    """A body of a surface, made into the call of an OpenAI-compatible vendor."""
+    """Parse a body of a surface and encode the call of an OpenAI-compatible vendor."""
     surface, body = BODIES[name]
     plan_calls(surface.parse(Operation.CHAT, body, None), target("groq"))
 
 
 def stream(name: str) -> Callable[[], None]:
-    """Return what decodes and renders one stream of CHUNKS chunks on a surface."""
+    """Return a function that decodes and renders one stream of CHUNKS chunks on a surface."""
     surface, body = BODIES[name]
     asked = surface.parse(Operation.CHAT, body, None)
     sent = plan_calls(asked, target("groq")).calls[0].sent
@@ -69,7 +69,7 @@ def stream(name: str) -> Callable[[], None]:
 
 
 def vectors() -> Callable[[], None]:
-    """Return what answers a request for VECTORS vectors in base64 from a vendor that takes it."""
+    """Return a function that serves a request for VECTORS embeddings in base64 from a vendor that supports base64."""
     vector = base64.b64encode(struct.pack(f"<{DIMENSIONS}f", *[0.1] * DIMENSIONS)).decode()
     data = [{"object": "embedding", "index": index, "embedding": vector} for index in range(VECTORS)]
     answer = orjson.dumps({"object": "list", "data": data, "usage": {"prompt_tokens": 9, "total_tokens": 9}})
@@ -86,7 +86,7 @@ def vectors() -> Callable[[], None]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Something to be measured: what it is called, what does it once, and how many it does then."""
+    """A measured piece of work: its name, its function, and the number of units in one call."""
 
     name: str
     run: Callable[[], None]
@@ -94,7 +94,7 @@ class Work:
 
 
 def works() -> list[Work]:
-    """Everything that is measured."""
+    """Return all measured work."""
     return [
         *(Work(f"{name} request", partial(request, name), 1) for name in BODIES),
         *(Work(f"{name} chunk", stream(name), CHUNKS) for name in BODIES),
@@ -103,7 +103,7 @@ def works() -> list[Work]:
 
 
 def measure(work: Work) -> Reading:
-    """The cost of one run."""
+    """Return the cost of one run."""
     cpu, wall = time.process_time(), time.perf_counter()
     work.run()
     return Reading(time.process_time() - cpu, time.perf_counter() - wall, work.count)
@@ -113,7 +113,7 @@ HEADER = f"{'CPU µs on a surface':<24}{'each':>10}{'of chat':>9}"
 
 
 def line(name: str, own: Sequence[Reading], chat: Sequence[Reading] | None) -> str:
-    """Return a row: the cheapest reading, and how many times chat's that is (none where chat has no such thing)."""
+    """Return a row: the cheapest reading, and its ratio to chat's, which is empty if chat has no such work."""
     each = cheapest(own).microseconds
     ratio = "" if chat is None else f"{each / cheapest(chat).microseconds:.2f}"
     return f"{name:<24}{each:>10.2f}{ratio:>9}"

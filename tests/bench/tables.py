@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table with its columns in line; all but the first are flush right."""
+    """Return a table with aligned columns. All but the first are flush right."""
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

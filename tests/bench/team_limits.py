@@ -1,8 +1,9 @@
-"""What limits cost a good request, in one run: `python -m tests.bench.team_limits`, with `--python` under another one.
+"""The cost of limits for a good request, in one run: `python -m tests.bench.team_limits`, with `--python` for another
+interpreter.
 
-Gateways on the same table but for the limits of the team are loaded with the same bytes in many short turns. None of
-the limits is reached. A gateway sheds requests where another program has its core for long: those are asked again, and
-the turn does not count. The cheapest of the turns that do counts.
+Gateways whose configurations differ only in the team's limits get the same bytes in many short turns. No limit is
+reached. A gateway sheds requests if another program has its core for long. Shed requests are sent again, and the turn
+does not count. The cheapest counted turn is the result.
 """
 
 import argparse
@@ -35,21 +36,21 @@ TEAMS: Final[Mapping[str, str]] = {
     "requests": f"limits: {{{_REQUESTS}}}",
     "all limits": f"limits: {{{_ALL}}}, budget: {{usd: 1000000, per: month}}",
 }
-"""What is limited, none first."""
+"""The limits of the team. The first entry has none."""
 
 SHORT: Final = ("--requests", "1000", "--connections", "8", "--rounds", "20")
-"""How much is measured, unless the command line says."""
+"""The amount to measure, unless the command line sets it."""
 
 PRICED: Final = f"{MODEL_SETTINGS}, price: {{input: 1, output: 2}}"
 
 
 SHED: Final = b"HTTP/1.1 503 "
 PAUSE: Final = 0.05
-"""Seconds until a request that was shed is asked again."""
+"""Seconds until a shed request is sent again."""
 
 
 class PatientCaller(WholeCaller):
-    """Asks again where the gateway sheds the request, and notes it."""
+    """A caller that repeats a request that the gateway sheds, and records it."""
 
     def __init__(self, request: bytes, tickets: Iterator[int], shed: list[None]) -> None:
         super().__init__(request, tickets)
@@ -65,8 +66,8 @@ class PatientCaller(WholeCaller):
 
 
 async def turns(targets: Sequence[Target], amount: Amount) -> list[list[Reading]]:
-    """The readings of each target, in turns, without those in which requests were shed. Raises RuntimeError where that
-    were all of a target's."""
+    """Return the readings of each target, taken in alternate turns, without turns with shed requests. Raise
+    RuntimeError if a target has no other turns."""
     load = Load(REQUEST, amount.requests, amount.connections)
     taken: list[list[Reading]] = [[] for _ in targets]
     for turn in range(amount.rounds + 1):
@@ -81,7 +82,7 @@ async def turns(targets: Sequence[Target], amount: Amount) -> list[list[Reading]
 
 
 def lines(taken: Mapping[str, Sequence[Reading]]) -> list[str]:
-    """The figures: a request's CPU, and how much more than of one without limits."""
+    """Return the figures: a request's CPU, and its difference to a request without limits."""
     costs = {name: cheapest(readings).microseconds for name, readings in taken.items()}
     first = next(iter(costs.values()))
     return [
@@ -91,7 +92,7 @@ def lines(taken: Mapping[str, Sequence[Reading]]) -> list[str]:
 
 
 async def bench(amount: Amount, python: str, folder: Path) -> None:
-    """Run all and print the figures."""
+    """Run all cases and print the figures."""
     async with AsyncExitStack() as stack:
         upstream = stack.enter_context(running_upstream(folder))
         targets: list[Target] = []
@@ -107,7 +108,7 @@ async def bench(amount: Amount, python: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--python", default=sys.executable)
     chosen, rest = parser.parse_known_args()

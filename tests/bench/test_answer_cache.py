@@ -1,4 +1,4 @@
-"""The bench of the answer cache: what it asks for, and how it reads streams."""
+"""The bench of the response cache: its requests, and how it reads streams."""
 
 from pathlib import Path
 

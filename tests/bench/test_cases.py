@@ -1,4 +1,4 @@
-"""The cases: what the issue of speed is about, each once, and the ones with a target among them."""
+"""The cases: each of the measured loads once, with every target's case."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""That each kind of chunk is there to be measured, and is relayed whole. Never a time."""
+"""Each kind of chunk is measured, and is relayed completely. No test checks a time."""
 
 import asyncio
 

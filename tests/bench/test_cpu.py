@@ -1,4 +1,4 @@
-"""Readings of /proc: fields found whatever the program is called, and children counted in."""
+"""Readings of /proc: the fields are found for every program name, and children are included."""
 
 import os
 import subprocess

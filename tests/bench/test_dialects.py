@@ -1,4 +1,4 @@
-"""The arithmetic of what a chunk costs, and that every dialect's stream is there to be measured. Never a time."""
+"""The arithmetic of a chunk's cost, and every dialect's stream is measured. No test checks a time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Times of answers: requests at the times of a clock, each answered and checked. Never a time."""
+"""Response times: requests are sent at the times of a clock, and each response is checked. No test checks a time."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The figures of limits and the ledger by turns: what is on in each turn, and how they are said."""
+"""The bench of limits and the ledger by turns: the parts that are on in each turn, and the lines of figures."""
 
 from types import SimpleNamespace
 

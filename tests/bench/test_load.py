@@ -1,4 +1,4 @@
-"""The load that stops after a number of requests takes no wrong answer for a fast one."""
+"""The load that stops after a number of requests rejects wrong responses."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the figures come from: the processor's name, and whether the Python was optimised."""
+"""The description of the machine: the processor's name, and whether the Python was optimised."""
 
 import platform
 import sys

@@ -1,4 +1,4 @@
-"""From turns to what one costs; and a turn on real sockets, without a gateway between. Never a time."""
+"""The costs from turns, and a turn on real sockets without a gateway between. No test checks a time."""
 
 import os
 from dataclasses import replace

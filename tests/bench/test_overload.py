@@ -1,4 +1,4 @@
-"""The overload figure's own parts: what counts as a refusal, and how the share is said."""
+"""The parts of the overload bench: the check for a refusal, and the line of figures."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The bench of the operator's page: its table, and what it tells."""
+"""The bench of the operator's page: its configuration, and its figures."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One answer is read in full: what it says must be what the upstream said."""
+"""One response is read completely: its text must be the upstream's."""
 
 import pytest
 

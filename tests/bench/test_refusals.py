@@ -1,4 +1,4 @@
-"""The cost of a refusal: what is refused, and how it is counted."""
+"""The cost of a refusal: the refused request, and the count."""
 
 from tests.bench.refusals import TURN, TURNS, cpu_of, refusing
 

@@ -1,5 +1,5 @@
-"""That every stream of the measurement is relayed to its end, and most of it in the way it is there to measure. Never
-a time."""
+"""Every stream of the measurement is relayed to its end, and most of it on the path that it measures. No test checks a
+time."""
 
 import pytest
 

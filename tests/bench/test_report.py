@@ -1,4 +1,4 @@
-"""The report: its head says what the figures come from, its tables hold them, and what is no result is not one."""
+"""The report: its head describes the origin of the figures, its tables contain them, and invalid results are marked."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_a_rate_below_what_a_program_can_do_is_a_least() -> None:
 
 
 def cells(text: str, first: str) -> list[list[str]]:
-    """The rows of all tables that begin with this cell."""
+    """Return the rows of all tables that begin with this cell."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
     return [row for row in rows if row[0] == first]
 

@@ -1,4 +1,4 @@
-"""That each stage of one request does what it is measured for. Never a time."""
+"""Each stage of one request does the work that it measures. No test checks a time."""
 
 import orjson
 

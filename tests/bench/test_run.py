@@ -1,4 +1,4 @@
-"""The command line, and a whole run with tiny numbers on real sockets. Never a time."""
+"""The command line, and a complete run with tiny numbers on real sockets. No test checks a time."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The load that goes on: every byte is counted, and an answer that is not as expected ends it."""
+"""The endless load counts every byte, and an unexpected response ends it."""
 
 import asyncio
 from dataclasses import replace
@@ -19,7 +19,7 @@ STREAMED = expected_stream(STREAM, OPENAI, Ask(chunks=5))
 
 
 def reframed(answer: bytes, size: int) -> bytes:
-    """The answer with its body in chunks of another size, as a proxy may send it."""
+    """Return the response with its body in chunks of another size, as a proxy may send it."""
     head, _, _ = answer.partition(b"\r\n\r\n")
     body = unframed(answer)[:-2]
     parts = [body[start : start + size] for start in range(0, len(body), size)]
@@ -50,7 +50,7 @@ def test_a_stream_that_lacks_anything_is_wrong(answer: bytes) -> None:
 
 
 async def count(script: Script, answer: bytes, stream: bool) -> int:
-    """The answers that came back on two connections until five did."""
+    """Return the number of responses on two connections until five came."""
     expected = STREAMED if stream else expected_whole(answer)
     async with FakeVendor(script) as vendor:
         async with running_load(vendor.port, [chat_request(Ask())] * 2, expected, 0.001) as load:

@@ -1,4 +1,4 @@
-"""The streams that are measured: one of every dialect, all with the same text, an event a piece."""
+"""The measured streams: one of every dialect, all with the same text, with one chunk in each event."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.bench.streams import Form, Framed, words
 from tests.support.looped import looped
 
 WHOLE = ("replicate",)
-"""Dialects whose vendors answer in one piece."""
+"""Dialects whose vendors send the response in one event."""
 
 
 def test_every_dialect_has_a_stream() -> None:

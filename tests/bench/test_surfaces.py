@@ -1,4 +1,4 @@
-"""That every surface's rows are there to be measured, and what a chunk takes of Python's calls. Never a time."""
+"""Every surface's rows are measured, and the number of Python calls for a chunk. No test checks a time."""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.bench.surfaces import BODIES, CHUNK_LIMIT, CHUNKS, line, measure, str
 
 
 def calls(run: Callable[[], None]) -> int:
-    """How many functions, of Python and of C, one run calls; the same each time."""
+    """Return the number of function calls, of Python and of C, in one run. It is the same each time."""
     run()
     count = 0
 

@@ -1,4 +1,4 @@
-"""The figures of limits: the tables they are of, and how they are said."""
+"""The bench of limits: its configurations, and its lines of figures."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The bench of tracing: its table, its collector, and its arithmetic."""
+"""The bench of tracing: its configuration, its collector, and its arithmetic."""
 
 import asyncio
 import urllib.request

@@ -1,4 +1,4 @@
-"""What is asked is what the upstream is told, in bodies of the size that was asked for."""
+"""The upstream finds the order in each request, and bodies have the ordered size."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the fake upstream says is what its vendors would: the dialects' own decoders read all of it."""
+"""The fake upstream's responses are valid: the dialects' own decoders read all of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

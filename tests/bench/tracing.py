@@ -1,13 +1,13 @@
-"""What tracing costs a good request: `python -m tests.bench.tracing`, on Linux.
+"""The cost of tracing for a good request: `python -m tests.bench.tracing`, on Linux.
 
-One gateway in this process gets a steady load from another one, and after each turn of some dozen requests it is told
-anew which share of them to trace: the same code and the same memory serve all shares, which they do not in processes of
-their own. Every tenth request is sampled, not each by chance, so that no turn is cheap because it has few of them.
+One gateway in this process gets a steady load from another one. After each turn of some dozen requests the share of
+traced requests is set anew. So the same code and the same memory serve all shares, which separate processes would not
+do. Every tenth request is sampled, not each by chance, so that no turn is cheap because it has few sampled requests.
 
-The CPU is that of the whole process: the loop's thread by turns, and the exporter's, which encodes and posts later, by
-its own clock for each sampled request. Of each the cheapest turns count, since other programs can only add to a turn.
-The load, the vendor and the collector are processes of their own, on another core; the collector reads the spans and
-throws them away, and what that costs it is told, and in no other figure.
+The CPU includes the whole process: the loop's thread by turns, and the exporter's thread, which encodes and posts
+later, by its own clock for each sampled request. The cheapest turns of each count, since other programs can only add to
+a turn. The load, the vendor and the collector are processes of their own, on another core. The collector reads the
+spans and discards them. Its cost is a figure of its own and part of no other.
 """
 
 import argparse
@@ -46,27 +46,28 @@ from tests.bench.upstream import running_upstream
 from tests.support.gateway import ROOT
 
 SHARE: Final = 0.1
-"""Which share of requests is sampled, for the figure."""
+"""The share of sampled requests for the figure."""
 
 SHARES: Final = (None, 0.0, SHARE)
-"""Which share of requests is sampled in a turn; None: tracing is off."""
+"""The share of sampled requests in a turn. `None` means that tracing is off."""
 
 MOST: Final = 0.05
-"""What tracing may cost more, of a request where it is off."""
+"""The most that tracing may add to the cost of a request."""
 
 TURN: Final = 50
-"""Requests."""
+"""Requests in a turn."""
 
 CONNECTIONS: Final = 8
 
 UNCOUNTED: Final = 2 * CONNECTIONS
-"""Requests before a turn, so that all that are under way have begun after the last one."""
+"""Requests before a turn, so that all requests in flight have begun after the last turn."""
 
 CHEAPEST: Final = 0.05
-"""Which share of the turns is cheaper than the one that counts."""
+"""The share of turns that are cheaper than the turn that counts."""
 
 SMALLEST: Final = 64
-"""Requests of an export that counts: a smaller one is mostly the cost of a connection, which a second has few of."""
+"""Requests of the smallest export that counts. The cost of a smaller export is mostly the cost of a connection, and
+connections are few in a second."""
 
 SINK: Final = """\
 import http.server
@@ -83,12 +84,12 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
 print(server.server_address[1], flush=True)
 server.serve_forever()
 """
-"""A collector that keeps nothing: a program, so that its work is not the gateway's."""
+"""A collector that discards everything. It is a program, so that its work does not count for the gateway."""
 
 
 @contextmanager
 def sink() -> Iterator[tuple[int, int]]:
-    """A collector that keeps nothing, for the block; its port and its process."""
+    """Run a collector that discards everything, for the duration of the block. Yield its port and its process."""
     with subprocess.Popen([sys.executable, "-c", SINK], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -99,7 +100,7 @@ def sink() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def loaded(port: int) -> Iterator[int]:
-    """A load on a gateway's port for the block, from a process of its own; that process."""
+    """Run a load on a gateway's port for the duration of the block, from a process of its own. Yield that process."""
     with subprocess.Popen([sys.executable, "-m", "tests.bench.tracing", "--load", str(port)], cwd=ROOT) as process:
         try:
             yield process.pid
@@ -108,14 +109,14 @@ def loaded(port: int) -> Iterator[int]:
 
 
 def settings(port: int) -> str:
-    """What stands in the table's `server` section."""
+    """Return the `server` section of the configuration."""
     return f"tracing: {{endpoint: 'http://127.0.0.1:{port}', sample: 1}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU of a request in µs: where tracing is off, and how much more it is on the loop's thread where none is sampled,
-    and where SHARE is; then what each sampled one costs the exporter's thread, and the collector."""
+    """CPU of a request in µs: with tracing off; the addition on the loop's thread if no request is sampled, and if
+    SHARE is; and the cost of each sampled request in the exporter's thread, and in the collector."""
 
     plain: float
     none: float
@@ -125,23 +126,23 @@ class Costs:
 
     @property
     def more(self) -> float:
-        """How much more a request costs on average where SHARE is sampled."""
+        """Return the average addition to the cost of a request if SHARE is sampled."""
         return self.some + self.exported * SHARE
 
 
 def cheap(readings: Sequence[float]) -> float:
-    """Return what the cheapest turns cost. The very cheapest may be a mistake of the clock."""
+    """Return the cost of the cheapest turns. The very cheapest may be an error of the clock."""
     return sorted(readings)[int(len(readings) * CHEAPEST)]
 
 
 def costs(turns: Mapping[float | None, Sequence[float]], exports: Sequence[float], collector: float) -> Costs:
-    """Return the costs by the turns of each share."""
+    """Return the costs from the turns of each share."""
     plain, none, some = (cheap(turns[share]) for share in SHARES)
     return Costs(plain, none - plain, some - plain, cheap(exports), collector)
 
 
 def lines(found: Costs) -> list[str]:
-    """The figures."""
+    """Return the lines of figures."""
     verdict = "holds" if found.more <= MOST * found.plain else "MISSED"
     return [
         f"a request where tracing is off: {found.plain:.1f} µs of CPU",
@@ -154,14 +155,14 @@ def lines(found: Costs) -> list[str]:
 
 
 class Switched:
-    """Switches what begins a gateway's traces before each request: the hooks for it are made once."""
+    """A switch before each request for the part of the gateway that begins traces. The hooks for it are made once."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._made: dict[TraceStarter | None, TeamHooks] = {}
 
     def use(self, traces: TraceStarter | None) -> None:
-        """Let it begin the traces of requests from now on."""
+        """Use `traces` to begin the traces of requests from now on."""
         hooks = self._made.get(traces)
         if hooks is None:
             hooks = self._made[traces] = TeamHooks()
@@ -170,8 +171,8 @@ class Switched:
 
 
 class Turns:
-    """Measures the loop's thread over so many requests. `ended` is to be called as each ends. It decides, in the same
-    way in all turns, what begins the next trace: of those of a share, exactly so many are sampled."""
+    """A meter of the loop's thread over a number of requests. Call `ended` when each ends. It decides, in the same way
+    in all turns, how the next trace begins: for a share, exactly that many are sampled."""
 
     def __init__(self, set_traces: TraceSetter) -> None:
         self._set_traces = set_traces
@@ -186,7 +187,7 @@ class Turns:
         self._over: asyncio.Future[float] | None = None
 
     def trace(self, share: float | None) -> None:
-        """Let so many be sampled of the requests that begin from now on."""
+        """Sample this share of the requests that begin from now on."""
         self._order = self._orders[share]
         self._set_traces(next(self._order))
 
@@ -198,13 +199,13 @@ class Turns:
             self._over.set_result(time.thread_time())
 
     async def after(self, requests: int) -> float:
-        """Return the CPU that the thread has used when so many more have ended."""
+        """Return the CPU that the thread has used when `requests` more have ended."""
         self._left, self._over = requests, asyncio.get_running_loop().create_future()
         return await self._over
 
 
 def measured_exports(queue: ExportQueue, state: ExportState) -> list[float]:
-    """Return a list to which the queue's thread adds from now on what each request of an export cost it."""
+    """Return a list to which the queue's thread adds the cost of each request of an export from now on."""
     exports: list[float] = []
     drain = queue._drain
 
@@ -219,7 +220,7 @@ def measured_exports(queue: ExportQueue, state: ExportState) -> list[float]:
 
 
 async def measure(turns: Turns, rounds: int) -> Mapping[float | None, Sequence[float]]:
-    """Take turns for so many rounds, and return what a request cost in each."""
+    """Take turns for `rounds` rounds, and return the cost of a request in each."""
     found: dict[float | None, list[float]] = {share: [] for share in SHARES}
     for number in range(rounds):
         at = number % len(SHARES)
@@ -231,7 +232,7 @@ async def measure(turns: Turns, rounds: int) -> Mapping[float | None, Sequence[f
 
 
 async def bench(rounds: int, folder: Path) -> Costs:
-    """Run a gateway under load, and return what was read."""
+    """Run a gateway under load, and return the readings."""
     with running_upstream(folder) as upstream, sink() as (port, collector):
         table = gateway_table(upstream, f"server: {{port: 0, watch: false, admin: {{port: 0}}, {settings(port)}}}")
         path = folder / "gateway.yaml"
@@ -260,14 +261,15 @@ async def bench(rounds: int, folder: Path) -> Costs:
 
 
 async def load(port: int) -> None:
-    """Ask without end. On a busy machine the gateway may refuse some: those are few, and count in every turn alike."""
+    """Send requests without end. On a busy machine the gateway may refuse some. They are few, and count in every turn
+    alike."""
     while True:
         with suppress(WrongAnswer):
             await run_load(port, Load(chat_request(Ask()), 10_000, CONNECTIONS), WholeCaller)
 
 
 def main() -> None:
-    """Measure as the command line says."""
+    """Measure as the command line orders."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.tracing", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000, help="rounds of a turn of each (%(default)s)")
     parser.add_argument("--load", type=int, metavar="PORT", help=argparse.SUPPRESS)

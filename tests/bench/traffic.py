@@ -1,7 +1,7 @@
-"""The bytes of the measured traffic: what a client asks, and how it tells the fake upstream what to answer.
+"""The bytes of the measured traffic: the client's requests, and the order to the fake upstream in them.
 
-What the upstream is to send stands at the start of the first message, where every gateway leaves it alone. So one
-upstream serves every case, and any gateway can stand between.
+The order stands at the start of the first message, which every gateway forwards unchanged. So one upstream serves every
+case, behind any gateway.
 """
 
 import re
@@ -16,11 +16,11 @@ MODEL = "bench/model"
 KEY = "sk-bench"
 
 FLAVOURS = ("english", "japanese", "obfuscated")
-"""Texts of answers: English, with a line end, a quote or a dash now and then; all outside ASCII; and English in
+"""Texts of responses: English, with a line end, a quote or a dash now and then; a text outside ASCII; and English in
 OpenAI's chunks, each of which has filler of another length (`obfuscation`)."""
 
 AGENT_FLAVOURS = ("thinking", "arguments")
-"""What Claude's streams for coding agents consist of besides text: thinking, and the arguments of a call."""
+"""The contents of Claude's streams for coding agents besides text: reasoning, and the arguments of a call."""
 
 _EVERY_FLAVOUR = (*FLAVOURS, *AGENT_FLAVOURS)
 
@@ -42,8 +42,8 @@ _TOKENS = {"english": _TOKEN.findall(_ENGLISH), "japanese": re.findall("..?", _J
 
 
 def tokens(flavour: str, count: int) -> list[str]:
-    """Return that many pieces of a text, about as long as tokens are, the same each time. Those of arguments are JSON
-    together."""
+    """Return that many parts of a text, about as long as tokens are, the same each time. Together, the parts of
+    arguments are JSON."""
     if flavour == "arguments":
         said = [orjson.dumps(piece).decode()[1:-1] for piece in tokens("english", count)]
         return [
@@ -55,13 +55,13 @@ def tokens(flavour: str, count: int) -> list[str]:
 
 
 def prose(size: int) -> str:
-    """Return English of that many characters."""
+    """Return English text of that many characters."""
     return (_ENGLISH * (size // len(_ENGLISH) + 1))[:size]
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is asked of the upstream: a whole answer of that many bytes, or a stream where `chunks` is not 0, with
+    """The order to the upstream: a non-streaming response of that many bytes, or a stream if `chunks` is not 0, with
     `pace` milliseconds between two chunks; and the size of the request's body in bytes."""
 
     answer: int = 1200
@@ -77,7 +77,7 @@ class Ask:
 
 
 def asked(body: bytes) -> Ask | None:
-    """Return what a body asks for; None without a mark. The size of the prompt is not known from it."""
+    """Return the order in a body, without the size of the prompt. Return `None` if the body has no order."""
     found = MARK.search(body)
     if found is None:
         return None
@@ -90,19 +90,20 @@ TURN = 4096
 
 
 def messages(ask: Ask, size: int) -> list[str]:
-    """The texts of a chat's messages, about that many bytes in all; an odd number, as the user has the last word."""
+    """Return the texts of a chat's messages, about that many bytes in all. Their number is odd, since the last message
+    is the user's."""
     text = ask.mark + " " + prose(max(size, 1))
     texts = [text[start : start + TURN] for start in range(0, len(text), TURN)]
     return texts if len(texts) % 2 else [*texts[:-2], texts[-2] + texts[-1]]
 
 
 def roles(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the messages with who said them: the user and the assistant in turns."""
+    """Return the messages with their roles: the user and the assistant alternate."""
     return [(("user", "assistant")[place % 2], text) for place, text in enumerate(texts)]
 
 
 def filled(ask: Ask, write: Callable[[list[str]], JsonObject]) -> bytes:
-    """A body around a chat's messages, of about as many bytes as are asked for."""
+    """Return a body around a chat's messages, of about the ordered size."""
     size = ask.prompt
     body = orjson.dumps(write(messages(ask, size)))
     return orjson.dumps(write(messages(ask, size - (len(body) - size))))
@@ -120,7 +121,7 @@ def chat_body(ask: Ask, model: str = MODEL) -> bytes:
 
 
 def request_bytes(path: str, body: bytes, key: str = KEY) -> bytes:
-    """The whole HTTP request."""
+    """Return the complete HTTP request."""
     lines = (
         f"POST {path} HTTP/1.1",
         "host: 127.0.0.1",

@@ -1,4 +1,5 @@
-"""A fake upstream that costs little: bytes made once for each kind of answer, which the request asks for by a mark.
+"""A fake upstream that costs little: it makes the bytes of each kind of response once, and the request orders one by a
+mark.
 
 It speaks every measured dialect, in plain HTTP and over TLS. It parses no JSON.
 
@@ -32,13 +33,13 @@ LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 @lru_cache(maxsize=64)
 def whole_bytes(dialect: str, ask: Ask) -> bytes:
-    """An answer that leaves in one write: a whole one, or a stream without a pace."""
+    """Return a response that leaves in one write: a non-streaming one, or a stream without a pace."""
     return EVERY_WIRE[dialect].answer(ask)
 
 
 @lru_cache(maxsize=64)
 def paced_pieces(dialect: str, ask: Ask) -> Sequence[bytes]:
-    """The writes of a stream with a pace: the head goes before its first text, as vendors do it."""
+    """Return the writes of a stream with a pace. The head goes before the first text, as vendors send it."""
     first, *rest = WIRES[dialect].stream(ask)
     return [WIRES[dialect].stream_head() + first, *rest]
 
@@ -52,7 +53,7 @@ class Upstream(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without inheriting from it
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is one without inheriting from it
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -62,7 +63,7 @@ class Upstream(asyncio.Protocol):
             return
         length = LENGTH.search(self._buffer, 0, end)
         if length is None:
-            self._transport.abort()  # a request without a length is none of this bench's
+            self._transport.abort()  # no request of this bench lacks a length
         elif len(self._buffer) >= end + int(length[1]):
             request, self._buffer = self._buffer, b""
             self._answer(request)
@@ -101,8 +102,8 @@ async def serve(port: int, tls_port: int, certificate: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunningUpstream:
-    """Where the fake upstream listens, in plain HTTP and over TLS, its process, and the authority of its certificate,
-    as a PEM file."""
+    """The fake upstream's ports, in plain HTTP and over TLS, its process, and the authority of its certificate, as a
+    PEM file."""
 
     port: int
     tls_port: int
@@ -112,7 +113,7 @@ class RunningUpstream:
 
 @contextmanager
 def running_upstream(folder: Path) -> Iterator[RunningUpstream]:
-    """The fake upstream in a process of its own; writes its certificate into `folder`."""
+    """Run the fake upstream in a process of its own. Write its certificate into `folder`."""
     authority, chain = Authority(), folder / "upstream.pem"
     chain.write_bytes(b"".join(authority.pair(*LOCAL)))
     (folder / "authority.pem").write_bytes(authority.pem())

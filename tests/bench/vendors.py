@@ -1,8 +1,8 @@
-"""What a vendor of each measured dialect is asked, and what it answers: bodies, streams of many chunks, heads.
+"""The requests to a vendor of each measured dialect, and its responses: bodies, streams of many chunks, heads.
 
-The shapes are those of the fixtures under `tests/providers/dialects`: OpenAI's chat completions with
-`stream_options` (OpenAPI 2.3.0, August 2026) and their `obfuscation`, Anthropic's messages (anthropic 2.12.0), and
-Amazon's ConverseStream with its filler `p` (botocore 1.44.5).
+The shapes follow the fixtures under `tests/providers/dialects`: OpenAI's chat completions with `stream_options`
+(OpenAPI 2.3.0, August 2026) and their `obfuscation`, Anthropic's messages (anthropic 2.12.0), and Amazon's
+ConverseStream with its filler `p` (botocore 1.44.5).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ CLAUDE = "anthropic.claude-haiku-4-5-20251001-v1:0"
 class Wire:
     """One dialect as bytes.
 
-    `path` is in the request line of its calls. `event` stands once in each chunk of a stream, `done` in the last bytes
-    of one that ended well.
+    `path` is in the request line of its calls. `event` occurs once in each chunk of a stream, `done` in the last bytes
+    of a stream that ended well.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Wire:
     frames: Callable[[Sequence[str], Ask], list[bytes]]
 
     def answer(self, ask: Ask) -> bytes:
-        """The HTTP answer: whole, or all of a stream."""
+        """Return the HTTP response: a non-streaming one, or all of a stream."""
         if ask.chunks:
             return b"".join((self.stream_head(), *self.stream(ask)))
         around = len(orjson.dumps(self.whole("")))
@@ -48,8 +48,8 @@ class Wire:
         return head(200, [("content-type", self.content_type), ("transfer-encoding", "chunked")])
 
     def stream(self, ask: Ask) -> list[bytes]:
-        """The pieces of a stream's body, framed: one for what precedes the text together with its first piece, one for
-        each other piece of text, and one for the end."""
+        """Return the parts of a stream's body, framed: one for everything before the text together with the first text
+        chunk, one for each other text chunk, and one for the end."""
         framed = [chunk(frame) for frame in self.frames(tokens(ask.flavour, ask.chunks), ask)]
         before = _BEFORE[self.name]
         first = b"".join(framed[: before + 1])
@@ -58,7 +58,7 @@ class Wire:
 
 
 def _text(size: int) -> str:
-    """Words of so many bytes that need no escapes in JSON."""
+    """Return words of so many bytes that need no escapes in JSON."""
     return ("the river runs south to the sea " * (size // 32 + 1))[: max(size, 1)]
 
 
@@ -130,7 +130,7 @@ _CLAUDE_TEXT: JsonObject = {"type": "text", "text": ""}
 
 
 def _claude_after_thinking() -> list[bytes]:
-    """The signature of a thinking block, and the block of text that follows it."""
+    """Return the signature of a thinking block, and the start of the text block that follows it."""
     signature: JsonObject = {"type": "signature_delta", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h" * 8}
     return [
         _claude_event("content_block_delta", {"index": 0, "delta": signature}),
@@ -193,11 +193,11 @@ def _amazon_frames(texts: Sequence[str], ask: Ask) -> list[bytes]:
 
 
 _BEFORE: Mapping[str, int] = {"openai": 1, "anthropic": 3, "bedrock": 1}
-"""How many frames of each dialect's stream come before the text."""
+"""The number of frames before the text in each dialect's stream."""
 
 
 def messages_request(ask: Ask, model: str = "claude-haiku-4-5") -> bytes:
-    """The HTTP request of Anthropic's messages."""
+    """Return the HTTP request of Anthropic's messages."""
 
     def write(texts: list[str]) -> JsonObject:
         said: list[JsonValue] = [{"role": role, "content": text} for role, text in roles(texts)]
@@ -291,11 +291,11 @@ WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OPENAI, ANTHROPIC, BED
 
 
 EVERY_WIRE: Mapping[str, Wire] = {**WIRES, **{wire.name: wire for wire in (GEMINI, RESPONSES)}}
-"""Those, and the APIs of whose responses only whole ones are measured."""
+"""The streamed dialects, and the APIs of which only non-streaming responses are measured."""
 
 
 def wire_of(request: bytes) -> Wire:
-    """The dialect of a call, by its request line. Raises ValueError for any other."""
+    """Return the dialect of a call, by its request line. Raise ValueError for any other."""
     line = request[: request.find(b"\r\n")]
     for wire in EVERY_WIRE.values():
         if wire.path in line:

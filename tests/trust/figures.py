@@ -1,7 +1,7 @@
-"""The figures that tests decide, and those that no run finds.
+"""The figures that tests decide, and the figures that no run measures.
 
-One that is found twice, by a simulation with every change and under load at night, has two lines of one number; the
-other is in `figures_load`.
+A figure may be measured twice: by a simulation with every change, and under load at night. It then has two lines of one
+number, and the other line is in `figures_load`.
 """
 
 import re
@@ -23,8 +23,8 @@ _SCENARIO: Final = re.compile(r"\[S\d\d-(pass|partial|safe|fail)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
-    """Good when each fault passed on both loops. A test that this machine cannot run says nothing either way; which may
-    be skipped, .ci/run knows."""
+    """Return a good result if each fault passed on both loops. A test that this machine cannot run does not count;
+    .ci/run lists the tests that may be skipped."""
     cases = _run(cases)
     loops: dict[int, set[str]] = defaultdict(set)
     failed = set()
@@ -51,17 +51,19 @@ def _names(numbers: Iterable[int]) -> str:
 
 
 def none_hung(cases: Sequence[Case]) -> Result:
-    """Each case ends within its limit, or fails by that; of one that failed otherwise nothing is known."""
+    """Return a good result if no case hung. A case that exceeds its limit fails for that. A case that failed otherwise
+    proves nothing."""
     return _none("hung", cases)
 
 
 def none_leaked(cases: Sequence[Case]) -> Result:
-    """Each case compares what is held before and after it, and fails by a difference."""
+    """Return a good result if no case leaked. Each case compares the held resources before and after it, and fails if
+    they differ."""
     return _none("leaked", cases)
 
 
 def failed_over(cases: Sequence[Case]) -> Result:
-    """Good when twelve scenarios passed and four were safe, each in every run."""
+    """Return a good result if twelve scenarios passed and four were safe, each in every run."""
     kinds = Counter(found[1] for case in cases if case.state == "passed" and (found := _SCENARIO.search(case.name)))
     failed = [case.name for case in cases if case.state != "passed"]
     value = f"{kinds['pass']} pass, {kinds['safe']} safe"
@@ -364,7 +366,7 @@ FIGURES: Final = (
     Figure(
         *("R47", "Keep-alives within an event, or in place of what follows", "0 in every cut of every stream", "C"),
         Tests(("tests/proxy/relay/test_client_stream.py", "tests/proxy/gateway/test_keep_alives.py")),
-        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_piece", "client._paused"),
+        Sabotage("proxy/listener/streamed_response.py", "client._paused or self._within_chunk", "client._paused"),
         0.3,
     ),
     Figure(
@@ -397,4 +399,4 @@ UNHELD: Final = (
         NotHeld("kept by whoever runs the board at night: no run knows of the others"),
     ),
 )
-"""Figures that no run finds; each is on the board as long as nothing finds it."""
+"""Figures that no run measures. Each stays on the board as long as nothing measures it."""

@@ -1,6 +1,6 @@
 """The figures that need the whole gateway as a process under load, or a tool that runs for a while.
 
-They are measured in the modules beside it named `load_`, `soak` and `fuzz`.
+The modules named `load_`, `soak` and `fuzz` in this folder measure them.
 """
 
 from tests.trust import (
@@ -27,7 +27,7 @@ LEAK = Sabotage(
     "        record.finished = record.finished or self._now()\n"
     '        self.__dict__.setdefault("kept", []).append(record)\n        self._exchanges',
 )
-"""Keeps every record in memory."""
+"""A leak: every record stays in memory."""
 
 LOAD_FIGURES: tuple[Figure, ...] = (
     Figure(

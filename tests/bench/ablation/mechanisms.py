@@ -1,8 +1,8 @@
-"""The mechanisms that stand as a short way beside an ordinary one, and how each is switched off.
+"""The fast paths of the gateway, and how each is switched off.
 
-`parts` are where it stands: files, and functions and classes as `file:name`; its lines are theirs. `private` are the
-private names of asyncio, aiohttp and the standard library that it uses. Without patches, `reason` says why it cannot be
-switched off from outside.
+`parts` locate a mechanism's source: files, and functions and classes as `file:name`. Their lines are the lines of the
+mechanism. `private` are the private names of asyncio, aiohttp and the standard library that it uses. If a mechanism has
+no patches, `reason` explains why it cannot be switched off from outside.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ CONNECTIONS = "proxy.listener.inline_requests"
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """One mechanism. `patches` are pairs of a path and the name of what stands there instead (`switches.py`); `stays`
-    says that it is kept whatever it saves, and `tls` that it is measured over TLS to the vendor."""
+    """One mechanism. `patches` are pairs of a path and the name of its replacement (`switches.py`). `stays` is the
+    reason to retain it whatever it saves. `tls` means that it is measured over TLS to the vendor."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Mechanism:
 
     @property
     def stands(self) -> bool:
-        """Whether the source has it still."""
+        """Return whether the source still contains it."""
         return all(lines_of(part) for part in self.parts)
 
     @property
@@ -59,9 +59,9 @@ MECHANISMS: Sequence[Mechanism] = (
             f"{_OF_EAGER}._begin_alone",
             f"{_OF_EAGER}._answer",
             f"{_OF_EAGER}._answered",
-            f"{_OF_EAGER}._keep",
-            f"{_OF_EAGER}._go_on",
-            f"{_OF_EAGER}._read_kept",
+            f"{_OF_EAGER}._store_ahead",
+            f"{_OF_EAGER}._handle_ahead",
+            f"{_OF_EAGER}._parse_ahead",
             f"{_OF_EAGER}._parse",
         ),
         (
@@ -117,7 +117,7 @@ MECHANISMS: Sequence[Mechanism] = (
             "proxy/gateway/match_path.py:head_of",
         ),
         (),
-        (("proxy.listener.fast_head_parser:_kept", "uncached"),),
+        (("proxy.listener.fast_head_parser:_read_cached", "uncached"),),
     ),
     Mechanism(
         "early_refusal",

@@ -1,4 +1,5 @@
-"""The ordinary ways that take the place of the short ones: asyncio's, aiohttp's, or the gateway's own for all else."""
+"""The ordinary implementations that replace the fast paths: from asyncio, from aiohttp, or the gateway's own general
+code."""
 
 import asyncio
 import gc
@@ -10,20 +11,20 @@ from aiohttp import web
 from providers.dialect import UpstreamRequest
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.request_bytes import CallHead, CallHeads
-from proxy.http_client.request_bytes import _made as made_head
+from proxy.http_client.request_bytes import _make_head as made_head
 from proxy.listener.buffered_response import BASE_HEADERS, JSON
 from proxy.timers import Slot, Timer, Timers, TimerWheel, Watcher
 from proxy.upstream.transport import Take
 
-# Functions with any arguments, whose result says that the short way is not taken.
+# Functions with any arguments, whose result means that the fast path does not apply.
 
 
 def nothing(*arguments: object, **named: object) -> None:
-    """Find that a short way does not apply."""
+    """Return that a fast path does not apply."""
 
 
 def never(*arguments: object, **named: object) -> bool:
-    """Say no."""
+    """Return false."""
     return False
 
 
@@ -33,18 +34,18 @@ def loop_time() -> Callable[[], float]:
 
 
 async def each_read(self: HttpResponse, take: Take) -> None:
-    """Read each piece in the coroutine that wants it."""
+    """Read each chunk in the coroutine that needs it."""
     while take(await self.read()):
         pass
 
 
 def new_head(self: CallHeads, request: UpstreamRequest) -> CallHead:
-    """Make the head of a call."""
+    """Make the head of a call to a vendor."""
     return made_head(request)
 
 
 class WholeResponse(web.Response):
-    """A JSON response of aiohttp's."""
+    """A JSON response from aiohttp."""
 
     def __init__(self, status: int, body: bytes, headers: str) -> None:
         pairs = [line.partition(": ")[::2] for line in headers.split("\r\n") if line]
@@ -52,7 +53,7 @@ class WholeResponse(web.Response):
 
 
 class TimerAlarm(Timer):
-    """An alarm with a timer of asyncio's of its own."""
+    """An alarm with an asyncio timer of its own."""
 
     __slots__ = ("timer",)
     timer: asyncio.TimerHandle
@@ -78,17 +79,17 @@ def drop_timer(self: Timers, alarm: Timer) -> None:
 
 
 def set_alone(self: TimerWheel, at: float, wait: float, watcher: Watcher) -> Slot:
-    """Call a watcher at a time, by an alarm of its own."""
+    """Call `watcher` at a time, by an alarm of its own."""
     slot: Slot = {watcher: None}
     self._alarms.set(at, partial(self._ring, at, slot))
     return slot
 
 
 PYTHONS_THRESHOLDS = (700, 10, 10)
-"""CPython's own (3.11)."""
+"""CPython's own thresholds (3.11)."""
 
 
 async def collect_as_python(held: Callable[[], int]) -> None:
-    """Leave the garbage collector as Python sets it up."""
+    """Configure the garbage collector as Python does."""
     gc.set_threshold(*PYTHONS_THRESHOLDS)
     await asyncio.Event().wait()

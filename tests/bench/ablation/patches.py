@@ -1,7 +1,7 @@
-"""Puts other functions in the place of the gateway's own, in this process alone.
+"""Replaces functions of the gateway, in this process alone.
 
-The source has no switches: what is replaced is named by a path, `module:name` or `module:Class.name`. A function or
-class is replaced wherever a module has it by that name, since most modules import names.
+The source has no switches. A path names the object to replace: `module:name` or `module:Class.name`. A function or
+class is replaced in each module that has it by that name, since most modules import names.
 """
 
 import importlib
@@ -13,17 +13,17 @@ OWN = ("proxy", "providers")
 """The packages whose modules get the replacement."""
 
 WHOLE_GATEWAY = "proxy.process.assemble_app"
-"""A module that loads all that serves."""
+"""A module that imports all modules that serve requests."""
 
 
 class Missing(LookupError):
-    """A path at which nothing is; names it."""
+    """A path at which nothing exists. The error names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One replacement: the path, what stands there instead, and modules that keep the original. `DELETED` instead
-    removes it from its class, so that the parent's is used."""
+    """One replacement: the path, the object to put there, and modules that retain the original. `DELETED` instead
+    removes the object from its class, so that the parent's is used."""
 
     path: str
     instead: object
@@ -34,7 +34,8 @@ DELETED = object()
 
 
 def holder_of(path: str) -> tuple[ModuleType | type, str]:
-    """Return the module or class that has what a path names, and its name there. Raises Missing if there is none."""
+    """Return the module or class that contains the object of a path, and the object's name there. Raise Missing if it
+    does not exist."""
     module_name, _, names = path.partition(":")
     *outer, name = names.split(".")
     try:
@@ -49,7 +50,7 @@ def holder_of(path: str) -> tuple[ModuleType | type, str]:
 
 
 def apply(patch: Patch) -> None:
-    """Replace what the path names. Raises Missing if nothing is there."""
+    """Replace the object at the path. Raise Missing if it does not exist."""
     importlib.import_module(WHOLE_GATEWAY)
     holder, name = holder_of(patch.path)
     original = vars(holder)[name]
@@ -64,7 +65,7 @@ def apply(patch: Patch) -> None:
 
 
 def own_modules() -> list[ModuleType]:
-    """The gateway's modules that are loaded."""
+    """Return the gateway's modules that are loaded."""
     return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OWN]
 
 

@@ -1,4 +1,4 @@
-"""How many lines a part of the source has."""
+"""The number of lines of a part of the source."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def _tree(file: Path) -> ast.Module | None:
 
 
 def lines_of(part: str, root: Path = ROOT) -> int:
-    """The lines of a file, or of a function or class in it; 0 where there is none."""
+    """Return the lines of a file, or of a function or class in it. Return 0 if the part does not exist."""
     name, _, names = part.partition(":")
     tree = _tree(root / name)
     if tree is None:

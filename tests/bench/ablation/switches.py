@@ -1,4 +1,4 @@
-"""Switches a mechanism off in this process: the names of `mechanisms.py` with what they stand for."""
+"""Switches a mechanism off in this process. It maps the names in `mechanisms.py` to the replacements."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,21 +25,21 @@ _INSTEAD: Mapping[str, object] = {
 
 
 def _uncached(path: str) -> object:
-    """Return the function whose results a cache (`functools.lru_cache`) keeps."""
+    """Return the function whose results are cached (`functools.lru_cache`)."""
     holder, name = holder_of(path)
     found: Callable[..., object] = vars(holder)[name].__wrapped__
     return found
 
 
 def patch_of(path: str, name: str) -> Patch:
-    """Return what puts the thing of this name in the place of what stands at a path."""
+    """Return the patch that puts the replacement named `name` at `path`."""
     instead = _uncached(path) if name == "uncached" else _INSTEAD[name]
-    # Connections send BufferedResponses, and only those, by themselves: others go aiohttp's way.
+    # Only BufferedResponses are sent by the connections themselves. All others use aiohttp's code.
     except_in = frozenset({CONNECTIONS}) if name == "whole_response" else frozenset[str]()
     return Patch(path, instead, except_in)
 
 
 def switch_off(mechanism: Mechanism) -> None:
-    """Let this process do without a mechanism. Raises Missing where a part of it is no longer there."""
+    """Switch a mechanism off in this process. Raise Missing if a part of it no longer exists."""
     for path, name in mechanism.patches:
         apply(patch_of(path, name))

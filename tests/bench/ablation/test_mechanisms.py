@@ -1,4 +1,4 @@
-"""Every mechanism that is named stands in the source, and each is switched off in a process of its own."""
+"""Every listed mechanism exists in the source, and each can be switched off in a process of its own."""
 
 import subprocess
 import sys

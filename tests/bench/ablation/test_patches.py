@@ -1,4 +1,4 @@
-"""A patch needs something to replace."""
+"""A patch needs an existing object."""
 
 import pytest
 

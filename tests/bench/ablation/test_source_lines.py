@@ -1,4 +1,4 @@
-"""Lines of files and of what is defined in them."""
+"""Counts of the lines of files and of their definitions."""
 
 from tests.bench.ablation.source_lines import lines_of
 

@@ -1,4 +1,4 @@
-"""What a mechanism is worth, as values."""
+"""The savings of a mechanism, calculated from made-up turns."""
 
 from math import nan
 

@@ -1,7 +1,7 @@
-"""Measures the gateway without each mechanism beside the gateway as it is, in turns of one run.
+"""Measures the gateway without each mechanism beside the unchanged gateway, in alternate turns of one run.
 
-A mechanism's worth is what CPU rises by without it, in the middle of the turns: each turn is held against that of the
-gateway as it is that was taken in the same round, so that what else the machine did is in both.
+A mechanism saves the share by which the CPU rises without it, as the median over the turns. Each turn is compared with
+the turn of the unchanged gateway in the same round, so that other activity of the machine affects both.
 """
 
 import math
@@ -27,20 +27,20 @@ from tests.bench.tables import table
 from tests.bench.upstream import RunningUpstream
 
 KEPT_FROM = 0.10
-"""The share of a request's or a chunk's CPU from which on a short way is kept."""
+"""The least share of the CPU of a request or a chunk that a fast path must save to stay."""
 
 AT_ONCE = 5
-"""Mechanisms that are measured beside one gateway as it is."""
+"""The number of mechanisms that are measured beside one unchanged gateway."""
 
 AGENT = Row("chat", "openai", SMALL, spaced=False)
 AGENT_REQUESTS = 15
 MEASURED = ("request", "chunk", "agent")
-"""What is measured: a request of 2 KB, a paced chunk, and a request of 300 KB."""
+"""The measured units: a request of 2 KB, a paced chunk, and a request of 300 KB."""
 
 
 @dataclass(slots=True)
 class Turns:
-    """The CPU in seconds of each turn, by what was measured; and why there is none."""
+    """The CPU in seconds of each turn, by measured unit. `failure` is why a turn has none."""
 
     taken: dict[str, list[float]] = field(default_factory=lambda: {each: [] for each in MEASURED})
     failure: str = ""
@@ -48,7 +48,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a mechanism saves: the share of the CPU without it that it takes away, by what was measured."""
+    """The savings of a mechanism, by measured unit: the share of the CPU without the mechanism that it saves."""
 
     mechanism: Mechanism
     saved: Mapping[str, float]
@@ -71,7 +71,7 @@ class Worth:
 
 
 def case_of(name: str, *, tls: bool) -> Case:
-    """The case of a request or of a chunk."""
+    """Return the case of a request or of a chunk."""
     wanted = {"request": REQUEST, "chunk": STREAMS_300}[name] + (", TLS" if tls else "")
     return next(case for case in CASES if case.name == wanted)
 
@@ -85,7 +85,7 @@ class Series:
     expected: dict[str, Expected] = field(default_factory=dict)
 
     async def take(self, name: str, load_pids: Sequence[int], times: Times, *, tls: bool) -> None:
-        """Take one turn of a measurement, or note why there is none."""
+        """Take one turn of a measurement, or record why there is no result."""
         try:
             cost = await self._cost(name, load_pids, times, tls=tls)
         except (WrongAnswer, OSError, TimeoutError) as error:
@@ -97,7 +97,7 @@ class Series:
         if name == "agent":
             request = AGENT.request(self.target)
             assert request is not None
-            await checked(self.target.port, request)  # and warms the caches
+            await checked(self.target.port, request)  # also warms the caches
             return await cpu_each(self.target, request, AGENT_REQUESTS)
         case = case_of(name, tls=tls)
         if name not in self.expected:
@@ -109,7 +109,7 @@ class Series:
 
 
 def worth_of(mechanism: Mechanism, without: Turns, whole: Turns) -> Worth:
-    """Hold each turn without a mechanism against that of the gateway as it is."""
+    """Compare each turn without a mechanism with the turn of the unchanged gateway."""
     saved = {}
     for name in MEASURED:
         pairs = zip(without.taken[name], whole.taken[name], strict=True)
@@ -120,7 +120,7 @@ def worth_of(mechanism: Mechanism, without: Turns, whole: Turns) -> Worth:
 
 
 def groups(found: Sequence[Mechanism]) -> Iterator[Sequence[Mechanism]]:
-    """Yield the mechanisms that are measured together: few at once, those over TLS by themselves."""
+    """Yield the mechanisms that are measured together: few at once, and the mechanisms over TLS by themselves."""
     for tls in (False, True):
         alike = [each for each in found if each.patches and each.tls is tls]
         for start in range(0, len(alike), AT_ONCE):
@@ -128,7 +128,7 @@ def groups(found: Sequence[Mechanism]) -> Iterator[Sequence[Mechanism]]:
 
 
 def builds(group: Sequence[Mechanism], python: str) -> list[Build]:
-    """The gateway as it is, and without each mechanism of a group."""
+    """Return the builds: the unchanged gateway, and the gateway without each mechanism of a group."""
     without = [Build(each.name, python=python, module=("tests.bench.ablation.gateway", each.name)) for each in group]
     return [Build("whole", python=python), *without]
 
@@ -136,12 +136,12 @@ def builds(group: Sequence[Mechanism], python: str) -> list[Build]:
 async def measured_group(
     group: Sequence[Mechanism], targets: Sequence[Target], load_pids: Sequence[int], times: Times
 ) -> list[Worth]:
-    """The worth of each mechanism of a group; the first of the targets is the gateway as it is, the others lack one
-    each."""
+    """Return the savings of each mechanism of a group. The first target is the unchanged gateway. Each other target
+    lacks one mechanism."""
     series = [Series(target, Turns()) for target in targets]
     tls = group[0].tls
     for number in range(times.turns):
-        # Whichever comes first finds the caches cold.
+        # The first target of a round finds the caches cold.
         place = number % len(series)
         for name in MEASURED:
             for each in (*series[place:], *series[:place]):
@@ -150,14 +150,15 @@ async def measured_group(
 
 
 def chosen(words: Sequence[str]) -> list[Mechanism]:
-    """The mechanisms that the source has and whose name is one of the words; without words all."""
+    """Return the mechanisms in the source whose name is one of the words. Without words, return all."""
     return [each for each in MECHANISMS if each.stands and (not words or each.name in words)]
 
 
 async def measured_worths(
     words: Sequence[str], python: str, folder: Path, upstream: RunningUpstream, times: Times
 ) -> list[Worth]:
-    """The worth of each mechanism, told as it is measured; those that cannot be switched off at the end."""
+    """Measure the savings of each mechanism and report each at once. The mechanisms that cannot be switched off come
+    last."""
     found, load_pids, worths = chosen(words), [os.getpid(), upstream.pid], []
     for group in groups(found):
         with ExitStack() as stack:
@@ -177,7 +178,7 @@ HEAD = ("mechanism", "lines", "private names", "% of a request", "% of a chunk",
 
 
 def cells(worth: Worth) -> list[str]:
-    """One row of the table."""
+    """Return one row of the table."""
     shares = [f"{worth.saved[name]:.1%}" if name in worth.saved else "–" for name in MEASURED]
     mechanism = worth.mechanism
     numbers = [str(mechanism.lines), str(len(mechanism.private))]
@@ -185,5 +186,5 @@ def cells(worth: Worth) -> list[str]:
 
 
 def ablation_table(worths: Sequence[Worth]) -> list[str]:
-    """The table of a run."""
+    """Return the table of a run."""
     return table(HEAD, [cells(worth) for worth in worths])

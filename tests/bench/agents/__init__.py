@@ -1,1 +1,1 @@
-"""What coding agents send, how much it costs, and what it does to the requests beside it."""
+"""Requests of coding agents: their bodies, their cost, and their effect on concurrent requests."""

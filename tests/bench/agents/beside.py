@@ -1,4 +1,4 @@
-"""What ten large requests in flight do to a light one, and how much memory they take."""
+"""The effect of ten large requests in flight on a light one, and their memory."""
 
 import asyncio
 import sys
@@ -24,8 +24,8 @@ LIGHT_REQUESTS, LIGHT_EVERY = 300, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What happened beside ten large requests: the light requests' times in seconds, alone and beside them; the most
-    memory that the program had then, less what it had before, for each byte of the bodies; or why there is none."""
+    """The result of ten large requests in flight: the light requests' times in seconds, alone and beside them; and the
+    program's peak memory minus its memory before, for each byte of the bodies. `failure` is why there is no result."""
 
     row: Row
     alone: Sequence[float] = ()
@@ -35,27 +35,27 @@ class Beside:
 
     @property
     def wait(self) -> float | None:
-        """Milliseconds at the 99th percentile beyond what a light request takes alone."""
+        """Return the milliseconds at the 99th percentile beyond the time that a light request takes alone."""
         if not self.light:
             return None
         return (quantile(self.light, 0.99) - quantile(self.alone, 0.5)) * 1e3
 
 
 def peak_bytes(pids: Sequence[int]) -> int:
-    """The most memory that processes have held since it was last forgotten (`VmHWM`, proc(5))."""
+    """Return the peak memory of processes since the peak was last reset (`VmHWM`, proc(5))."""
     lines = [(PROC / str(pid) / "status").read_text(encoding="utf-8") for pid in pids]
     return sum(int(text.partition("VmHWM:")[2].split()[0]) for text in lines) * 1024
 
 
 def forget_peak(pids: Sequence[int]) -> None:
-    """Let the most memory of processes be what they hold now."""
+    """Reset the peak memory of processes to their current memory."""
     for pid in pids:
         (PROC / str(pid) / "clear_refs").write_text("5", encoding="utf-8")
 
 
 @asynccontextmanager
 async def in_flight(port: int, request: bytes) -> AsyncIterator[list[WholeCaller]]:
-    """Ten connections that ask again and again until the block ends. Raises what failed of them."""
+    """Send requests on ten connections, again and again until the block ends. Raise their failures."""
     loop, callers = asyncio.get_running_loop(), list[WholeCaller]()
     try:
         for _ in range(IN_FLIGHT):
@@ -72,7 +72,7 @@ async def in_flight(port: int, request: bytes) -> AsyncIterator[list[WholeCaller
 
 
 async def light_times(target: Target, core: int) -> list[float]:
-    """The times of light requests. Raises WrongAnswer if one was not answered."""
+    """Return the times of light requests. Raise WrongAnswer if one failed."""
     request = target.request(next(case for case in CASES if case.name == REQUEST))
     assert request is not None
     command = [sys.executable, "-m", "tests.bench.agents.light"]
@@ -88,7 +88,7 @@ async def light_times(target: Target, core: int) -> list[float]:
 
 
 async def measured_beside(target: Target, row: Row, core: int) -> Beside | None:
-    """What ten of a row do to a program; None if it cannot be asked for them."""
+    """Measure the effect of ten requests of a row on a program. Return `None` if the program cannot serve the row."""
     request = row.request(target)
     if request is None:
         return None

@@ -1,7 +1,7 @@
 """The requests of coding agents: tools with schemas, a long system text, and turns of calls with their results.
 
-The same conversation in each API. The counts are those of Claude Code and of Codex CLI in the middle of a task: 30
-tools and 12 KB of instructions. All texts are made from a seed, so that each run has the same bytes.
+Each API gets the same conversation. The counts are the counts of Claude Code and of Codex CLI in the middle of a task:
+30 tools and 12 KB of instructions. All texts are generated from a seed, so that each run has the same bytes.
 """
 
 import json
@@ -28,7 +28,7 @@ SMALL, LARGE = 300_000, 3_000_000
 """Bytes of a body."""
 
 TURNS: Mapping[int, int] = {SMALL: 60, LARGE: 600}
-"""Turns of a body of each size."""
+"""The number of turns in a body of each size."""
 
 TOOLS, SYSTEM_BYTES = 30, 12_000
 
@@ -65,7 +65,7 @@ _WORDS = [
 
 
 def text(random: Random, size: int) -> str:
-    """Words of a program's output, with a line end or a quotation mark now and then."""
+    """Return words like a program's output, with a line end or a quotation mark now and then."""
     words, length = [], 0
     while length < size:
         word = random.choice(_WORDS)
@@ -87,7 +87,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: the text of the assistant, its call, and the result of that."""
+    """One turn: the text of the assistant, its call, and the result of the call."""
 
     said: str
     call: str
@@ -98,7 +98,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What an agent sends at one turn."""
+    """The conversation that an agent sends at one turn."""
 
     system: str
     task: str
@@ -121,7 +121,7 @@ def _schema(random: Random) -> JsonObject:
 
 
 def conversation(turns: int, result: int) -> Conversation:
-    """A conversation of so many turns, each of whose results has so many characters."""
+    """Return a conversation of `turns` turns, each with a result of `result` characters."""
     random = Random(7)
     tools = [Tool(f"tool_{place}", text(random, 900), _schema(random)) for place in range(TOOLS)]
     system = f"{Ask().mark} {text(random, SYSTEM_BYTES)}"
@@ -140,7 +140,7 @@ def conversation(turns: int, result: int) -> Conversation:
 
 
 def chat(held: Conversation, model: str) -> JsonObject:
-    """The body for OpenAI's chat completions."""
+    """Return the body for OpenAI's chat completions."""
     messages: list[JsonValue] = [
         {"role": "system", "content": held.system},
         {"role": "user", "content": held.task},
@@ -162,7 +162,7 @@ def chat(held: Conversation, model: str) -> JsonObject:
 
 
 def messages(held: Conversation, model: str) -> JsonObject:
-    """The body for Anthropic's messages, with the marks of its cache."""
+    """Return the body for Anthropic's messages, with its cache marks."""
     marked: JsonObject = {"type": "ephemeral"}
     said: list[JsonValue] = [{"role": "user", "content": held.task}]
     for place, turn in enumerate(held.turns):
@@ -189,7 +189,7 @@ def messages(held: Conversation, model: str) -> JsonObject:
 
 
 def responses(held: Conversation, model: str) -> JsonObject:
-    """The body for OpenAI's Responses."""
+    """Return the body for OpenAI's Responses API."""
     items: list[JsonValue] = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": held.task}]}
     ]
@@ -223,7 +223,7 @@ WRITERS: Mapping[Surface, Callable[[Conversation, str], JsonObject]] = {
 
 @lru_cache(maxsize=8)
 def _filled(surface: Surface, size: int) -> Conversation:
-    """A conversation that is written compactly in so many bytes, within a hundredth."""
+    """Return a conversation whose compact JSON has `size` bytes, within a hundredth."""
     turns = TURNS[size]
     probed = 1000
     around = len(orjson.dumps(WRITERS[surface](conversation(turns, probed), "m")))
@@ -237,7 +237,7 @@ _ESCAPED = len(orjson.dumps(text(Random(1), 100_000))) / 100_000
 
 
 def body(surface: Surface, size: int, model: str, *, spaced: bool) -> bytes:
-    """The body of a request: as orjson writes it, or with spaces as Python's `json.dumps`, which clients in Python use
-    and clients in Node come near."""
+    """Return the body of a request, as orjson writes it or with spaces like Python's `json.dumps`. Clients in Python
+    send the latter, and clients in Node nearly the former."""
     written = WRITERS[surface](_filled(surface, size), model)
     return json.dumps(written).encode() if spaced else orjson.dumps(written)

@@ -1,7 +1,8 @@
-"""What reading and writing a body's JSON once costs under the gateway's own Python: the floor of every request.
+"""The CPU of parsing and serializing a body's JSON once under the gateway's own Python: the lower bound of every
+request.
 
-No gateway that looks at a request's fields can be below it. It is measured in the same run as the requests, on the same
-core, with the gateway's own orjson.
+No gateway that reads a request's fields can cost less. The bound is measured in the same run as the requests, on the
+same core, with the gateway's own orjson.
 """
 
 import os
@@ -30,8 +31,8 @@ ROUNDS = 20
 
 
 def json_floors(python: str, core: int, bodies: Sequence[bytes]) -> list[float]:
-    """The seconds of CPU for each body, the least of several rounds. Raises CalledProcessError where the interpreter
-    cannot run it."""
+    """Return the seconds of CPU for each body, the least of several rounds. Raise CalledProcessError if the interpreter
+    cannot run the measurement."""
     told = orjson.dumps([len(body) for body in bodies]) + b"\n" + b"".join(bodies)
     done = subprocess.run(
         [python, "-c", f"ROUNDS = {ROUNDS}\n{PROGRAM}"],

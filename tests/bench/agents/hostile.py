@@ -1,4 +1,5 @@
-"""Bodies that cost as much as JSON can within the gateway's limits of elements and depth: calls with such arguments."""
+"""Bodies that are as expensive as JSON can be within the gateway's limits of elements and depth, as arguments of
+calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,20 +14,20 @@ from tests.bench.programs.program import Target
 from tests.bench.traffic import Ask, request_bytes
 
 DEPTH = 50
-"""Levels of the deepest arguments; the gateway takes 64 with those around them."""
+"""Levels of the deepest arguments. The gateway accepts 64, including the levels around them."""
 
 MOST_ELEMENTS = 150_000
-"""Lists, objects and commas of one body; the gateway takes 200,000."""
+"""Lists, objects and commas of one body. The gateway accepts 200,000."""
 
 
 def densest(size: int) -> JsonValue:
-    """Empty objects, and behind as many as may be a text."""
+    """Return as many empty objects as allowed, followed by a text."""
     count = min(size // 3, MOST_ELEMENTS // 2)
     return [[{} for _ in range(count)], "x" * max(size - 3 * count, 0)]
 
 
 def deepest(size: int) -> JsonValue:
-    """Lists in lists, side by side as often as may be."""
+    """Return nested lists, as many side by side as allowed."""
     count = min(size // (2 * DEPTH), MOST_ELEMENTS // (DEPTH + 1))
     nested: JsonValue = []
     for _ in range(DEPTH):
@@ -35,18 +36,18 @@ def deepest(size: int) -> JsonValue:
 
 
 def longest(size: int) -> JsonValue:
-    """One text."""
+    """Return one text."""
     return "x" * size
 
 
 def most_keys(size: int) -> JsonValue:
-    """An object of many names, and behind as many as may be a text."""
+    """Return an object of as many keys as allowed, followed by a text."""
     count = min(size // 11, MOST_ELEMENTS)
     return [{f"k{place:06d}": 1 for place in range(count)}, "x" * max(size - 11 * count, 0)]
 
 
 def all_escapes(size: int) -> JsonValue:
-    """A text of which each character is escaped."""
+    """Return a text in which each character is escaped."""
     return '"\\\n' * (size // 6)
 
 
@@ -61,7 +62,7 @@ KINDS: Mapping[str, Callable[[int], JsonValue]] = {
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """One such body in Anthropic's messages, to one vendor. It can be measured as a Row."""
+    """One such body in Anthropic's messages, for one vendor. It can be measured as a Row."""
 
     kind: str
     vendor: str
@@ -94,13 +95,13 @@ class Hostile:
         return orjson.dumps({"model": model, "max_tokens": 4096, "messages": said, "tools": [tool]})
 
     def request(self, target: Target) -> bytes | None:
-        """See Row."""
+        """Return the request to a program, as a Row does."""
         model = target.agents_model("messages", self.vendor)
         return None if model is None else request_bytes(PATHS["messages"], self.body(model), target.client_key)
 
 
 def hostile_rows() -> list[Hostile]:
-    """Every such row."""
+    """Return every hostile row."""
     return [
         Hostile(kind, vendor, size) for kind in KINDS for vendor in ("anthropic", "openai") for size in (SMALL, LARGE)
     ]

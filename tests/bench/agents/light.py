@@ -1,7 +1,7 @@
-"""Asks for something small at even times, and prints how long each response took: `python -m tests.bench.agents.light`.
+"""Sends small requests at regular times, and prints how long each response took: `python -m tests.bench.agents.light`.
 
-A process of its own, so that the load's work on large requests does not delay it. What it waited itself for its core,
-which the load has too, is taken off.
+It is a process of its own, so that the load's work on large requests does not delay it. It shares its core with the
+load, so its own waiting for the core is subtracted.
 """
 
 import socket
@@ -17,12 +17,12 @@ SCHEDSTAT = Path("/proc/self/schedstat")
 
 
 def own_wait() -> float:
-    """Seconds for which this process has waited for a core (proc(5))."""
+    """Return the seconds for which this process has waited for a core (proc(5))."""
     return int(SCHEDSTAT.read_text(encoding="utf-8").split()[1]) / 1e9
 
 
 def ask(connection: socket.socket, request: bytes) -> float:
-    """Return the seconds that a request took. Raises WrongAnswer for any but a good response."""
+    """Return the seconds that a request took. Raise WrongAnswer for any but a good response."""
     began, waited, data = time.monotonic(), own_wait(), b""
     connection.sendall(request)
     while not whole_answer(data):
@@ -34,7 +34,7 @@ def ask(connection: socket.socket, request: bytes) -> float:
 
 
 def asked_times(port: int, count: int, every: float, request: bytes) -> list[float]:
-    """Ask so often, one request every so many seconds, and return what each took."""
+    """Send `count` requests, one every `every` seconds, and return the time of each."""
     found = []
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         for _ in range(count):

@@ -1,4 +1,5 @@
-"""The CPU of large requests, one at a time on one connection, in turns over all of them; the cheapest turn counts."""
+"""The CPU of large requests, one at a time on one connection, in alternate turns over all of them. The cheapest turn
+counts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,11 +22,11 @@ SAID = b"the river runs south to the sea " * 20
 
 
 class AgentsRow(Protocol):
-    """One request that is measured. See Row."""
+    """One request that is measured. `Row` documents its parts."""
 
     @property
     def way(self) -> str:
-        """Surface and vendor."""
+        """The surface and the vendor."""
 
     @property
     def name(self) -> str:
@@ -33,7 +34,7 @@ class AgentsRow(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes of its body, about."""
+        """The approximate bytes of its body."""
 
     @property
     def spaced(self) -> bool:
@@ -41,16 +42,16 @@ class AgentsRow(Protocol):
 
     @property
     def bound(self) -> Bound:
-        """What it may cost."""
+        """The limits of its cost."""
 
     def request(self, target: Target) -> bytes | None:
-        """The request to a program; None where it cannot be asked for this."""
+        """Return the request to a program. Return `None` if the program does not support it."""
 
 
 @dataclass(slots=True)
 class Cost:
-    """What one row costs one program: the bytes of its body, the CPU of a request in each turn in seconds, that of
-    reading and writing its JSON; and in `failure` why there is none."""
+    """The cost of one row in one program: the bytes of its body, the CPU of a request in each turn in seconds, and the
+    CPU of parsing and serializing its JSON. `failure` is why there is no cost."""
 
     row: AgentsRow
     size: int
@@ -72,15 +73,15 @@ class Cost:
 
 
 async def checked(port: int, request: bytes) -> None:
-    """Send a request once. Raises WrongAnswer unless the response holds what the upstream says."""
+    """Send a request once. Raise WrongAnswer unless the response contains the upstream's text."""
     data = await exchange(port, request, stream=False)
     if SAID not in data:
         raise WrongAnswer(data[:300].decode("latin-1"))
 
 
 async def cpu_each(target: Target, request: bytes, count: int) -> float:
-    """The seconds of a program's CPU for each of so many requests in a row. Raises WrongAnswer for any but a good
-    response."""
+    """Return the seconds of a program's CPU for each of `count` consecutive requests. Raise WrongAnswer for any but a
+    good response."""
     pids = family_pids(target.pid)
     before = usage(pids).total
     await run_load(target.port, Load(request, count, 1), WholeCaller)
@@ -88,7 +89,7 @@ async def cpu_each(target: Target, request: bytes, count: int) -> float:
 
 
 async def take_turn(target: Target, cost: Cost, request: bytes) -> None:
-    """Take one more turn of a row, or note why there is none; after a failure no more."""
+    """Take one more turn of a row, or record its failure. After a failure, take no turn."""
     if cost.failure:
         return
     try:
@@ -106,7 +107,7 @@ def body_of(request: bytes) -> bytes:
 async def measured_rows(
     targets: Sequence[Target], found: Sequence[AgentsRow], python: str, core: int, times: Times
 ) -> dict[str, list[Cost]]:
-    """The cost of each row in each program that can be asked for it, by the program's name."""
+    """Return the cost of each row in each program that supports it, by the program's name."""
     asked = [(target, row, request) for target in targets for row in found if (request := row.request(target))]
     floors = json_floors(python, core, [body_of(request) for _, _, request in asked])
     costs = [Cost(row, len(body_of(request)), each) for (_, row, request), each in zip(asked, floors, strict=True)]
@@ -120,8 +121,8 @@ async def measured_rows(
 
 
 def growth_of(costs: Sequence[Cost]) -> Mapping[str, float]:
-    """How many times the CPU of a small request a large one of the same way and form costs, for ten times its bytes
-    exactly, by way and form."""
+    """Return the ratio of the CPU of a large request to the CPU of a small one of the same way and form, scaled to
+    exactly ten times the bytes, by way and form."""
     good = [cost for cost in costs if cost.turns]
     grown = {}
     for small in good:

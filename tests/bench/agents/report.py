@@ -17,7 +17,7 @@ request is translated (aim {TRANSLATED.aim:g})."""
 
 
 def cost_row(cost: Cost) -> list[str]:
-    """One request of one program."""
+    """Return the row of one request of one program."""
     bound = cost.row.bound
     limits = [f"{bound.must:g}", f"{bound.aim:g}"]
     if not cost.turns:
@@ -27,7 +27,7 @@ def cost_row(cost: Cost) -> list[str]:
 
 
 def growth_rows(costs: Sequence[Cost]) -> list[list[str]]:
-    """How the CPU of each way grows with the body."""
+    """Return how the CPU of each way grows with the body."""
     found = growth_of(costs).items()
     return [[name, f"{value:.1f}", f"{GROWTH.must:g}", GROWTH.verdict(value)] for name, value in found]
 
@@ -36,7 +36,7 @@ BESIDE_HEAD = ("beside ten of", "p99 wait ms", "must", "aim", "verdict", "memory
 
 
 def beside_row(found: Beside) -> list[str]:
-    """What ten large requests did."""
+    """Return the row about ten large requests in flight."""
     wait, memory = found.wait, found.memory
     limits = [[f"{bound.must:g}", f"{bound.aim:g}"] for bound in (LIGHT, MEMORY)]
     if found.failure:
@@ -47,7 +47,7 @@ def beside_row(found: Beside) -> list[str]:
 
 
 def agents_section(found: Mapping[str, Sequence[Cost]], beside: Sequence[Beside]) -> list[str]:
-    """The section of a report."""
+    """Return the section of a report."""
     lines = ["", "## Agents' requests", "", METHOD]
     for program, costs in found.items():
         lines += ["", f"### {program}", "", *table(HEAD, [cost_row(cost) for cost in costs])]

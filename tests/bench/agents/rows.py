@@ -1,4 +1,4 @@
-"""Which requests of coding agents are measured, and what each may cost."""
+"""The measured requests of coding agents, and the limits of their cost."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ VENDORS: Sequence[Vendor] = ("openai", "anthropic", "gemini")
 SAME_FAMILY: frozenset[tuple[Surface, Vendor]] = frozenset(
     {("chat", "openai"), ("messages", "anthropic"), ("responses", "openai")}
 )
-"""Surfaces and vendors that speak one API, so that nothing is translated."""
+"""Pairs of surfaces and vendors that speak one API, so that nothing is translated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What must be and what should be."""
+    """The required limit and the desired limit."""
 
     must: float
     aim: float
@@ -32,10 +32,10 @@ class Bound:
 
 
 SAME, TRANSLATED = Bound(6, 4), Bound(10, 7)
-"""CPU of a request in times of reading and writing its JSON once: within one family, and translated."""
+"""CPU of a request as a multiple of parsing and serializing its JSON once: within one family, and translated."""
 
 GROWTH = Bound(11, 11)
-"""CPU of ten times the bytes, in times of the CPU of one."""
+"""CPU of ten times the bytes, as a multiple of the CPU of one."""
 
 LIGHT = Bound(10, 5)
 """Milliseconds that a light request waits beside ten of 3 MB, at the 99th percentile."""
@@ -50,7 +50,7 @@ def size_name(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request: the API that it is in, the vendor that it goes to, its size, and whether its JSON has spaces."""
+    """One request: its API, its vendor, its size, and whether its JSON has spaces."""
 
     surface: Surface
     vendor: Vendor
@@ -73,7 +73,7 @@ class Row:
         return body(self.surface, self.size, model, spaced=self.spaced)
 
     def request(self, target: Target) -> bytes | None:
-        """The whole request to a program; None where it cannot be asked for this."""
+        """Return the complete HTTP request to a program. Return `None` if the program does not support it."""
         model = target.agents_model(self.surface, self.vendor)
         if model is None:
             return None
@@ -90,5 +90,5 @@ def rows() -> Iterator[Row]:
 
 
 def chosen_rows(words: Sequence[str]) -> list[Row]:
-    """The rows whose name holds one of the words; without words all."""
+    """Return the rows whose name contains one of the words. Without words, return all."""
     return [row for row in rows() if not words or any(word in row.name for word in words)]

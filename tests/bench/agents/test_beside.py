@@ -1,4 +1,4 @@
-"""What is said of light requests beside large ones."""
+"""The figures of light requests beside large ones."""
 
 from tests.bench.agents.beside import Beside
 from tests.bench.agents.bodies import LARGE

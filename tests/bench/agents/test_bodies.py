@@ -1,4 +1,4 @@
-"""The bodies are as large as they are named, the same each time, and read by the surfaces."""
+"""The bodies have the named sizes, are the same each time, and can be read by the surfaces."""
 
 import orjson
 import pytest

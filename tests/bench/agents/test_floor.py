@@ -1,4 +1,4 @@
-"""The floor of each body is measured by the interpreter that is named. Never how much it is."""
+"""The floor of each body is measured with the given interpreter. No test checks its amount."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The hostile bodies are as large as they are named and within the gateway's limits."""
+"""The hostile bodies have the named sizes and are within the gateway's limits."""
 
 import orjson
 import pytest

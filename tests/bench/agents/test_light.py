@@ -1,4 +1,4 @@
-"""A light request's time is what it took beyond the waiting for its own core."""
+"""A light request's time does not include the waiting for its own core."""
 
 import socket
 import threading

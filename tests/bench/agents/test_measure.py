@@ -1,4 +1,4 @@
-"""Costs and their growth, and a gateway that is measured. Never a time."""
+"""Costs and their growth, and a gateway that is measured. No test checks a time."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The rows: each way in each size and form once, with its bound."""
+"""The rows: each way in each size and form once, with its limits."""
 
 from tests.bench.agents.bodies import LARGE, SMALL
 from tests.bench.agents.rows import GROWTH, SAME, TRANSLATED, Row, chosen_rows, rows, size_name

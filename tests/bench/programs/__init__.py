@@ -1,1 +1,1 @@
-"""What is measured: this gateway, plain proxies, and other gateways."""
+"""The measured programs: this gateway, plain proxies, and other gateways."""

@@ -1,9 +1,9 @@
-"""What a proxy on asyncio cannot be below: bytes from one socket to another, with nothing read and nothing checked.
+"""The lower bound of a proxy on asyncio: bytes from one socket to another, without reading or checking them.
 
-It has no HTTP, no pool and no limits: each client's connection has one to the upstream, for as long as it lasts. What
-the gateway costs above it is the gateway's own work; what it costs above nginx is Python's and asyncio's. How much that
-is depends on the machine, on the price of its system calls above all: the ratios to nginx of two machines do not
-compare, the differences to this do.
+It has no HTTP, no pool and no limits: each client's connection has one to the upstream, for as long as it lasts. The
+gateway's cost above it is the gateway's own work. Its cost above nginx is the cost of Python and asyncio. That depends
+on the machine, above all on the cost of its system calls. So ratios to nginx do not compare between machines, but
+differences to this relay do.
 """
 
 import sys
@@ -20,7 +20,7 @@ SERVER = Path(__file__).with_name("relay_bytes.py")
 
 
 def bare_relay(python: str = sys.executable) -> Program:
-    """The relay under an interpreter: that of the gateway, whose floor it is."""
+    """Return the relay under an interpreter. To be a lower bound, it needs the gateway's interpreter."""
 
     @contextmanager
     def start(folder: Path, upstream: RunningUpstream) -> Iterator[Target]:

@@ -1,7 +1,7 @@
-"""A control for times of answers: a server that does nothing but be as busy as the gateway was.
+"""A control for response times: a server that only uses as much CPU as the gateway did.
 
-It answers each request itself, one after the other, once its process has used a given CPU time for each of them so far:
-what its slow answers take is queueing at that load and the machine, and nothing of the gateway's.
+It responds to requests one after the other, as soon as its process has used a given CPU time for each request so far.
+Its slow responses show the queueing at that load and the machine, and nothing of the gateway.
 
     python -m tests.bench.programs.control PORT MICROSECONDS
 """
@@ -23,14 +23,14 @@ CONTROL = "control, as busy"
 
 
 class BusyUntil:
-    """Uses CPU until the process has used `each` seconds of it for every request so far."""
+    """A loop that uses CPU until the process has used `each` seconds of it for every request so far."""
 
     def __init__(self, each: float) -> None:
         self._each = each
         self._until = time.process_time()
 
     def spend(self) -> None:
-        """Use what is left of a request's share. Time that was not used while there were no requests is none's."""
+        """Use the rest of a request's share. Time that was not used while there were no requests is not added."""
         self._until = max(self._until, time.process_time() - self._each) + self._each
         while time.process_time() < self._until:
             pass
@@ -58,7 +58,7 @@ async def serve(port: int, each: float) -> None:
 
 @contextmanager
 def running_control(folder: Path, each: float) -> Iterator[Target]:
-    """The control in a process of its own, which uses `each` seconds of CPU for a request."""
+    """Run the control in a process of its own, with `each` seconds of CPU for a request."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "tests.bench.programs.control", str(port), str(each * 1e6)]
     with running_process(command, folder, port, {"PYTHONPATH": str(ROOT)}) as pid:

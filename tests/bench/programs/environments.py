@@ -1,5 +1,5 @@
-"""Where programs from PyPI are installed for the bench: environments of their own under `.cache/bench`, which
-`make bench-peers` makes."""
+"""The environments of programs from PyPI for the bench. Each is a directory under `.cache/bench`, made by `make
+bench-peers`."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ CACHE = ROOT / ".cache" / "bench"
 
 
 def installed(environment: str, program: str) -> Path | None:
-    """Return the path of a program of an environment, None when it is not there."""
+    """Return the path of a program of an environment. Return `None` if it does not exist."""
     path = CACHE / environment / "bin" / program
     return path if path.exists() else None

@@ -65,7 +65,7 @@ def _over_tls(authority: Path) -> JsonObject:
 
 
 def config(ports: tuple[int, int], upstream: RunningUpstream) -> JsonObject:
-    """The configuration."""
+    """Return the configuration."""
     secure: JsonObject = {**_cluster("secure", upstream.tls_port), **_over_tls(upstream.authority)}
     return {
         "static_resources": {
@@ -76,7 +76,7 @@ def config(ports: tuple[int, int], upstream: RunningUpstream) -> JsonObject:
 
 
 def envoy() -> Program | None:
-    """Envoy, if `make bench-peers` has installed it."""
+    """Return Envoy, if `make bench-peers` has installed it."""
     path = installed("envoy", "envoy")
     if path is None:
         return None

@@ -1,4 +1,5 @@
-"""This gateway with a key, metrics and the JSON log on; of this checkout or another, under any interpreter."""
+"""This gateway with a key, metrics and the JSON log on. It may come from this checkout or another, under any
+interpreter."""
 
 import hashlib
 import os
@@ -25,10 +26,10 @@ MODELS = {
     "bedrock": f"bedrock/{CLAUDE}",
     "bedrock_tls": f"bedrock_tls/{CLAUDE}",
 }
-"""The model of each dialect, and of each over TLS to the vendor."""
+"""The model of each dialect, in plain HTTP and over TLS to the vendor."""
 
 AGENT_MODELS = {"openai": "openai/gpt-4o", "anthropic": MODELS["anthropic"], "gemini": "gemini/gemini-2.5-pro"}
-"""The model of each vendor that coding agents' requests go to."""
+"""The model of each vendor for coding agents' requests."""
 
 _PROFILES = {
     "bench": ("openai_compatible", "/v1"),
@@ -43,8 +44,8 @@ MODEL_SETTINGS = "max_output_tokens: 8192"
 
 
 def gateway_table(upstream: RunningUpstream, server: str = "", team: str = "", model: str = MODEL_SETTINGS) -> str:
-    """One team with a key, and what `team` adds to it; each dialect's vendor at the fake upstream, in plain HTTP and
-    over TLS, with models of the settings `model`."""
+    """Return the configuration: one team with a key and the settings `team`; each dialect's vendor at the fake
+    upstream, in plain HTTP and over TLS, with models of the settings `model`."""
     vendors = []
     for name, (profile, path) in _PROFILES.items():
         plain, secure = f"http://127.0.0.1:{upstream.port}{path}", f"https://localhost:{upstream.tls_port}{path}"
@@ -68,7 +69,7 @@ def gateway_table(upstream: RunningUpstream, server: str = "", team: str = "", m
 
 @dataclass(frozen=True, slots=True)
 class Gateway(Target):
-    """This gateway. It answers every case in the dialect of the surface."""
+    """This gateway. It serves every case in the dialect of the surface."""
 
     def request(self, case: Case) -> bytes | None:
         model = MODELS[case.dialect + ("_tls" if case.tls else "")]
@@ -83,9 +84,9 @@ class Gateway(Target):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Which gateway: its name in the tables, the folder of the checkout, the interpreter, the number of workers,
-    `server.limits`, further settings of the team and of the models, further variables of its environment, and the
-    module that is run with its arguments before those of the command."""
+    """A build of the gateway: its name in the tables, the folder of the checkout, the interpreter, the number of
+    workers, `server.limits`, further settings of the team and of the models, further environment variables, and the
+    module that runs the command."""
 
     name: str = "gateway"
     checkout: Path = ROOT
@@ -98,13 +99,14 @@ class Build:
     module: Sequence[str] = ("proxy",)
 
     def program(self) -> Program:
-        """The gateway as a program; its version is the commit, with `-dirty` where it is not what runs."""
+        """Return the gateway as a program. Its version is the commit, with `-dirty` if the checkout has other
+        changes."""
         told = said(["git", "-C", str(self.checkout), "describe", "--always", "--dirty", "--abbrev=12"])
         return Program(self.name, told if " " not in told else "of no commit", self.start)
 
     @contextmanager
     def start(self, folder: Path, upstream: RunningUpstream) -> Iterator[Target]:
-        """Run it until the block ends. Raises RuntimeError with what it said when it does not become ready."""
+        """Run it until the block ends. Raise RuntimeError with its output if it does not become ready."""
         port, admin = free_ports(2)
         table = folder / "gateway.yaml"
         sections = f"watch: false, workers: {self.workers}, limits: {self.limits}, admin: {{port: {admin}}}"
@@ -118,7 +120,7 @@ class Build:
 
 
 def wait_until_ready(url: str, output: Path) -> None:
-    """Wait until an address answers 200. Raises RuntimeError with the end of the output when it takes too long."""
+    """Wait until an address returns 200. Raise RuntimeError with the end of the output if it takes too long."""
     started = time.monotonic()
     while time.monotonic() - started < PATIENCE:
         try:

@@ -1,4 +1,4 @@
-"""HAProxy as a plain forwarder: one thread, no log, connections to the vendor kept and shared."""
+"""HAProxy as a plain forwarder: one thread, no log, with connections to the vendor that are reused and shared."""
 
 import os
 import re
@@ -38,7 +38,7 @@ backend secure
 
 
 def config(ports: tuple[int, int], upstream: RunningUpstream) -> str:
-    """The configuration."""
+    """Return the configuration."""
     return CONFIG.format(
         port=ports[0],
         tls_port=ports[1],
@@ -49,7 +49,7 @@ def config(ports: tuple[int, int], upstream: RunningUpstream) -> str:
 
 
 def haproxy() -> Program | None:
-    """HAProxy, if it is installed (on Debian: apt-get install haproxy)."""
+    """Return HAProxy, if it is installed (on Debian: apt-get install haproxy)."""
     path = shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
     if path is None:
         return None

@@ -1,6 +1,6 @@
 """LiteLLM's proxy, one worker, in an environment of its own: a key, one model of the OpenAI family, its log at errors.
 
-`general_settings` and `model_list` are those of LiteLLM's own documentation of its proxy (1.106, November 2026).
+`general_settings` and `model_list` follow LiteLLM's documentation of its proxy (1.106, November 2026).
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ VERSION = "import importlib.metadata as m; print(m.version('litellm'))"
 
 
 def litellm() -> Program | None:
-    """LiteLLM, if `make bench-peers` has installed it."""
+    """Return LiteLLM, if `make bench-peers` has installed it."""
     path = installed("litellm", "litellm")
     if path is None:
         return None
@@ -36,7 +36,7 @@ def litellm() -> Program | None:
 
 
 def config(upstream: int) -> dict[str, object]:
-    """The configuration; YAML reads JSON."""
+    """Return the configuration as JSON, which is also YAML."""
     called = {"model": "openai/bench", "api_base": f"http://127.0.0.1:{upstream}/v1", "api_key": "sk-up"}
     return {
         "model_list": [{"model_name": MODEL, "litellm_params": called}],

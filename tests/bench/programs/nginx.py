@@ -1,4 +1,4 @@
-"""nginx as a plain forwarder to the fake upstream, the yardstick: no log, no stream buffered on disk."""
+"""nginx as a plain forwarder to the fake upstream. It is the reference: no log, no stream buffered on disk."""
 
 import os
 import re
@@ -54,7 +54,8 @@ http {{
 
 
 def config(folder: Path, ports: tuple[int, int], upstream: RunningUpstream) -> str:
-    """The configuration. As root nginx would give its worker to another user, who cannot enter the folder."""
+    """Return the configuration. It sets the worker's user: as root, nginx would run its worker as another user, who
+    cannot enter the folder."""
     return TABLE.format(
         folder=folder,
         port=ports[0],
@@ -67,12 +68,12 @@ def config(folder: Path, ports: tuple[int, int], upstream: RunningUpstream) -> s
 
 
 def nginx_path() -> str | None:
-    """Return nginx's path, None when it is not installed; Debian puts it outside of a user's PATH."""
+    """Return nginx's path. Return `None` if it is not installed. Debian installs it outside of a user's PATH."""
     return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
 def nginx() -> Program | None:
-    """nginx, if it is installed."""
+    """Return nginx, if it is installed."""
     path = nginx_path()
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""What is measured, as the measuring sees it: something that runs, listens, and is asked in one way."""
+"""The interface of measured programs: a program that runs, listens, and accepts one form of requests."""
 
 import socket
 import subprocess
@@ -19,18 +19,19 @@ PATIENCE = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A program that runs: its name, where it listens, and the process to account for, its children included."""
+    """A program that runs: its name, its ports, and the process whose CPU counts, with its children."""
 
     name: str
     port: int
     pid: int
 
     def request(self, case: Case) -> bytes | None:
-        """The request of a case to this program; None where it has no such case."""
+        """Return the request of a case to this program. Return `None` if it does not support the case."""
         raise NotImplementedError
 
     def agents_model(self, surface: str, vendor: str) -> str | None:
-        """The model that a coding agent's request names on a surface to reach a vendor; None where there is none."""
+        """Return the model that a coding agent's request names on a surface to reach a vendor. Return `None` if there
+        is none."""
         raise NotImplementedError
 
     @property
@@ -41,7 +42,7 @@ class Target:
         return self.port
 
     def wire(self, case: Case) -> Wire:
-        """The dialect that it answers in."""
+        """Return the dialect of its responses."""
         return OPENAI
 
 
@@ -52,7 +53,7 @@ class Forwarder(Target):
     tls_port: int
 
     def request(self, case: Case) -> bytes | None:
-        # Which of its APIs clients speak is a gateway's matter.
+        # The surface matters to gateways only.
         return WIRES[case.dialect].request(case.ask) if case.surface == "chat" else None
 
     def agents_model(self, surface: str, vendor: str) -> str | None:
@@ -67,7 +68,7 @@ class Forwarder(Target):
 
 @dataclass(frozen=True, slots=True)
 class Other(Target):
-    """Another gateway, which is asked for chat completions of a vendor of the OpenAI family."""
+    """Another gateway, which serves chat completions of a vendor of the OpenAI family."""
 
     model: str = MODEL
     key: str = KEY
@@ -87,7 +88,7 @@ class Other(Target):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Something that can be started before the fake upstream: its name, its version, and how."""
+    """A program that can be started before the fake upstream: its name, its version, and its start function."""
 
     name: str
     version: str
@@ -98,9 +99,10 @@ class Program:
 def running_process(
     command: list[str], folder: Path, port: int, environment: Mapping[str, str] | None = None
 ) -> Iterator[int]:
-    """A process that listens on a port, for as long as the block; its id. What it says goes into `output` there.
+    """Run a process that listens on a port, for the duration of the block, and yield its id. Its output goes into
+    `output` in the folder.
 
-    Raises RuntimeError with the end of that when it does not listen in time.
+    Raise RuntimeError with the end of the output if it does not listen in time.
     """
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
@@ -117,7 +119,7 @@ def running_process(
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]", output: Path) -> None:
-    """Wait until a port accepts connections. Raises RuntimeError when the process ends instead, or takes too long."""
+    """Wait until a port accepts connections. Raise RuntimeError if the process ends instead, or takes too long."""
     started = time.monotonic()
     while process.poll() is None and time.monotonic() - started < PATIENCE:
         try:
@@ -131,7 +133,7 @@ def wait_for_port(port: int, process: "subprocess.Popen[bytes]", output: Path) -
 
 
 def said(command: list[str]) -> str:
-    """What a program says of its version, on either stream; empty when it cannot be run."""
+    """Return the output of a program's version command, on either stream. Return an empty text if it cannot be run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     except OSError:

@@ -1,4 +1,4 @@
-"""Relays bytes between sockets. Needs nothing but the standard library, so that any interpreter runs it as it is.
+"""Relays bytes between sockets. It needs only the standard library, so any interpreter can run it.
 
 python relay_bytes.py PORT TLS_PORT UPSTREAM_PORT UPSTREAM_TLS_PORT AUTHORITY
 """
@@ -11,7 +11,7 @@ from typing import cast
 
 
 class Onward(asyncio.Protocol):
-    """The connection to the upstream, whose bytes go to the client."""
+    """The connection to the upstream. Its bytes go to the client."""
 
     def __init__(self, client: asyncio.Transport) -> None:
         self._client = client
@@ -24,7 +24,7 @@ class Onward(asyncio.Protocol):
 
 
 class Client(asyncio.Protocol):
-    """The connection of a client, whose bytes go to the upstream once that is there."""
+    """The connection of a client. Its bytes go to the upstream as soon as the upstream is connected."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None) -> None:
         self._port = port

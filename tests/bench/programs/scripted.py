@@ -1,10 +1,10 @@
 """Any other gateway, started by a script that the user names: `--peer NAME=PATH`.
 
-The script is run with `UPSTREAM_PORT` (the fake vendor, OpenAI's chat completions under /v1), `PORT` (where it has to
-listen on 127.0.0.1) and `FOLDER` (for its files) in its environment. It prints a line `ready [MODEL [KEY]]` when the
-gateway listens: the model that clients name and the key that they send. It stays as long as the gateway runs, which is
-best done by replacing itself (`exec`) in the end, and is ended by SIGTERM with all of its children. `README.md` beside
-this folder has examples.
+The script gets these environment variables: `UPSTREAM_PORT` (the fake vendor, OpenAI's chat completions under /v1),
+`PORT` (where it has to listen on 127.0.0.1) and `FOLDER` (for its files). It prints a line `ready [MODEL [KEY]]` when
+the gateway listens: the model that clients name and the key that they send. The script must run as long as the gateway
+does. The best way is to replace itself by the gateway (`exec`) at the end. SIGTERM ends it with all of its children.
+`README.md` beside this folder has examples.
 """
 
 import os
@@ -23,7 +23,7 @@ READY = "ready"
 
 
 def read_ready(line: str) -> tuple[str, str]:
-    """The model and the key of a script's line. Raises RuntimeError for another line, or none."""
+    """Return the model and the key of a script's line. Raise RuntimeError for another line, or if there is none."""
     word, *rest = line.split() or [""]
     if word != READY or len(rest) > 2:
         raise RuntimeError(f"the script said {line!r} instead of: {READY} [MODEL [KEY]]")
@@ -32,7 +32,7 @@ def read_ready(line: str) -> tuple[str, str]:
 
 
 def scripted(text: str) -> Program:
-    """The program of a `--peer`. Raises ValueError for what is no NAME=PATH of a file."""
+    """Return the program of a `--peer`. Raise ValueError if the text is not NAME=PATH of a file."""
     name, _, script = text.partition("=")
     if not name or not Path(script).is_file():
         raise ValueError(f"{text!r} is no NAME=PATH of a script")

@@ -1,4 +1,4 @@
-"""The control answers as the upstream does, and uses the CPU it is told to."""
+"""The control responds like the upstream, and uses the given CPU."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The plain proxies forward the bench's traffic over kept connections, in plain HTTP and over TLS."""
+"""The plain proxies forward the bench's traffic over reused connections, in plain HTTP and over TLS."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CASES = [
 
 
 INSTALLED = [nginx, bare_relay, *(known for known in (haproxy, envoy) if known() is not None)]
-"""The others are not always there where a change is checked."""
+"""The other proxies may be missing on a machine that checks a change."""
 
 
 @pytest.mark.parametrize("known", INSTALLED)

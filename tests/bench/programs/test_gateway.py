@@ -1,4 +1,4 @@
-"""The measured gateway answers every case, and says which commit it is."""
+"""The measured gateway serves every case, and reports its commit."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A gateway that a script starts is measured as any other, and ended with all that it started."""
+"""A gateway that a script starts is measured like any other, and is ended with all processes that it started."""
 
 import os
 import sys

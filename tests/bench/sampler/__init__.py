@@ -1,1 +1,1 @@
-"""On PYTHONPATH while a gateway is profiled."""
+"""A folder on PYTHONPATH while a gateway is profiled."""

@@ -1,11 +1,12 @@
 """Samples the main thread's stacks of the process that imports it: put this folder into PYTHONPATH, and name a file in
 BENCH_SAMPLES.
 
-Python imports a module of this name when it starts. SIGRTMIN + 5 begins the sampling and, sent again, ends it and
-writes the stacks, a line each: the functions from the outermost on, joined by semicolons, and how many samples. The
-timer counts the thread's CPU time, in kernel and program, so what waits is not sampled; the kernel looks at it at its
-clock tick, a few milliseconds apart. It is a timer of timer_create(2), since the gateway's watchdog has the one of
-setitimer(2). A sample that falls into a call of C, such as a system call, belongs to the function that made the call.
+Python imports a module of this name when it starts. SIGRTMIN + 5 begins the sampling. Sent again, the signal ends it
+and writes the stacks, one on each line: the functions from the outermost on, joined by semicolons, and the number of
+samples. The timer counts the thread's CPU time, in kernel and program, so waiting is not sampled. The kernel checks the
+timer at its clock tick, a few milliseconds apart. The timer comes from timer_create(2), since the gateway's watchdog
+uses the timer of setitimer(2). A sample during a C call, such as a system call, counts for the function that made the
+call.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 EVERY = 1_000_000
-"""Nanoseconds of CPU between two samples; the kernel's tick if that is longer."""
+"""Nanoseconds of CPU between two samples, or the kernel's tick if that is longer."""
 
 SWITCH, SAMPLE = signal.SIGRTMIN + 5, signal.SIGRTMIN + 6
 _THREAD_CPU, _NOTIFY_BY_SIGNAL = 3, 0
@@ -33,7 +34,7 @@ PACKAGES = ("config", "providers", "proxy")
 
 
 def shortened(path: str) -> str:
-    """A file's path from the package on that it belongs to."""
+    """Return a file's path from its package on."""
     parts = Path(path).parts
     for top in TOPS:
         if top in parts:
@@ -45,7 +46,8 @@ def shortened(path: str) -> str:
 
 
 def named(frame: FrameType) -> str:
-    """A function with its file; one that was made from a text, as those of dataclasses are, with its object's class."""
+    """Return a function with its file. If the function was generated from a text, as for dataclasses, return it with
+    its object's class."""
     code = frame.f_code
     function = getattr(code, "co_qualname", code.co_name)
     if code.co_filename == "<string>" and code.co_argcount:
@@ -54,7 +56,7 @@ def named(frame: FrameType) -> str:
 
 
 def sample(number: int, frame: FrameType | None) -> None:
-    """Count the stack that is running."""
+    """Count the current stack."""
     names: list[str] = []
     while frame is not None:
         names.append(named(frame))

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from config.sections.server_section import ServerSection
 from providers.json_types import JsonObject
-from proxy.process.choose_storage import GatewayFeatures, keep_by_settings
+from proxy.process.choose_storage import GatewayFeatures, set_up_storage
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.metrics import Metrics
 from tests.proxy.conversations.test_response_entries import response
@@ -38,7 +38,7 @@ async def features() -> AsyncIterator[GatewayFeatures]:
 async def kept(features: GatewayFeatures, **settings: object) -> Kept:
     server = ServerSection.model_validate(settings)
     shared = None if server.shared is None else SharedState(server.shared, lambda cooldowns, now: None)
-    services = list(keep_by_settings(features, shared, server, Metrics()))
+    services = list(set_up_storage(features, shared, server, Metrics()))
     await asyncio.sleep(0)
     return Kept(features, len(services))
 
