@@ -1,4 +1,4 @@
-"""A limiter of one team whose time a test sets, and requests that it admits."""
+"""A limiter of one team whose clock a test sets, and requests that it admits."""
 
 import pytest
 
@@ -35,7 +35,7 @@ teams:
 
 
 class Desk:
-    """A limiter of one team, and the time that it is told."""
+    """A limiter of one team with a settable clock."""
 
     def __init__(self, team: str = "", key: str = "") -> None:
         self.now, self.wall = 0.0, WALL

@@ -1,4 +1,4 @@
-"""What a dry run says of limits: every scope that holds a request, in words, and what it would reserve."""
+"""The limits in a dry run's report: every scope that holds a request, as text, and the units that it would reserve."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tracing attaches two hooks: they begin traces, and note of sampled requests alone what their spans report."""
+"""Tracing attaches two hooks: they begin traces, and note the data for spans only of sampled requests."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -33,7 +33,7 @@ def hooks_of(share: float, *, content: bool = False) -> Hooks:
 
 
 def passed(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> RequestRecord:
-    """A request's record after a whole response."""
+    """Return a request's record after a non-streaming response."""
     record = RequestRecord("r1", 0.0, "openai", "/v1/completions", aside=aside)
     headers = CIMultiDictProxy(CIMultiDict({} if parent is None else {"traceparent": parent}))
     for hook in hooks:
