@@ -87,11 +87,7 @@ FIGURES: Final = (
     Figure(
         *("R02", "Hung requests over them", "0", "C"),
         Tests(FAULTS, none_hung),
-        Sabotage(
-            "proxy/deadlines.py",
-            "self._alarm = self._alarms.set(due, self._check)",
-            "self._alarm = None",
-        ),
+        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
     ),
     Figure(
         *("R03", "Leaks after them", "0 sockets, descriptors, tasks, places, gauges", "C"),
