@@ -75,10 +75,10 @@ def source_of(deployment: Deployment) -> Source | Missing | None:
             return _oidc(oidc, deployment)
 
 
-def _in_domain_of(exchange: str, base_url: str) -> bool:
+def _in_domain_of(endpoint: str, base_url: str) -> bool:
     """Return whether an address is in the same domain as the endpoint that exchanges keys. No other endpoint may get
     the key."""
-    domain = (urlsplit(exchange).hostname or "").partition(".")[2]
+    domain = (urlsplit(endpoint).hostname or "").partition(".")[2]
     return (urlsplit(base_url).hostname or "").endswith(f".{domain}")
 
 

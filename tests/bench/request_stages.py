@@ -25,11 +25,12 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
-from proxy.gateway.client_call import answer_headers
+from proxy.gateway.gateway_headers import answer_headers
 from proxy.listener.buffered_response import header_lines, response_head
 from proxy.request_record import RequestRecord, request_id
 from proxy.routing.deployment_load import IDLE, Load
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import Key, Snapshot
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.request.heavy_body import is_heavy
@@ -116,7 +117,7 @@ class OneRequest:
 
     def plan(self) -> None:
         """Return the targets of the model's name."""
-        planned = plan(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
+        planned = plan_for(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
         permit_extras(self.key.team, self.request)
         self.planned = honouring_first(planned, self.request, self.key.team)
 

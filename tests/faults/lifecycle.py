@@ -78,7 +78,7 @@ BAD: Final[Mapping[str, str]] = {
     TABLE.replace("version: 1", f"version: {SECRET}"): "1:10 version: must be 1",
     TABLE + f"secrets: {SECRET}\n": "17:1 secrets: unknown key",
     TABLE + f"\t{SECRET}\n": "17:1 not YAML: ",
-    "": "1:1 the table is empty",
+    "": "1:1 the configuration is empty",
 }
 """Tables that are refused, and where."""
 
@@ -185,7 +185,7 @@ ODD: Final[Mapping[str, str]] = {
     BOMB: "8:15 b5.1: more than 400000 values, with every alias written out",
     TABLE + "x: &a [*a]\n": "17:8 x.0: this alias (*) stands inside its own anchor (&)",
     TABLE + "---\nversion: 1\n": "17:1 a second document (---) starts here",
-    TABLE.replace("version: 1", "version: !!python/object:os.system 1"): "1:10 version: a YAML tag",
+    TABLE.replace("version: 1", "version: !!python/object:os.system 1"): "1:10 version: an unknown YAML tag",
     TABLE + "#" * 2**20: "1:1 cannot read the file: larger than 1024 KiB",
 }
 """Tables that a plain YAML parser would take, and where they are refused."""

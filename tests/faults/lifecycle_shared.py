@@ -35,7 +35,7 @@ def said(told: list[str]) -> list[str]:
 @contextmanager
 def hurried() -> Iterator[None]:
     """The built-in waits between two commands would make each case take ten seconds."""
-    with patch.multiple("proxy.shared_state.link_state", EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
+    with patch.multiple("proxy.shared_state.link_state", EXCHANGE_EVERY=0.1, FIRST_WAIT=0.3, LONGEST_WAIT=0.3):
         yield
 
 

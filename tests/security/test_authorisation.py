@@ -9,7 +9,7 @@ from typing_extensions import override
 from providers.target import Target
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import Idle
-from proxy.routing.resolve_model import nearest, plan, visible
+from proxy.routing.resolve_model import nearest, plan_for, visible
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -136,7 +136,7 @@ class Drawn(Idle):
 def reached(table: Snapshot, case: Case, draw: float) -> set[str] | None:
     """The deployments that a request would have; None when it is refused."""
     try:
-        planned = plan(table, table.teams[case.team], case.name, case.surface, Drawn(draw))
+        planned = plan_for(table, table.teams[case.team], case.name, case.surface, Drawn(draw))
     except GatewayError as error:
         return None if error.facts.status in (403, 404) else {f"refused with {error.facts.status}"}
     return {target.name for target in planned.targets}

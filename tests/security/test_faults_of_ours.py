@@ -21,7 +21,7 @@ SECRET = canary("vendor-key")
 
 STEPS = (
     "proxy.gateway.handle_request.key_of",
-    "proxy.gateway.client_call.plan",
+    "proxy.gateway.client_exchange.plan_for",
     "proxy.gateway.answer_generation.permit_extras",
     "proxy.http_client.http_transport.HttpTransport.open",
     "proxy.http_client.http_response.HttpResponse.read",
@@ -106,7 +106,7 @@ async def test_what_is_logged_says_which_fault_it_was_and_where(
     monkeypatch: pytest.MonkeyPatch, written: StringIO
 ) -> None:
     async with rig() as made:
-        monkeypatch.setattr("proxy.gateway.client_call.plan", thrower(chained()))
+        monkeypatch.setattr("proxy.gateway.client_exchange.plan_for", thrower(chained()))
         answer = await made.post("/v1/completions", ask())
     assert (answer.status, answer.code) == (500, "internal_error")
     for told in ("RuntimeError", "KeyError", "in throw", "in answer"):

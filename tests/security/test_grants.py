@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from config.problem import ConfigError
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan, visible
+from proxy.routing.resolve_model import plan_for, visible
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.examples import examples
@@ -47,7 +47,7 @@ teams:
 def accounts(table: Snapshot, team: Team, name: str, surface: str = "openai") -> set[Account]:
     """What a request for a name reaches, fallbacks included; nothing where it is refused."""
     try:
-        planned = plan(table, team, name, surface, IDLE)
+        planned = plan_for(table, team, name, surface, IDLE)
     except GatewayError:
         return set()
     return {(target.label, target.model) for target in planned.targets}

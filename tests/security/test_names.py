@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -115,7 +115,7 @@ def test_threat_18_the_work_of_a_refusal_does_not_tell_either(monkeypatch: pytes
     monkeypatch.setattr("proxy.routing.resolve_model.get_close_matches", close)
     for name in (*HIDDEN, *NOWHERE):
         with pytest.raises(GatewayError):
-            plan(table, table.teams["search"], name, "openai", IDLE)
+            plan_for(table, table.teams["search"], name, "openai", IDLE)
     assert compared == [*HIDDEN, *NOWHERE]
 
 

@@ -98,11 +98,11 @@ async def test_a_team_that_takes_another_s_ids_as_its_own_changes_nothing_there(
 
 
 async def test_a_team_that_fills_the_store_costs_another_nothing(made: Rig) -> None:
-    made.gateway.responses.entries.kept.most = 400_000
+    made.features.responses.entries.kept.most = 400_000
     response = await stored(made)
     made.vendor.default = json_answer(200, chat("of b"))
     flood: JsonObject = {"model": "v/m", "input": "x" * 50_000}
     answers = await asyncio.gather(*(call(made, "b", "POST", "/v1/responses", flood) for _ in range(60)))
     assert {answer.status for answer in answers} == {200}
-    assert made.gateway.responses.entries.kept.size <= 400_000
+    assert made.features.responses.entries.kept.size <= 400_000
     assert (await call(made, "a", "GET", f"/v1/responses/{response['id']}")).status == 200

@@ -1,4 +1,4 @@
-"""Requests are handed over without waiting, in bounded memory, and whatever happens to the writer is counted."""
+"""Requests are handed over without waiting, in bounded memory, and everything that happens to the writer is counted."""
 
 import asyncio
 import json
@@ -159,7 +159,7 @@ def to_collector(url: str, *redact: str, timeout: str = "5s") -> PayloadLogSetti
 
 
 def sent_to(collector: Collector) -> list[Mapping[str, object]]:
-    """The entries that came to a collector."""
+    """Return the entries that a collector received."""
     scopes = [of for export in collector.logs for each in export.resource_logs for of in each.scope_logs]
     return [orjson.loads(record.body.string_value) for scope in scopes for record in scope.log_records]
 
@@ -231,7 +231,7 @@ async def test_only_the_named_models_and_routes_are_written(tmp_path: Path) -> N
 
 
 class Discard:
-    """An output that is not looked at."""
+    """An output whose content is not checked."""
 
     def write(self, data: memoryview, /) -> int:
         return len(data)

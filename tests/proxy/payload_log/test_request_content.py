@@ -1,4 +1,4 @@
-"""A stream is put together in bounded memory, and what was taken is given back."""
+"""A stream is joined in bounded memory, and the memory that was taken is given back."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""A lack of descriptors is logged in one line, and recognised by its error."""
+"""A lack of file descriptors is logged in one line, and recognised by its error."""
 
 import asyncio
 import errno
@@ -57,7 +57,7 @@ def test_where_no_connection_can_be_accepted_room_is_made_but_not_for_each_that_
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        when_exhausted(lambda: None)  # a loop of somebody else's
+        when_exhausted(lambda: None)  # an event loop that is not the gateway's
         loop.set_exception_handler(AcceptFailureLog(logging.getLogger("tests.descriptors")))
         when_exhausted(lambda: made.append(loop.time()))
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a process sets up before it serves, and what it logs of its table."""
+"""The setup of a process before it serves, and its log about its configuration."""
 
 import logging
 import subprocess

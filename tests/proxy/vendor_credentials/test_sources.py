@@ -1,4 +1,4 @@
-"""What operator and row say of credentials, joined."""
+"""The credentials settings of the operator and of the vendor's row, joined."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ BEDROCK = "https://bedrock-runtime.eu-central-1.amazonaws.com"
 
 
 def source(row: str, written: str, base_url: str = "https://api.example/v1") -> Source | Missing | None:
-    """The source of a deployment with these settings, whose vendor has this row."""
+    """Return the source of a deployment with these settings, whose vendor has this row."""
     table = loaded(f"vendors: {{v: {{profile: {row}, {written}}}}}\nmodels: {{v/m: {{}}}}")
     settings = effective_settings(table.config, "v", "v/m", "default")
     return source_of(Deployment(settings, ROWS[row], base_url, Path("/etc/gateway")))

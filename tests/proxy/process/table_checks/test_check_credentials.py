@@ -1,4 +1,4 @@
-"""What is missing of a table's credentials, without a network."""
+"""The credentials that a configuration lacks, found without a network."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ LEFT = "only the machine's own metadata service is left, which is queried at the
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks the network fails the test."""
+    """Fail the test on any use of the network."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the network was asked")
@@ -38,7 +38,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lack(source: Source, home: Path, more: Mapping[str, str] | None = None) -> MissingItem | None:
-    """What is missing on a machine with this home, whose environment holds no more than this."""
+    """Return the missing credential on a machine with this home directory, whose environment holds nothing else."""
     found = missing_of(source, Machine({"HOME": str(home), **(more or {})}))
     assert found is None or "canary" not in found.message
     return found

@@ -1,4 +1,5 @@
-"""Deployments that refuse a request without `max_tokens`, or guess its limit, are reported where it is missing."""
+"""Deployments that refuse a request without `max_tokens`, or guess its limit, are reported where the setting is
+missing."""
 
 from pathlib import Path
 
@@ -19,7 +20,7 @@ ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREW
 
 
 def told(text: str) -> list[str]:
-    """Return the warnings of a table as `LINE:COL path`."""
+    """Return the warnings of a configuration as `LINE:COL path`."""
     loaded = load_text(text, "t", {"K": "x"})
     found = needed_limits(loaded, build_snapshot(loaded))
     return [f"{problem.line}:{problem.column} {problem.path}" for problem in found]

@@ -1,4 +1,4 @@
-"""Budgets in USD over models without a price are warned of, by written and by listed prices."""
+"""Budgets in USD over models without a price cause a warning, for written and for listed prices."""
 
 from datetime import date
 from typing import Any, Final
@@ -99,7 +99,7 @@ MODEL: Final = ("models", "openai/mixed")
 
 
 def told_at(place: tuple[str | int, ...], budget: dict[str, object]) -> list[str]:
-    """What is told of a budget at a place, without the place."""
+    """Return the warnings about a budget at a place of the configuration, without the place."""
     table: Any = yaml.safe_load(PLACES)
     section = table
     for step in place:
