@@ -1,4 +1,4 @@
-"""F19 to F22: rate limits that were reached, and accounts that are empty."""
+"""F19 to F22: exceeded rate limits, and empty accounts."""
 
 import asyncio
 import random
@@ -38,7 +38,7 @@ LIMITED: Final[JsonValue] = {"error": {"message": "slow down", "type": "requests
 
 
 def limited(*waits: str) -> Script:
-    """A 429 with these Retry-After headers."""
+    """Return a 429 with these Retry-After headers."""
     return json_answer(429, LIMITED, [("retry-after", wait) for wait in waits])
 
 
@@ -151,7 +151,7 @@ QUOTAS: Final[tuple[tuple[str, int, JsonValue], ...]] = (
     ("dashscope", 400, {"error": {"message": "in arrears", "code": "Arrearage"}}),
     ("cohere", 429, {"message": _MONTH}),
 )
-"""Profile, status and body of each vendor's way to say so."""
+"""Profile, status and body of each vendor's quota error."""
 
 VENDORS: Final = dict.fromkeys(name for name, _, _ in QUOTAS)
 ACCOUNTS: Final = TABLE[: TABLE.index("vendors:")] + "\n".join(

@@ -230,7 +230,7 @@ DISGUISED: Final[tuple[tuple[JsonValue, ExpectedEnd], ...]] = (
         ExpectedEnd(502, "upstream_auth_failed", "auth", 200, retry="false"),
     ),
 )
-"""Errors in place of answers, and what they mean."""
+"""Errors in place of responses, and their meaning."""
 
 REQUEST: Final[JsonValue] = {"object": "error", "message": "bad top_p", "type": "BadRequestError", "code": 400}
 REQUEST_END: Final = ExpectedEnd(400, "invalid_value", "invalid_request", 400, retry="false")
@@ -262,7 +262,7 @@ async def error_in_an_event_of_that_name(rig: Rig) -> None:
 
 
 async def disguised(rig: Rig, wrapped: Callable[[JsonValue], Script]) -> None:
-    """An error is mapped by its code, whatever it came in."""
+    """An error is mapped by its code, in whatever form it came."""
     for body, end in DISGUISED:
         rig.one.default = wrapped(body)
         rig.forget()
