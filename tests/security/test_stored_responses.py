@@ -1,4 +1,5 @@
-"""What one team has stored, and what another tries: no id, in whatever form and wherever it is said, leads there."""
+"""The stored responses of one team, and another team that tries to reach them: no id, in any form or position, leads
+there."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -48,7 +49,7 @@ async def stored(made: Rig) -> JsonObject:
 
 
 def forms(name: str) -> Iterator[str]:
-    """An id as it is, and as an owner's memory may have it."""
+    """Return an id unchanged, and as an owner's memory may have it."""
     yield name
     for prefix, owner in product(("", "r:", "i:"), ("", "team a", "team a:", "a/", "a%2F", "../a/", "%2e%2e%2f")):
         yield f"{owner}{prefix}{name}".replace(" ", "%20")
