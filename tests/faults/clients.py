@@ -170,7 +170,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
             for _ in range(DEAF):
                 rig.one.answer(flood)
                 await begin(rig, await stack.enter_async_context(deaf(rig)))
-            while any(connection._writable.is_set() for connection in rig.one._open):  # noqa: ASYNC110 - none tells
+            while any(connection._writable.is_set() for connection in rig.one._open):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
             begun = clock()
             for received in rig.one.requests:
@@ -192,7 +192,7 @@ async def whole_answer_that_nobody_reads(rig: Rig) -> None:
         async with deaf(rig) as client:
             await begin(rig, client)
             (held,) = rig.app.front.public.connections
-            while held in rig.app.front.public.connections:  # noqa: ASYNC110 - a server tells no one
+            while held in rig.app.front.public.connections:  # noqa: ASYNC110 - a server has no event
                 await asyncio.sleep(0.02)
     assert len(await rig.logged()) == 1
 
@@ -345,7 +345,7 @@ async def bodies_that_are_too_much_together_and_say_no_length(rig: Rig) -> None:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(rig.port)) for _ in range(11)]
         for number, client in enumerate(clients):
-            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count has no event
                 await asyncio.sleep(0.001)
             await client.send(head_of("/v5/completions", "Transfer-Encoding: chunked") + chunk(b" " * 100 * 1024))
         answer = await clients[-1].answer()
@@ -369,7 +369,7 @@ async def bodies_that_are_announced_and_do_not_come(rig: Rig) -> None:
             await client.send(head_of(path, f"Content-Length: {20 * 2**20}"))
         assert good(await rig.ask(), False) == "one"
         for number, client in enumerate(clients[:11]):
-            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count tells no one
+            while rig.app.front.admission.bodies.total < number * 100 * 1024:  # noqa: ASYNC110 - a count has no event
                 await asyncio.sleep(0.001)
             await client.send(b" " * 100 * 1024)
         answer = await clients[10].answer()

@@ -87,7 +87,7 @@ def _frames(asked: Asked) -> list[bytes]:
 
 
 def _started(asked: Asked, frames: list[bytes], wait: float = 0.0) -> Iterator[Step]:
-    """Return a stream with an immediate head, then these frames at the vendor's speed."""
+    """Yield a stream with an immediate head, then these frames at the vendor's speed."""
     kind = [("content-type", "text/event-stream; charset=utf-8"), ("transfer-encoding", "chunked")]
     yield Send(head(200, kind))
     if wait:

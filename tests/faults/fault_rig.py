@@ -145,7 +145,7 @@ class Rig:
 
     async def logged(self) -> list[JsonObject]:
         """Wait until each request so far is in the access log, and return its lines."""
-        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer tells no one
+        while len(lines := self.lines()) < self.asked:  # noqa: ASYNC110 - a buffer has no event
             await asyncio.sleep(0.001)
         return lines
 

@@ -68,7 +68,7 @@ async def reload(rig: Rig, text: str) -> Answer:
     return await exchange(urlsplit(rig.app.admin_url).port or 0, request("POST", "/-/reload"))
 
 
-# F57 to F59: tables --------------------------------------------------------------------------------------------------
+# F57 to F59: config files --------------------------------------------------------------------------------------------
 
 BAD: Final[Mapping[str, str]] = {
     TABLE.replace('"${KEY}"', f'"{SECRET}'): "8:48 not YAML: ",

@@ -63,7 +63,7 @@ async def narrow(rig: Rig, places: int, wait: float) -> DeploymentQueue:
 
 async def until_waiting(queue: DeploymentQueue, count: int) -> None:
     """Wait until `count` requests wait for a slot."""
-    while queue.waiting != count:  # noqa: ASYNC110 - it tells no one
+    while queue.waiting != count:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(0.001)
 
 
@@ -119,7 +119,7 @@ async def herd_before_a_deployment_that_comes_back(rig: Rig) -> None:
     clock.now += 3.0
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(rig.ask("both")) for _ in range(HERD)]
-        while sum(task.done() for task in asked) < HERD - 1:  # noqa: ASYNC110 - they tell no one
+        while sum(task.done() for task in asked) < HERD - 1:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.005)
         assert len(rig.one.requests) == 2
         assert health(rig).in_flight == 1

@@ -164,7 +164,7 @@ async def stopped_twice(rig: Rig) -> None:
     ):
         gateway.process.send_signal(signal.SIGTERM)
         ready = request("GET", "/health/ready")
-        while (await exchange(port_of(gateway.admin_url), ready)).status == 200:  # noqa: ASYNC110 - it tells no one
+        while (await exchange(port_of(gateway.admin_url), ready)).status == 200:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
         gateway.process.send_signal(signal.SIGINT)
         for client in streams:
@@ -178,7 +178,7 @@ async def stopped_twice(rig: Rig) -> None:
         await received.gone.wait()
 
 
-# F67: nobody reads ---------------------------------------------------------------------------------------------------
+# F67: output that is not read ----------------------------------------------------------------------------------------
 
 AGAIN: Final = r"the access log is written again; (\d+) lines of it were dropped"
 HASTY: Final = ("drain_grace: 0s", "drain_timeout: 100ms")
@@ -273,7 +273,7 @@ async def disk_that_is_full(rig: Rig) -> None:
     async with process(rig, HASTY) as gateway:
         for _ in range(20):
             assert good(await asked(gateway, ASK), False) == "one"
-        while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it tells no one
+        while (await status(gateway))["log_lines_dropped"] != 20:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
         assert await gateway.stop() == 0
     told = [orjson.loads(line)["message"] for line in gateway.messages().splitlines()]
@@ -323,7 +323,7 @@ async def no_descriptor_left(rig: Rig) -> None:
             while len(begun) < FEW or await status_of(begun.popleft(), WHOLE[-1:]) != 503:
                 begun.append(await crowd.enter_async_context(connected(port_of(gateway.url))))
                 await begun[-1].send(WHOLE[:-1])
-        while not await served(gateway):  # noqa: ASYNC110 - only asking tells
+        while not await served(gateway):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)
         assert await served(gateway)
         told = gateway.messages().splitlines()
@@ -340,7 +340,7 @@ async def idle_clients_everywhere(rig: Rig) -> None:
         async with AsyncExitStack() as idle:
             for _ in range(FEW):
                 await idle.enter_async_context(connected(port_of(gateway.url)))
-            while await status_of(inside, WHOLE) != 200:  # noqa: ASYNC110 - only asking tells
+            while await status_of(inside, WHOLE) != 200:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.05)
             while not await served(gateway):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.05)

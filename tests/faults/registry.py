@@ -56,5 +56,5 @@ def _registering(number: int, ways: tuple[bool | None, ...], table: str | None) 
 
 
 def faults() -> Iterator[Fault]:
-    """Yield every registered test of a fault, by number."""
+    """Return every registered test of a fault, by number."""
     return iter(sorted(_FAULTS, key=lambda each: (each.number, each.name, bool(each.stream))))

@@ -83,7 +83,7 @@ class Cut:
 
 
 def drawn(seed: int) -> Iterator[Cut]:
-    """Return cuts of every framing, alternately by FIN and RST: before, within and behind the head and each part of the
+    """Yield cuts of every framing, alternately by FIN and RST: before, within and behind the head and each part of the
     body."""
     draw = random.Random(seed)
     ways = list(product(FRAMINGS, ENDINGS))

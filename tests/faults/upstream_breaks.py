@@ -87,7 +87,7 @@ async def fails(rig: Rig, end: ExpectedEnd, script: Script) -> None:
     await rig.one.connected(0)
 
 
-# F13 and F14: broken off ----------------------------------------------------------------------------------------------
+# F13 and F14: broken off ---------------------------------------------------------------------------------------------
 
 
 @single_fault(13)
@@ -123,7 +123,7 @@ async def end_within_a_body_that_nothing_delimits(rig: Rig) -> None:
     await fails(rig, end, (Send(start), Send(b'{"choices":'), Fin()))
 
 
-# F15: the message is whole, its framing is not ------------------------------------------------------------------------
+# F15: the message is whole, its framing is not -----------------------------------------------------------------------
 
 
 @single_fault(15)
@@ -155,7 +155,7 @@ def json_bytes() -> bytes:
     return cast(Send, step).data.partition(b"\r\n\r\n")[2]
 
 
-# F16: silence ---------------------------------------------------------------------------------------------------------
+# F16: silence --------------------------------------------------------------------------------------------------------
 
 
 @single_fault(16, PATIENT)
@@ -179,7 +179,7 @@ async def silence_within_a_body(rig: Rig) -> None:
     await fails(rig, STALLED, (*HALF, Hang()))
 
 
-# F17 and F18: more or less than there should be -----------------------------------------------------------------------
+# F17 and F18: more or less than there should be ----------------------------------------------------------------------
 
 
 @single_fault(17)

@@ -46,7 +46,7 @@ async def gone(vendor: FakeVendor) -> None:
     await vendor._server.wait_closed()
 
 
-# F01 to F04: nobody there ---------------------------------------------------------------------------------------------
+# F01 to F04: no listener ---------------------------------------------------------------------------------------------
 
 UNREACHED: Final = ExpectedEnd(502, "upstream_error", "connect", heard=0)
 LATE: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false", heard=0)
@@ -137,7 +137,7 @@ async def resolver_that_takes_its_time(rig: Rig) -> None:
     names.put_into(rig)
     names.gate.clear()
     waiting = asyncio.create_task(rig.ask("one/m"))
-    while not names.asked:  # noqa: ASYNC110 - nobody tells that it was asked
+    while not names.asked:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     assert good(await rig.ask("two/m"), stream=False) == "two"
     assert not waiting.done()
@@ -164,7 +164,7 @@ async def public_name_that_leads_inside(rig: Rig) -> None:
     assert rig.one.connections == 0
 
 
-# F07 to F10: closed without an answer ---------------------------------------------------------------------------------
+# F07 to F10: closed without a response -------------------------------------------------------------------------------
 
 UNHEARD: Final = ExpectedEnd(502, "upstream_error", "server", heard=0)
 UNANSWERED: Final = ExpectedEnd(502, "upstream_error", "server")
@@ -262,7 +262,7 @@ async def closed_where_nothing_may_run_twice(rig: Rig) -> None:
     await assert_not_sent_elsewhere(rig, UNANSWERED)
 
 
-# F11 and F12: silence and resets before there is content --------------------------------------------------------------
+# F11 and F12: silence and resets before there is content -------------------------------------------------------------
 
 SILENT: Final = ExpectedEnd(504, "upstream_timeout", "timeout", retry="false")
 CUT: Final = ExpectedEnd(502, "upstream_error", "truncated")

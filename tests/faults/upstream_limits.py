@@ -47,7 +47,7 @@ def told(retry: str | None = None, after: str | None = None, calls: int = 1) -> 
     return ExpectedEnd(429, "rate_limit_exceeded", "rate_limited", 429, retry, after, calls)
 
 
-# F19 and F20: over a limit --------------------------------------------------------------------------------------------
+# F19 and F20: over a limit -------------------------------------------------------------------------------------------
 
 
 @fault(19)
@@ -124,7 +124,7 @@ async def limit_that_does_not_say_how_long(rig: Rig) -> None:
     assert health(rig).wait(clock.now) == pytest.approx(SCALED.health.cooldown)
 
 
-# F21: the money is gone -----------------------------------------------------------------------------------------------
+# F21: exhausted quotas -----------------------------------------------------------------------------------------------
 
 EMPTY: Final = ExpectedEnd(429, "insufficient_quota", "quota", 429, retry="false")
 NO_CREDIT: Final[JsonValue] = {
@@ -197,7 +197,7 @@ async def account_without_credit_in_each_vendors_words(rig: Rig) -> None:
         assert known.only_cooling_down(clock.now)
 
 
-# F22: how long, in every spelling -------------------------------------------------------------------------------------
+# F22: waits in every spelling ----------------------------------------------------------------------------------------
 
 _MOST, _USUAL = SCALED.health.requested_most, SCALED.health.cooldown
 _NOON: Final = "Sat, 21 Nov 2026 12:00:00 GMT"

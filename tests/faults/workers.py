@@ -46,7 +46,7 @@ async def one_of_two_workers_is_killed(rig: Rig) -> None:
         (victim, lost), (survivor, _) = (await gateway.in_flight()).items()
         os.kill(victim, signal.SIGKILL)
         # For some milliseconds the kernel still gives connections to the dead worker; R08 measures how many.
-        while f"(process {victim}) ended on SIGKILL" not in gateway.messages():  # noqa: ASYNC110 - a file tells no one
+        while f"(process {victim}) ended on SIGKILL" not in gateway.messages():  # noqa: ASYNC110 - a file has no event
             await asyncio.sleep(0.001)
         for _ in range(20):
             answer = await exchange(port, completion("two/m", stream=False))

@@ -31,7 +31,7 @@ CANARIES: Mapping[str, str] = {kind: canary(kind) for kind in KINDS}
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """Return the forms in which a secret may have been written: unchanged, its first half, percent-encoded,
+    """Yield the forms in which a secret may have been written: unchanged, its first half, percent-encoded,
     hexadecimal, in base64."""
     plain = secret.encode()
     yield plain

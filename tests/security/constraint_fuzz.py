@@ -157,7 +157,7 @@ def answer(draw: Random) -> str:
 
 
 def cases(count: int, seed: int) -> Iterator[FuzzCase]:
-    """Return `count` cases."""
+    """Yield `count` cases."""
     draw = Random(seed)
     for _ in range(count):
         guided = Guided("regex", draw.choice(pool())) if draw.random() < 0.3 else Guided("json", schema(draw))

@@ -115,7 +115,7 @@ def granted(team: str, name: str) -> bool:
 
 
 def cases() -> Iterator[Case]:
-    """Return every team with every name on every surface."""
+    """Yield every team with every name on every surface."""
     for team in ALLOWED:
         for name in (*GIVES, *MISSES):
             yield from (Case(team, name, row.name) for row in SURFACES)

@@ -67,7 +67,7 @@ async def admin(app: WholeGateway, method: str, path: str, headers: Mapping[str,
     return await exchange(port_of(app.admin_url), request(method, path, None, headers))
 
 
-# DNS rebinding ------------------------------------------------------------------------------------------------------
+# DNS rebinding -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_probes_and_scrapes_of_a_pod_pass_by_whatever_name_they_use(vendor
             assert (await public(app, "GET", "/health/ready", Host=host)).status == status
 
 
-# Requests of pages of other origins -----------------------------------------------------------------------------
+# Requests of pages of other origins ----------------------------------------------------------------------------------
 
 
 @looped("kind", [*SIMPLE, "application/json", None])

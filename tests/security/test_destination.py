@@ -113,7 +113,7 @@ def sent_headers(call: UpstreamRequest) -> Mapping[str, str]:
 
 
 def calls(table: Snapshot, path: str, sent: JsonObject) -> Iterator[UpstreamRequest]:
-    """Return every call that a request would become, at every target that it may reach."""
+    """Yield every call that a request would become, at every target that it may reach."""
     for trial in explained(table, ANYONE, path, orjson.dumps(sent)).trials:
         if isinstance(trial.outcome, CallPlan):
             assert {call.sent.target for call in trial.outcome.calls} <= {trial.target}

@@ -60,14 +60,14 @@ async def uploads(made: Rig, count: int, head: bytes, sent: bytes) -> AsyncItera
         clients = [await stack.enter_async_context(connected(made.port)) for _ in range(count)]
         for client in clients:
             await client.send(head + sent)
-        while made.gateway.in_flight < count:  # noqa: ASYNC110 - a count tells no one
+        while made.gateway.in_flight < count:  # noqa: ASYNC110 - a count has no event
             await asyncio.sleep(0.001)
         yield clients
 
 
 async def held(made: Rig, least: int) -> None:
     """Wait until `least` bytes of bodies have come."""
-    while made.gateway._admission.bodies.total < least:  # noqa: ASYNC110 - a count tells no one
+    while made.gateway._admission.bodies.total < least:  # noqa: ASYNC110 - a count has no event
         await asyncio.sleep(0.001)
 
 
@@ -285,7 +285,7 @@ async def test_threat_11_nor_where_the_others_come_only_afterwards() -> None:
         async with Tasks() as tasks:
             for _ in range(20):
                 tasks.start(poison())
-            while states(made) != {State.OPEN}:  # noqa: ASYNC110 - a state tells no one
+            while states(made) != {State.OPEN}:  # noqa: ASYNC110 - a state has no event
                 await asyncio.sleep(0.001)
             answers = await asyncio.gather(*(asks(made, "honest") for _ in range(10)))
         assert {answer.status for answer in answers} == {200}

@@ -60,7 +60,7 @@ FAULTS: tuple[Exception, ...] = (
 
 @pytest.fixture
 def written() -> Iterator[StringIO]:
-    """Return everything that the loggers of the process write, in both formats."""
+    """All output of the loggers of the process, in both formats."""
     stream = StringIO()
     root, dragoman = logging.getLogger(), logging.getLogger("dragoman")
     handlers = [logging.StreamHandler(stream), logging.StreamHandler(stream)]

@@ -126,7 +126,7 @@ def test_the_pods_have_no_rights_to_lose() -> None:
     assert "memory" in container["resources"]["limits"]
     # Uploads beyond the memory limit go into a volume of bounded size.
     (written,) = (mount for mount in container["volumeMounts"] if not mount.get("readOnly"))
-    assert written == {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a place in the pod
+    assert written == {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
     assert {"name": "tmp", "emptyDir": {"sizeLimit": "1100Mi"}} in pod["volumes"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
 

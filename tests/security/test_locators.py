@@ -293,7 +293,7 @@ async def test_threat_14_images_in_a_text_are_judged_where_the_engine_fetches_th
     assert (await served.post("/v1/completions", ask("v/m", prompt="![](http://10.0.0.9/x.png)"))).status == 200
 
 
-# Vendors outside the own network --------------------------------------------------------------------------------------
+# Vendors outside the own network -------------------------------------------------------------------------------------
 
 HOSTED = """
 vendors:

@@ -47,7 +47,7 @@ async def answers(made: Rig, steps: Iterable[Callable[[], str]]) -> set[int]:
     for step in steps:
         key = step()
         before = len(seen)
-        while len(seen) < before + 50:  # noqa: ASYNC110 - a list tells no one
+        while len(seen) < before + 50:  # noqa: ASYNC110 - a list has no event
             await asyncio.sleep(0)
     over.set()
     await asyncio.gather(*clients)

@@ -53,7 +53,7 @@ def sources() -> Mapping[str, str]:
 
 
 def names(text: str) -> Iterator[tuple[str, int]]:
-    """Return every bare name that is called, every attribute, and every keyword with the value false, with its line."""
+    """Yield every bare name that is called, every attribute, and every keyword with the value false, with its line."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id, node.lineno

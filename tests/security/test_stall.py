@@ -201,7 +201,7 @@ async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way
             await standing(tmp_path)
             gateway.process.kill()
             assert await ended(gateway) == -signal.SIGKILL
-            while any(map(alive, workers)):  # noqa: ASYNC110 - tells no one
+            while any(map(alive, workers)):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.1)
 
 

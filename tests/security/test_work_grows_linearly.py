@@ -59,7 +59,7 @@ def requests(axis: Axis) -> tuple[UnifiedRequest, UnifiedRequest]:
     return parsed(axis, small), parsed(axis, large)
 
 
-# Requests -------------------------------------------------------------------------------------------------------------
+# Requests ------------------------------------------------------------------------------------------------------------
 
 
 @looped("axis", AXES, ids=_name)
@@ -149,7 +149,7 @@ def test_threat_05_arguments_of_calls_hold_no_more_elements_than_a_body() -> Non
         OPENAI.parse(Operation.CHAT, orjson.dumps(chat_body('{"a":[' + "[]," * 200_000 + "1]}")), None)
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Responses -----------------------------------------------------------------------------------------------------------
 
 
 @looped("flood", FLOODS, ids=_name)
@@ -222,11 +222,11 @@ def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
         assert growth(partial(classify, small), partial(classify, large)) == "", unit
 
 
-# Patterns -------------------------------------------------------------------------------------------------------------
+# Patterns ------------------------------------------------------------------------------------------------------------
 
 
 def searched() -> Iterator[re.Pattern[str]]:
-    """Return every pattern that searches a vendor's text."""
+    """Yield every pattern that searches a vendor's text."""
     for signature in (*context_signatures.SIGNATURES, *context_signatures.CATCH_ALL):
         yield signature.pattern
     for module in (context_signatures, rate_limits, anthropic_errors, aws_errors, gemini_errors, openai_stream):
