@@ -1,4 +1,4 @@
-"""Adapts a translated request to what vendors have in common, before its calls are planned for one of them."""
+"""Adapts a translated request in the ways that most vendors need, before its calls are planned."""
 
 from dataclasses import replace
 
@@ -14,20 +14,20 @@ from providers.unified_request import ChatPrompt, UnifiedRequest
 
 @record
 class AdaptedRequest:
-    """A request in a form that the target may take, the unified fields that the gateway emulates by this, and the
-    settings that are left out."""
+    """An adapted request, the unified fields that the gateway emulates by the adaptation, and the settings that are
+    left out."""
 
     request: UnifiedRequest
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
     def also(self, emulated: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the emulated fields with further ones."""
+        """Return the emulated fields followed by further ones, each once."""
         return tuple(dict.fromkeys((*self.emulated, *emulated)))
 
 
 def adapt_request(request: UnifiedRequest, target: Target) -> AdaptedRequest | None:
-    """Return the request as it is planned for the target, `None` if that is unchanged. Raises Refusal."""
+    """Return the request in the form that is planned for the target; `None` if nothing changes. Raises Refusal."""
     given, params = request, request.params
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Keeps the model to some of the tools, for vendors that have no such choice: only those are offered.
+"""Restricts the model to some of the tools, for vendors without such a choice: only the allowed tools are offered.
 
 Source: OpenAI OpenAPI 2.3.0 `ChatCompletionAllowedToolsChoice`.
 """
@@ -10,7 +10,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
 
 ALLOWED: Final = "allowed_tools"
-"""The type of the choice, as `tool_types` of a profile names it too."""
+"""The type of the choice. `tool_types` of a profile has the same name."""
 
 FIELD: Final = "tool_choice"
 _CALLED: Final = ("function", "custom")
@@ -18,14 +18,14 @@ _MODES: Final = ("auto", "required")
 
 
 def allows_some(params: Params) -> bool:
-    """Return whether a request keeps the model to a list of its tools."""
+    """Return whether a request restricts the model to a list of its tools."""
     choice = params.get("tool_choice")
     return isinstance(choice, dict) and choice.get("type") == ALLOWED
 
 
 def with_allowed_tools(params: Params) -> Params:
-    """Return the parameters of a request that `allows_some` with those tools alone and its mode as the choice among
-    them. Raises Refusal for a choice that is not one of OpenAI's, or allows none of the tools."""
+    """Return the params of a request that `allows_some`, with only the allowed tools, and with its mode as the choice
+    among them. Raises Refusal for a choice that is not in OpenAI's form, or that allows no tool of the request."""
     choice = params.get("tool_choice")
     held = choice.get(ALLOWED) if isinstance(choice, dict) else None
     mode, listed = (held.get("mode"), held.get("tools")) if isinstance(held, dict) else (None, None)
@@ -40,7 +40,7 @@ def with_allowed_tools(params: Params) -> Params:
 
 
 def _identity(tool: JsonObject) -> tuple[str, str]:
-    """Return what tells a tool from others: the name of one that the client runs, the type of any other."""
+    """Return the identity of a tool: its name if the client runs it, else its type."""
     for kind in _CALLED:
         if isinstance(held := tool.get(kind), dict):
             return "", str(held.get("name"))

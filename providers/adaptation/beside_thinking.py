@@ -1,9 +1,9 @@
-"""Fits a request to a model that excludes other settings while it thinks, such as Claude at hosts that do not speak its
-maker's API, and OpenAI's models from gpt-5.1 on.
+"""Fits a request to a model that refuses other settings while reasoning is on, such as Claude at hosts with another API
+than Anthropic's, and OpenAI's models from gpt-5.1 on.
 
-A forced call rules Claude's thinking out: the request goes without, and the fields that asked for it are named.
-Sampling is refused as the maker refuses it. The dialects of Anthropic's API decide by the conversation too, and by the
-limit.
+Claude cannot think if a call is forced: the fields that request thinking are left out and named. Sampling settings are
+refused as Anthropic refuses them. The dialects of Anthropic's API decide this themselves, since it also depends on the
+conversation and on the limit.
 
 Sources: "Extended thinking" page of Anthropic ("Thinking isn't compatible with temperature or top_k modifications as
 well as forced tool use"); "Reasoning tokens" page of OpenRouter for `reasoning`, November 2026.
@@ -21,23 +21,23 @@ from providers.request_fields import is_neutral
 from providers.target import Target
 from providers.unified_request import Params, UnifiedRequest
 
-_SETTLED: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic"})
-"""Dialects that decide by themselves whether the model thinks, but for members that the client adds to the body."""
+_DECIDING_DIALECTS: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic"})
+"""Dialects that decide themselves whether the model thinks, except for fields that the client adds to the body."""
 
 _FIELDS: Final = ("thinking", "reasoning_effort")
-_MEMBERS: Final = (*_FIELDS, "reasoning")
-"""Names under which members that the client adds to the body ask for thinking."""
+_ADDED_FIELDS: Final = (*_FIELDS, "reasoning")
+"""Names of fields that request thinking if the client adds them to the body."""
 
-_ASKING: Final = frozenset({"type", "enabled", "effort", "max_tokens", "budget_tokens"})
+_REQUESTING_KEYS: Final = frozenset({"type", "enabled", "effort", "max_tokens", "budget_tokens"})
 
 
 def fit_beside_thinking(
     request: UnifiedRequest, target: Target, facts: ModelFacts
 ) -> tuple[UnifiedRequest, tuple[str, ...]]:
-    """Return the request as the model takes it while it thinks, and the fields that were left out; the same object if
-    nothing changes. Raises Refusal for a setting that the model does not take then."""
-    asked = _asking(request, target)
-    if not asked and not (facts.thinks_unasked and _is_unsaid(request)):
+    """Return the request in the form that the model takes while it thinks, and the fields that were left out; the same
+    object if nothing changes. Raises Refusal for a setting that the model does not take while it thinks."""
+    asked = _fields_requesting_thinking(request, target)
+    if not asked and not (facts.thinks_unasked and _leaves_choice_to_model(request)):
         return request, ()
     if asked and not facts.thinking_choice and _forces_call(request.params):
         return _without(request, asked), asked
@@ -55,17 +55,17 @@ def fit_beside_thinking(
 
 
 def _ranks(params: Params) -> bool:
-    """Return whether the client wants the best of more candidates than it gets."""
+    """Return whether candidates are ranked: the client requests the best of more candidates than it gets."""
     return (params.get("best_of") or 1) > (params.get("n") or 1)
 
 
-def _asking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:
-    """Return the fields that ask the target's model to think."""
+def _fields_requesting_thinking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:
+    """Return the fields that request thinking from the target's model."""
     params, extra = request.params, request.extra_params or {}
     if not extra and "thinking" not in params and "reasoning_effort" not in params:
         return ()
-    added = [name for name in _MEMBERS if _is_on(extra.get(name))]
-    if target.profile.dialect in _SETTLED:
+    added = [name for name in _ADDED_FIELDS if _is_on(extra.get(name))]
+    if target.profile.dialect in _DECIDING_DIALECTS:
         return tuple(added)
     given = [name for name in _FIELDS if _is_on(params.get(name))]
     if given:
@@ -74,10 +74,10 @@ def _asking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*given, *added)))
 
 
-def _is_unsaid(request: UnifiedRequest) -> bool:
-    """Return whether the client leaves it to the model whether it thinks."""
+def _leaves_choice_to_model(request: UnifiedRequest) -> bool:
+    """Return whether the client leaves the choice of thinking to the model."""
     extra = request.extra_params or {}
-    return not any(request.params.get(name) is not None for name in _FIELDS) and extra.keys().isdisjoint(_MEMBERS)
+    return not any(request.params.get(name) is not None for name in _FIELDS) and extra.keys().isdisjoint(_ADDED_FIELDS)
 
 
 def _is_on(value: object) -> bool:
@@ -85,7 +85,7 @@ def _is_on(value: object) -> bool:
         return value not in (None, "none", False, 0)
     if value.get("type") == "disabled" or value.get("enabled") is False or value.get("effort") == "none":
         return False
-    return not _ASKING.isdisjoint(value)
+    return not _REQUESTING_KEYS.isdisjoint(value)
 
 
 def _forces_call(params: Params) -> bool:
@@ -104,7 +104,7 @@ def _without(request: UnifiedRequest, names: tuple[str, ...]) -> UnifiedRequest:
 
 
 def why_not_thinking(name: str, value: object, facts: ModelFacts) -> str | None:
-    """Return why the model does not take the value of a field while it thinks, `None` if it does."""
+    """Return why the model does not take the value of a field while it thinks; `None` if it takes the value."""
     if value is None or is_neutral(name, value):
         return None
     if name in facts.thinking_refuses:

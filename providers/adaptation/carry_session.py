@@ -1,5 +1,5 @@
-"""Names the conversation of a call to its vendor, if the client has not: a vendor with many servers finds the beginning
-of the prompt in a cache only if it knows the conversation."""
+"""Sends the vendor an id of the conversation if the client sent none. A vendor with many servers finds the prompt's
+prefix in a cache only if it knows the conversation."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ from providers.dialect import UpstreamRequest
 
 
 def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
-    """Return a call with the conversation in the header or field that the vendor's profile names, unless the client has
-    filled it. `session` is a word of hex digits."""
+    """Return a call with the conversation's id in the header or field that the vendor's profile names, unless the
+    client has set it. `session` is a string of hex digits."""
     profile = sent.target.profile
     place = profile.session
     if place is None:
@@ -22,7 +22,7 @@ def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
 
 
 def _takes(sent: UpstreamRequest, field: str) -> bool:
-    """Return whether the field is one of the chats of the target's model and version of the API."""
+    """Return whether the target's endpoint takes the field, for its model and version of the API."""
     target = sent.target
     profile = target.version_profile
     profile = profile.for_model(*target.model_names)
@@ -36,8 +36,8 @@ def _with_header(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequ
 
 
 def _with_field(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
-    """Return the call with a field before all others. A body that has the name anywhere is left unchanged: only
-    reading all of it would show whether it is the field."""
+    """Return the call with a field before all others. A body that contains the name anywhere is left unchanged, since
+    only parsing all of it would show whether the name is this field."""
     body = sent.body
     if body[:1] != b"{" or body[1:2] == b"}" or f'"{name}"'.encode() in body:
         return sent

@@ -1,7 +1,7 @@
-"""Fits files in messages to OpenAI's APIs: data as a data URL with its media type, and a name.
+"""Converts files in messages to the form of OpenAI's APIs: data as a data URL with its media type, and a name.
 
-Clients leave out the name, send bare base64, or give an address in the place of the data. The media type of data
-without one is read from the name's ending, else from the first bytes.
+Clients leave out the name, send bare base64, or send an address instead of data. A missing media type is derived from
+the file name's extension, else from the first bytes.
 
 Sources: OpenAI's "File inputs" page; openai/openai-agents-python pull request 1513 ("Missing required parameter:
 'messages[1].content[1].file.file_id'", for a missing name), strands-agents/harness-sdk pull request 3576 ("Invalid
@@ -15,12 +15,12 @@ from typing import Final
 from providers.json_types import JsonObject, JsonValue
 
 _TYPE_NAMES: Final = ("mime_type", "media_type", "mimeType", "format")
-"""Fields in which clients name the type of media at an address; `format` is LiteLLM's."""
+"""Fields in which clients name the media type of an address. `format` is LiteLLM's."""
 
 PDF: Final = "application/pdf"
 _ADDRESS: Final = re.compile(r"(?i)(?:https?|gs|s3)://")
 _DATA_URL: Final = re.compile(r"(?i)data:([^;,]{0,255})((?:;[^,;]{0,255}){0,8}),")
-_UNSAID: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_UNKNOWN_TYPES: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _BY_ENDING: Final[Mapping[str, str]] = {
     "pdf": PDF,
@@ -45,8 +45,8 @@ _PDF_BEGINS: Final = "JVBERi"
 
 
 def fitting_file(file: JsonObject) -> JsonObject:
-    """Return a file of a message with its data as a data URL under a name, or its address as `file_url`; the same
-    object if nothing changes. What is neither data nor an address stays, for the vendor to answer for."""
+    """Return a file of a message with a name and its data as a data URL, or with its address as `file_url`; the same
+    object if nothing changes. A file with neither data nor an address is left unchanged for the vendor to judge."""
     data = file.get("file_data")
     if not isinstance(data, str) or not data:
         return file
@@ -61,14 +61,14 @@ def fitting_file(file: JsonObject) -> JsonObject:
 
 
 def default_name(kind: str) -> str:
-    """Return a name for a file of a media type: "Missing required parameter: 'input[0].content[0].filename'."."""
+    """Return a default name for a file of a media type. OpenAI requires one: "Missing required parameter:
+    'input[0].content[0].filename'."."""
     ending = _BY_TYPE.get(kind)
     return "document" if ending is None else f"document.{ending}"
 
 
 def with_data_url(file: JsonObject) -> JsonObject:
-    """Return a file whose data is a data URL, or whose address is `file_url`, without a name if it has none; the same
-    object if nothing changes."""
+    """Return a file as `fitting_file` does, but without adding a name; the same object if nothing changes."""
     fitted = fitting_file(file)
     if fitted is file or "filename" in file or "filename" not in fitted:
         return fitted
@@ -87,19 +87,19 @@ def _data_url(data: str, name: str) -> str:
     found = _DATA_URL.match(data)
     if found is None and data[:5].lower() == "data:":
         return data
-    said = found[1].lower() if found is not None else ""
-    kind = _OTHER_NAMES.get(said, said)
+    stated_type = found[1].lower() if found is not None else ""
+    kind = _OTHER_NAMES.get(stated_type, stated_type)
     content = data[found.end() :] if found is not None else data
-    if kind in _UNSAID:
+    if kind in _UNKNOWN_TYPES:
         kind = _BY_ENDING.get(name.rpartition(".")[2].lower(), "") or (PDF if content.startswith(_PDF_BEGINS) else kind)
-    if kind == said and found is not None:
+    if kind == stated_type and found is not None:
         return data
     form = found[2] if found is not None else ";base64"
     return f"data:{kind or 'application/octet-stream'}{form},{content}"
 
 
 def data_uri(url: str) -> tuple[str, str]:
-    """Return media type and base64 data of a data URI; two empty strings for anything else."""
+    """Return the media type and the base64 data of a data URI; two empty strings for any other text."""
     head, _, data = url.partition(",")
     scheme, _, rest = head.partition(":")
     media, *parameters = rest.split(";")
@@ -108,11 +108,11 @@ def data_uri(url: str) -> tuple[str, str]:
 
 
 def named_type(holders: Iterable[JsonValue]) -> str | None:
-    """Return the media type that a client names beside an address."""
+    """Return the media type that a client names beside an address; `None` if it names no type."""
     for holder in holders:
         for name in _TYPE_NAMES if isinstance(holder, dict) else ():
-            said = holder.get(name) if isinstance(holder, dict) else None
-            if isinstance(said, str) and "/" in said:
-                said = said.lower()
-                return "image/jpeg" if said == "image/jpg" else said
+            stated_type = holder.get(name) if isinstance(holder, dict) else None
+            if isinstance(stated_type, str) and "/" in stated_type:
+                stated_type = stated_type.lower()
+                return "image/jpeg" if stated_type == "image/jpg" else stated_type
     return None

@@ -1,7 +1,7 @@
-"""Fits a request to the model behind a target, before it is encoded in any dialect: the limit of the response, settings
-that exclude each other, and the end of the conversation.
+"""Fits a request to the model of a target before it is encoded in any dialect: the limit of the response, settings that
+exclude each other, and the end of the conversation.
 
-Such rules are the model's, so that they hold at each vendor and for a native body too.
+Such rules belong to the model, so that they hold at every vendor and for native bodies too.
 
 Sources: `providers.models.facts`; Anthropic's "Extended thinking" page for budgets below `max_tokens`, November 2026.
 """
@@ -27,8 +27,8 @@ _THINKING: Final = "thinking"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRequest:
-    """A request as a model takes it. `max_tokens` is the lowered limit, `None` if the client's limit was not lowered;
-    `dropped` are the fields that were left out for that."""
+    """A request in the form that a model takes. `max_tokens` is the lowered limit, `None` if the client's limit was not
+    lowered. `dropped` are the fields that were left out."""
 
     request: UnifiedRequest
     max_tokens: int | None = None
@@ -36,13 +36,13 @@ class FittedRequest:
 
     @property
     def emulated(self) -> tuple[str, ...]:
-        """The fields that the gateway emulates by this."""
+        """The fields that the gateway emulates by the change."""
         return () if self.max_tokens is None else (_LIMIT,)
 
 
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
-    """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
-    values that the model is known to refuse."""
+    """Return the request in the form that the target's model takes; `None` if it takes the request unchanged. Raises
+    Refusal for values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, *target.model_names)
     given, max_tokens, dropped = request, None, tuple[str, ...]()
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
@@ -87,15 +87,15 @@ def _lowered(request: UnifiedRequest, target: Target, most: int) -> tuple[Unifie
 
 
 def _thinks_beyond(request: UnifiedRequest, own: int | None) -> bool:
-    """Return whether a request without a limit has a budget of thinking that the operator's limit has no room for."""
+    """Return whether a request without a limit has a thinking budget that reaches the operator's limit `own`."""
     if own is None or _THINKING not in request.params:
         return False
     return (_budget(request.params[_THINKING]) or 0) >= own
 
 
 def _with_held_members(request: UnifiedRequest, target: Target, most: int) -> UnifiedRequest:
-    """Return the request with the operator's limit in place of greater ones among members that go to the vendor as the
-    client wrote them; the same object if there are none."""
+    """Return the request with the operator's limit `most` in place of greater limits in fields that are passed through
+    to the vendor; the same object if there are none."""
     dialect, native = target.profile.dialect, request.native
     unknown = request.unknown and held_to(most, dialect, request.unknown)
     extra = request.extra_params and held_to(most, dialect, request.extra_params)
@@ -121,12 +121,12 @@ def _native_member(request: UnifiedRequest, name: str) -> object:
 
 
 def _with(request: UnifiedRequest, name: str, value: object) -> UnifiedRequest:
-    """Return the request with a value of a param; dialects write the limit of a native body from it."""
+    """Return the request with a value of a param. Dialects also write the limit of a native body from it."""
     return replace(request, params=cast(Params, {**request.params, name: value}))
 
 
 def _changed(request: UnifiedRequest, name: str, change: Callable[[object], object]) -> UnifiedRequest:
-    """Return the request with a field changed, in its params and in the native body, if these have it."""
+    """Return the request with a field changed in its params and in the native body, if they have it."""
     if name in request.params:
         request = _with(request, name, change(request.params[name]))  # type: ignore[literal-required]  # a param
     native = request.native
@@ -140,8 +140,8 @@ def _changed(request: UnifiedRequest, name: str, change: Callable[[object], obje
 
 
 def _without_neutral(request: UnifiedRequest, names: frozenset[str]) -> UnifiedRequest:
-    """Return the request without those of some fields that ask for nothing; the same object if there are none. 1 is the
-    temperature that models have without any."""
+    """Return the request without those of the given fields whose value is neutral; the same object if there are none. 1
+    is the default temperature of models."""
     asking_nothing = []
     for name, value in request.params.items():
         if name in names and (is_neutral(name, value) or (value == 1 and name == "temperature")):
@@ -150,8 +150,8 @@ def _without_neutral(request: UnifiedRequest, names: frozenset[str]) -> UnifiedR
 
 
 def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return the request with `temperature` or `top_p`; of two, one that is neutral or that the surface filled in is
-    left out. Raises Refusal if the client set both to other values."""
+    """Return the request with `temperature` or `top_p`, not both. The one that is neutral or that the surface filled in
+    is left out. Raises Refusal if the client set both to other values."""
     params = request.params
     if "temperature" not in params or "top_p" not in params:
         return request
@@ -164,12 +164,12 @@ def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest
 
 
 def _is_off(params: Params) -> bool:
-    """Return whether the client switches thinking off."""
+    """Return whether the client switches reasoning off."""
     return params.get(_EFFORT) in ("none", False) or _object(params.get(_THINKING)).get("type") == "disabled"
 
 
 def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
-    """Return the request without settings that have the only value which the model takes without thinking. Raises
+    """Return the request without settings for which the model takes only one value while reasoning is off. Raises
     Refusal for another value."""
     for name, (low, high) in facts.unthinking.items():
         value = request.params.get(name)
@@ -186,12 +186,12 @@ def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> U
 
 def _ends_in_text(request: UnifiedRequest) -> bool:
     """Return whether the response would continue a text of the model. A turn that was paused while the vendor's own
-    tools ran is no such text: the client sends it back to have it continued."""
+    tools ran is not such a text: the client sends it back to have it continued."""
     if (native := request.native) is not None and native.api is NativeApi.MESSAGES:
         return _ends_own_body(native)
     prompt = request.prompt
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
-    # Instructions after that text are moved to the beginning.
+    # Instructions after the text do not count: they are moved to the beginning.
     last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTION_ROLES), {})
     if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
         return False
@@ -209,7 +209,7 @@ def _ends_own_body(native: NativeRequest) -> bool:
 
 
 def _has_text(content: JsonValue) -> bool:
-    """Return whether a content holds a text that is not blank; turns without one are not sent to vendors."""
+    """Return whether a content holds a text that is not blank. Turns without such a text are not sent to vendors."""
     if isinstance(content, str):
         return bool(content.strip())
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []

@@ -1,8 +1,8 @@
-"""Calls that a request forces, for vendors that cannot be made to call a function and have structured output: the tools
-are described in the prompt, and the response is constrained to the arguments of one of them.
+"""Forced calls, for vendors that have structured output but cannot force a function call. The prompt describes the
+tools, and the response is constrained to the arguments of one of them.
 
-`tool_calls_of_text` returns that response as the call. No tools are offered: an engine that reads calls out of the
-model's text (Ollama `tools/tools.go`, November 2026) might take a response of this form for one, or part of it.
+`tool_calls_of_text` converts that response into the call. No tools are offered, because an engine that parses calls
+from the model's text (Ollama `tools/tools.go`, November 2026) might take the response or a part of it for a call.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -33,14 +33,14 @@ SEVERAL: Final = (
     "nothing else: no explanation, and no Markdown.\n"
 )
 _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "response_format"})
-"""Fields that a response of a single call fulfils anyway, and constraints, which hold for texts alone."""
+"""Fields that a response with a single call satisfies anyway, and constraints, which apply only to texts."""
 
 
 @record
 class ForcedCall:
-    """The call that a response has to be: of the one function in `names`, whose arguments are the text, or of one of
-    several, which the text names. `seed` makes the ids of calls differ from the ids of other turns. `left_out` are the
-    members of the tools that the prompt does not describe."""
+    """The call that a response must be. If `names` has one function, the text is its arguments; if it has several, the
+    text also names the function. `seed` makes the ids of calls differ from the ids in other turns. `left_out` are the
+    fields of the tools that the prompt does not describe."""
 
     names: tuple[str, ...]
     seed: bytes
@@ -52,15 +52,15 @@ class ForcedCall:
 
 
 def forces_by_format(params: Params, table: Capabilities) -> bool:
-    """Return whether a request forces a call, which the format of the response makes the vendor return."""
+    """Return whether a request forces a call that the gateway obtains from the vendor by a response format."""
     choice = params.get(FIELD)
     forced = bool(params.get("tools")) and (choice == "required" or isinstance(choice, dict))
     return forced and table[feature_of(FIELD, choice)] == BY_FORMAT
 
 
 def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedRequest, ForcedCall]:
-    """Return a request that `forces_by_format` with a format in place of its tools, and the call that it forces. Raises
-    Refusal for tools that are no functions, and Unenforceable for a prompt that is no text."""
+    """Return a request that `forces_by_format` with a response format in place of its tools, and the call that it
+    forces. Raises Refusal for tools that are not functions, and Unenforceable for a prompt that is not text."""
     functions = _chosen(request.params)
     form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
     params = {name: value for name, value in request.params.items() if name not in _REPLACED}
@@ -69,7 +69,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}
     listed = [*functions.values()]
-    if table["response_format.json_schema"] == BY_PROMPT:  # which tells the parameters
+    if table["response_format.json_schema"] == BY_PROMPT:  # the prompt then describes the parameters
         listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
     words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
     held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))
@@ -77,13 +77,13 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
 
 
 def _seed(prompt: Prompt) -> bytes:
-    """Return a digest of the number of messages before the response and of the last one, unique in a conversation."""
+    """Return a digest of the last message and the number of messages. It is unique in a conversation."""
     turns = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     return blake2b(b"%d/%b" % (len(turns), orjson.dumps(turns[-1:])), digest_size=12).digest()
 
 
 def _chosen(params: Params) -> Mapping[str, JsonObject]:
-    """Return the functions of which one must be called, by their names. Raises Refusal."""
+    """Return the functions of which one must be called, by name. Raises Refusal."""
     functions = {str(function["name"]): function for function in _functions(params["tools"])}
     choice = params.get(FIELD)
     if not isinstance(choice, dict):
@@ -93,7 +93,8 @@ def _chosen(params: Params) -> Mapping[str, JsonObject]:
 
 
 def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
-    """Return the function that a `tool_choice` names. Raises Refusal for another kind and for one not offered."""
+    """Return the name of the function that a `tool_choice` names. Raises Refusal for another kind of choice and for a
+    function that is not offered."""
     function = choice.get("function")
     name = function.get("name") if isinstance(function, dict) else None
     if choice.get("type") != "function" or not isinstance(name, str):
@@ -112,7 +113,7 @@ def _functions(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
-    """Return the schema of the arguments of a single function, or of a call of one of several."""
+    """Return the schema of the arguments of a single function, or the schema of a call of one of several functions."""
     schemas: dict[str, JsonObject] = {
         name: {"type": "object", **(object_parameters(function) or {"properties": {}})}
         for name, function in functions.items()
@@ -138,7 +139,8 @@ def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
 
 
 def object_parameters(function: JsonObject) -> JsonObject:
-    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless it is of objects."""
+    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless it is a schema of
+    objects."""
     parameters = function.get("parameters") or {}
     if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
         raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
@@ -150,7 +152,7 @@ def _refers(schema: JsonObject) -> bool:
 
 
 def _moved(schema: JsonObject, place: str) -> JsonObject:
-    """Return a schema whose references by JSON Pointer are valid at a place inside another schema."""
+    """Return a schema whose JSON Pointer references are valid at `place` inside another schema."""
     moved = cast(JsonObject, orjson.loads(orjson.dumps(schema)))
     for _, node in walk_schemas(moved):
         reference = node.get("$ref")

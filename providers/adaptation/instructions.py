@@ -1,4 +1,4 @@
-"""Adds instructions of the gateway to a conversation or to the text of a prompt."""
+"""Adds the gateway's instructions to a conversation or to the text of a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from providers.unified_request import INSTRUCTION_ROLES, ChatPrompt, Prompt, Tex
 
 
 def behind_instructions(messages: Sequence[JsonObject]) -> int:
-    """Return the index of the first message that does not instruct the model, the number of messages if all do."""
+    """Return the index of the first message that does not instruct the model; the number of messages if all do."""
     return next(
         (at for at, message in enumerate(messages) if message.get("role") not in INSTRUCTION_ROLES), len(messages)
     )
@@ -19,10 +19,11 @@ def with_instructions(prompt: Prompt, words: str) -> Prompt:
     """Return the prompt with instructions for the model. Raises Unenforceable for a prompt that is not text."""
     match prompt:
         case ChatPrompt(messages):
-            # Behind the client's own instructions, so that a prefix in the vendor's cache stays unchanged.
+            # They follow the client's own instructions, so that the prompt's prefix in the vendor's cache stays
+            # unchanged.
             first = behind_instructions(messages)
-            told: JsonObject = {"role": "system", "content": words}
-            return ChatPrompt((*messages[:first], told, *messages[first:]))
+            instruction: JsonObject = {"role": "system", "content": words}
+            return ChatPrompt((*messages[:first], instruction, *messages[first:]))
         case TextPrompt(texts):
             return replace(prompt, texts=tuple([f"{text}\n\n{words}" for text in texts]))
         case _:

@@ -1,13 +1,13 @@
-"""Pairs calls of tools with their results: directly behind the turn that calls, one result for each call.
+"""Pairs tool calls with their results: each call gets one result, directly after the turn with the call.
 
-Clients of OpenAI's Responses API and of Anthropic's Messages may send something between a call and its result: items
-are matched by the ids of calls there, and results may come in several turns of the user. A client that compacts a
-conversation by itself may cut a call and leave its result, and one that was interrupted sends calls without results.
-Vendors want all results of a turn directly behind it. OpenAI: "An assistant message with 'tool_calls' must be followed
-by tool messages responding to each 'tool_call_id'", "messages with role 'tool' must be a response to a preceeding
-message with 'tool_calls'". Anthropic: "`tool_use` ids were found without `tool_result` blocks immediately after",
-"unexpected `tool_use_id` found in `tool_result` blocks". Gemini: "the number of function response parts is equal to the
-number of function call parts".
+Clients of OpenAI's Responses API and of Anthropic's Messages API may send other messages between a call and its result:
+these APIs match results by call id, and results may come in several turns of the user. A client that compacts a
+conversation may remove a call and leave its result. A client that was interrupted sends calls without results. Vendors
+require all results of a turn directly after it. OpenAI: "An assistant message with 'tool_calls' must be followed by
+tool messages responding to each 'tool_call_id'", "messages with role 'tool' must be a response to a preceeding message
+with 'tool_calls'". Anthropic: "`tool_use` ids were found without `tool_result` blocks immediately after", "unexpected
+`tool_use_id` found in `tool_result` blocks". Gemini: "the number of function response parts is equal to the number of
+function call parts".
 
 Sources: these errors as their users report them; OpenAI OpenAPI 2.3.0 `FunctionCallOutputItemParam`; "Handle tool
 calls" page of Anthropic; November 2026.
@@ -20,18 +20,19 @@ from typing import Final
 from providers.json_types import JsonObject, JsonValue
 
 ORPHAN: Final = "Result of an earlier tool call that is no longer part of the conversation:"
-"""What precedes a result without a call, which becomes a text of the user."""
+"""The text before a result without a call, which becomes a message of the user."""
 
 NO_RESULT: Final = "The call was not carried out."
-"""The result of a call that has none."""
+"""The result for a call without a result."""
 
 
 def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-    """Return the messages of a conversation with each result directly behind the turn that calls for it, and what stood
-    between behind the results; all else keeps its order. The very same if they are in this order already.
+    """Return the messages of a conversation with each result directly after the turn that has its call. Messages
+    between them follow the results. All other messages keep their order. Return the same object if the order is right.
 
-    A result answers the latest call of its id before it, since some engines begin their ids anew in every turn. One
-    without such a call becomes a text of the user where it stands. A call without a result gets NO_RESULT.
+    A result belongs to the latest call before it that has its id, since some engines begin their ids anew in every
+    turn. A result without such a call becomes a message of the user in its position. A call without a result gets
+    NO_RESULT.
     """
     if _clearly_in_order(messages):
         return messages
@@ -44,8 +45,8 @@ def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObj
 
 
 def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
-    """Return whether each turn's results stand behind its calls in their order, as nearly always. This is all that a
-    conversation in order costs."""
+    """Return whether the results of each turn follow its calls in their order, as in nearly every conversation. Only
+    this check is made for a conversation in order."""
     called: Sequence[JsonValue] = ()
     at = 0
     for message in messages:
@@ -64,7 +65,7 @@ def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
 
 
 def _places(messages: Sequence[JsonObject]) -> list[int]:
-    """Return for each message the index that it is to be sorted by: for a result that of its call's turn."""
+    """Return the index by which each message is sorted: for a result, the index of the turn with its call."""
     turns: dict[str, int] = {}
     places: list[int] = []
     for position, message in enumerate(messages):
@@ -81,14 +82,15 @@ def _places(messages: Sequence[JsonObject]) -> list[int]:
 
 
 def _ids_of(message: JsonObject) -> list[str]:
-    """Return the ids of a message's calls, without those that are no text."""
+    """Return the ids of a message's calls that are strings."""
     calls = message.get("tool_calls")
     listed = [call.get("id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return [identity for identity in listed if isinstance(identity, str)]
 
 
 def _paired(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield messages whose results stand behind their calls, with a result for each call and a call for each result."""
+    """Yield ordered messages, with a result added for each call without one, and each result without a call as a
+    message of the user."""
     waiting: dict[str, None] = {}
     for message in messages:
         if message.get("role") == "tool":
@@ -113,7 +115,7 @@ def _unanswered(waiting: Mapping[str, None]) -> Iterator[JsonObject]:
 
 
 def _as_user(result: JsonObject) -> JsonObject:
-    """Return a result as a message of the user."""
+    """Return the result of a tool as a message of the user."""
     content = result.get("content")
     if isinstance(content, list):
         return {"role": "user", "content": [{"type": "text", "text": ORPHAN}, *content]}

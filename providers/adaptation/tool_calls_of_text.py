@@ -1,4 +1,4 @@
-"""Returns a response that is constrained to a call's arguments as the call, non-streaming and streamed."""
+"""Converts a response that is constrained to a call's arguments into the call, non-streaming and streamed."""
 
 import re
 from dataclasses import replace
@@ -13,30 +13,30 @@ _BEGINNING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*
 
 
 class CallReader:
-    """Makes the call of one choice from its text. The arguments of a single function are passed on as they arrive; a
-    call of one of several is read when it is complete."""
+    """Makes the call of one choice from its text. The arguments of a single function are passed on as they arrive. A
+    call of one of several functions is parsed when it is complete."""
 
-    __slots__ = ("_begun", "_forced", "_held", "_left")
+    __slots__ = ("_begun", "_forced", "_held", "_is_unchanged")
 
     def __init__(self, forced: ForcedCall) -> None:
         self._forced = forced
         self._begun = False
-        self._left = False
+        self._is_unchanged = False
         self._held: list[str] = []
 
     def feed(self, chunk: Chunk) -> Chunk:
-        """Return the chunk with a call in place of the text. A refusal stays unchanged, and so does a call that the
-        vendor has made itself."""
-        self._left = self._left or chunk.refusal is not None or bool(chunk.tool_calls)
-        if self._left or not (chunk.text or chunk.finish_reason):
+        """Return the chunk with a call in place of the text. A refusal and a call by the vendor itself stay
+        unchanged."""
+        self._is_unchanged = self._is_unchanged or chunk.refusal is not None or bool(chunk.tool_calls)
+        if self._is_unchanged or not (chunk.text or chunk.finish_reason):
             return chunk
-        deltas = self._pieces(chunk)
+        deltas = self._call_deltas(chunk)
         finish = chunk.finish_reason
         if self._begun and _is_whole(chunk):
             finish = "tool_calls"
         return replace(chunk, text="", tool_calls=deltas, finish_reason=finish)
 
-    def _pieces(self, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
+    def _call_deltas(self, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
         if len(self._forced.names) > 1:
             self._held.append(chunk.text)
             return () if chunk.finish_reason is None else self._named("".join(self._held), chunk)
@@ -51,8 +51,8 @@ class CallReader:
         return (ToolCallDelta(0, self._forced.call_id(choice), name, arguments),)
 
     def _named(self, text: str, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
-        """Return the call that a text names, with the arguments so far if the text was cut. A complete text has been
-        checked before."""
+        """Return the call that a text names, with the arguments so far if the text was cut off. A complete text has
+        been checked before."""
         beginning = _BEGINNING.match(text)
         if beginning is None:
             return self._in_other_order(text, chunk.index)
@@ -73,5 +73,5 @@ class CallReader:
 
 
 def _is_whole(chunk: Chunk) -> bool:
-    """Return whether a choice ends by itself with this chunk, and its text was not cut."""
+    """Return whether a choice ends with this chunk without its text being cut off."""
     return chunk.finish_reason == "stop" and not isinstance(chunk.matched_stop, str)

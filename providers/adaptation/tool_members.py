@@ -1,5 +1,5 @@
-"""Names members of functions that a definition in another form has no place for: cache markers, examples and hints on
-how a tool is offered. They promise nothing about the response.
+"""Names fields of functions that a definition in another form cannot hold: cache markers, examples and hints on how a
+tool is offered. They do not change the response in a guaranteed way.
 
 Sources: `anthropic` 2.12.0 type `ToolParam`; OpenAI OpenAPI 2.3.0 `FunctionObject`, November 2026.
 """
@@ -11,12 +11,12 @@ from providers.json_types import JsonObject, JsonValue
 
 _READ: Final = frozenset({"type", "function", "name", "description", "parameters", "strict"})
 _DIRECT: Final[JsonValue] = ["direct"]
-"""The value of `allowed_callers` that asks for nothing."""
+"""The value of `allowed_callers` that is the default."""
 
 
 def other_members(tools: Iterable[JsonObject], taken: Collection[str] = ()) -> list[str]:
-    """Return the names of members of functions, each once, that are neither a part of every definition nor `taken`.
-    Members that ask for nothing are not named."""
+    """Return the names of fields of functions, each once, that are neither part of every definition nor `taken`. Fields
+    with a default value are not named."""
     names: dict[str, None] = {}
     for tool in tools:
         function = tool.get("function")

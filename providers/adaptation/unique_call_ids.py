@@ -1,9 +1,9 @@
 """Makes the ids of tool calls unique for one client: in the history that it sends, and in a response.
 
 Engines begin their ids anew in each response (`call_0`), or give two calls of one response the same id. Clients match
-results by the id alone, and vendors refuse a history that repeats one. Anthropic: "`tool_use` ids must be unique".
-The first call with an id keeps it. Each further one gets an id that depends on the calls before it alone, so that a
-conversation that grows keeps its beginning, and with it the vendor's prompt cache.
+results by the id alone, and vendors refuse a history that repeats one. Anthropic: "`tool_use` ids must be unique". The
+first call with an id keeps it. Each further call gets an id that depends only on the calls before it, so that the
+beginning of a growing conversation stays the same and the vendor's prompt cache stays valid.
 
 Sources: NVIDIA-NeMo/Switchyard#502 and brainlid/langchain#619 for both failures; "Tool use" guide of Kimi K2 for
 `functions.NAME:INDEX`, whose index counts all calls of the conversation; November 2026.
@@ -36,8 +36,8 @@ class CallMark:
 def unique_ids(marks: Sequence[CallMark]) -> list[str] | None:
     """Return the id of each mark, such that no two calls have the same id; `None` if no two calls share one.
 
-    The nth result with an id answers the nth call with it. If there are fewer results than calls, a call that was not
-    answered before a later turn has its id counts as one without a result.
+    The nth result with an id belongs to the nth call with that id. If there are fewer results than calls, a call counts
+    as one without a result if it has no result before a later turn repeats its id.
     """
     calls = [mark.id for mark in marks if not mark.is_result]
     bare = {bare_id(identity) for identity in calls}
@@ -72,7 +72,8 @@ def bare_id(identity: str) -> str:
 
 
 def unused_id(given: str, taken: set[str]) -> str:
-    """Return the id of a call, or another one with the same signature if its bare id is `taken`; add that there."""
+    """Return the id of a call, or another id with the same signature if its bare id is `taken`. Add the bare id to
+    `taken`."""
     bare = made = bare_id(given)
     kimi, number = _KIMI.fullmatch(bare), len(taken)
     while made in taken:
@@ -99,7 +100,7 @@ def with_unique_ids(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
 
 
 def _repeats_an_id(messages: Iterable[JsonObject]) -> bool:
-    """Return whether two calls have the same id. Nearly every conversation costs no more than this."""
+    """Return whether two calls have the same id. For nearly every conversation, only this check is made."""
     seen: set[str] = set()
     for message in messages:
         calls = message.get("tool_calls")

@@ -1,4 +1,5 @@
-"""Gives each call of a response an id that neither the client's conversation nor an earlier call of the response has.
+"""Gives each call of a response an id that occurs neither in the client's conversation nor in an earlier call of the
+response.
 
 A response in the client's own API is passed on unchanged: the vendors of these APIs make unique ids. See
 `providers.adaptation.unique_call_ids` for the engines that repeat ids.
@@ -14,7 +15,7 @@ from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 
 
 def may_call(request: UnifiedRequest) -> bool:
-    """Return whether a response may hold calls of tools."""
+    """Return whether a response may contain tool calls."""
     return "tools" in request.params or bool(request.unknown or request.extra_params)
 
 
@@ -36,7 +37,7 @@ def with_unique_calls(request: UnifiedRequest, completion: Completion) -> Comple
 
 
 class UniqueCalls:
-    """The ids that the calls of one response may not have, and the ids that they get."""
+    """The ids that the calls of one response must not have, and the ids that they get."""
 
     __slots__ = ("_begun", "_taken")
 

@@ -1,1 +1,1 @@
-"""What clients may send beyond the unified fields: extra members and headers, and addresses of media."""
+"""Checks of the fields, headers and media addresses that clients may send beyond the unified fields."""

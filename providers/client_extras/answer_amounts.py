@@ -1,9 +1,9 @@
-"""How many tokens a body lets a vendor generate: the names that dialects and their vendors have for it, the reading of
-members that a client adds to a body, and the lowering of those to the operator's limit. Pure.
+"""Limits of generated tokens in a body: their names in each dialect, their values in fields that a client adds to a
+body, and the lowering of such fields to the operator's limit. Pure.
 
-A reservation has to hold whatever the vendor makes of the body. So each name counts in each object that a vendor of the
-dialect reads settings from, in any case and spelling (Go's servers ignore case, Google's take both spellings), and the
-largest counts where there are several.
+A reservation must be large enough however the vendor reads the body. So each name counts in each object from which a
+vendor of the dialect reads settings, in any case and spelling (Go's servers ignore case, Google's take both spellings).
+Of several values the largest counts.
 
 Sources: the dialects' encoders; vLLM 0.12 `SamplingParams`, llama.cpp `server`, Ollama `api.Options`, TGI
 `GenerateParameters`, Triton's `vllm_backend` and TensorRT-LLM, Gemini `GenerationConfig`, Bedrock
@@ -19,12 +19,12 @@ from providers.frozen_record import record
 from providers.json_types import JsonValue
 
 UNLIMITED: Final = math.inf
-"""The limit of a body that says that there is none: null, -1 of engines, or something that is no number."""
+"""The limit of a body that sets no limit: null, -1 for engines, or a value that is not a number."""
 
 BUDGETS: Final = (
     *("budget_tokens", "token_budget", "thinking_token_budget", "max_reasoning_tokens", "max_thinking_tokens"),
 )
-"""Names of the most tokens of thinking, which are a part of the answer."""
+"""Names of reasoning budgets, in tokens, that are a part of the response's limit."""
 
 LIMITS: Final = (
     *(
@@ -39,24 +39,26 @@ LIMITS: Final = (
     *("request_output_len", "n_predict", "num_predict", "min_tokens", "min_new_tokens"),
     *BUDGETS,
 )
-"""Names of the most tokens of an answer, and of tokens that are a part of it: budgets of thinking, the least."""
+"""Names of the most tokens of a response, and of numbers of tokens within it: reasoning budgets and the fewest
+tokens."""
 
 ADDED: Final = ("thinking_budget",)
-"""Names of tokens of thinking that come on top of the limit at one vendor at least."""
+"""Names of reasoning budgets that are added to the limit at one vendor at least."""
 
 COUNTS: Final = (
     *("n", "best_of", "num_return_sequences", "candidate_count", "num_generations", "num_completions", "num_outputs"),
     *("num_results", "n_cmpl", "num_samples", "num_beams", "beam_width"),
 )
-"""Names of how many answers are generated."""
+"""Names of the number of choices that are generated."""
 
-_LONGEST: Final = 32
-"""Characters of a name that is looked at."""
+_LONGEST_NAME: Final = 32
+"""The most characters of a name that is compared."""
 
 
 @record
 class AnswerAmounts:
-    """The objects of a dialect's body that hold settings of generation, by their paths; an empty one is the body."""
+    """The objects of a dialect's body that hold settings of generation, by their paths. The empty path is the body
+    itself."""
 
     holders: tuple[str, ...]
 
@@ -96,13 +98,13 @@ AMOUNTS: Final[Mapping[str, AnswerAmounts]] = {
     "triton": AnswerAmounts(("", "parameters", "sampling_parameters")),
     "watsonx": _PARAMETERS,
 }
-"""The row of each dialect, by its name in the registry."""
+"""The entry of each dialect, by its name in the registry."""
 
 
 @record
 class AskedAmounts:
-    """What members of a body ask for: the most tokens of an answer (None: they do not say), tokens on top of them, and
-    how many answers."""
+    """The amounts that fields of a body request: `limit` is the most tokens of a response (`None` if they set no
+    limit), `added` are tokens beyond the limit, `answers` is the number of choices."""
 
     limit: float | None = None
     added: float = 0
@@ -110,7 +112,7 @@ class AskedAmounts:
 
 
 def asked_amounts(dialects: Iterable[str], bodies: Collection[Mapping[str, JsonValue]]) -> AskedAmounts:
-    """Return the largest amounts that members of bodies ask for, at any of the dialects."""
+    """Return the largest amounts that fields of bodies request in any of the dialects."""
     holders = {holder for name in dialects for holder in AMOUNTS[name].holders}
     limit: float | None = None
     added, answers = 0.0, 1.0
@@ -118,7 +120,7 @@ def asked_amounts(dialects: Iterable[str], bodies: Collection[Mapping[str, JsonV
         path = tuple(map(_plain, holder.split("."))) if holder else ()
         for body in bodies:
             for name, value in _members(body, path):
-                plain = _plain(name) if len(name) <= _LONGEST else ""
+                plain = _plain(name) if len(name) <= _LONGEST_NAME else ""
                 if plain in _LIMITS:
                     limit = max(limit or 0, amount_of(value))
                 elif plain in _ADDED:
@@ -129,24 +131,25 @@ def asked_amounts(dialects: Iterable[str], bodies: Collection[Mapping[str, JsonV
 
 
 def amount_of(value: JsonValue) -> float:
-    """Return the number that a vendor may read a value as; some take numbers in strings. UNLIMITED for what is none."""
-    if isinstance(value, str) and len(value) <= _LONGEST:
+    """Return the number as which a vendor may read a value; some accept numbers in strings. Return UNLIMITED for any
+    other value."""
+    if isinstance(value, str) and len(value) <= _LONGEST_NAME:
         try:
             value = float(value)
         except ValueError:
             return UNLIMITED
     if isinstance(value, bool) or not isinstance(value, int | float):
         return UNLIMITED
-    return value if value >= 0 else UNLIMITED  # NaN is none either
+    return value if value >= 0 else UNLIMITED  # also for NaN
 
 
 def _members(body: Mapping[str, JsonValue], path: tuple[str, ...]) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the members of the object at a path, and of each in a list there."""
+    """Yield the fields of the object at a path, or of each object in a list there."""
     if not path:
         yield from body.items()
         return
     for name, value in body.items():
-        if len(name) <= _LONGEST and _plain(name) == path[0]:
+        if len(name) <= _LONGEST_NAME and _plain(name) == path[0]:
             for each in value if isinstance(value, list) else (value,):
                 if isinstance(each, dict):
                     yield from _members(each, path[1:])
@@ -157,69 +160,71 @@ def _plain(name: str) -> str:
 
 
 _LIMITS, _ADDED, _COUNTS, _BUDGETS = (frozenset(map(_plain, names)) for names in (LIMITS, ADDED, COUNTS, BUDGETS))
-_OF_THINKING: Final = frozenset(map(_plain, ("thinking", "reasoning", "thinkingConfig", "reasoning_config")))
-"""Objects whose limit is a budget of thinking."""
+_REASONING_OBJECTS: Final = frozenset(map(_plain, ("thinking", "reasoning", "thinkingConfig", "reasoning_config")))
+"""Objects whose limit is a reasoning budget."""
 
-_ROOM: Final = 1024
-"""Tokens that a lowered budget of thinking leaves for the text, and the least of a budget that vendors take."""
+_TOKENS_FOR_TEXT: Final = 1024
+"""The tokens that a lowered reasoning budget leaves for the text, and the smallest budget that vendors accept."""
 
 
 @record
 class _Holder:
-    """An object of a body: the objects in it that hold settings too, by their names, and how its limits are lowered."""
+    """An object of a body: `inner` are the objects in it that also hold settings, by name; `lowered` lowers one of its
+    limits."""
 
     inner: Mapping[str, "_Holder"]
     lowered: Callable[[str, JsonValue, int], JsonValue]
 
 
 def held_to(most: int, dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return members of a body without a number of tokens above `most` under any name that the dialect's vendors have
-    for it: the same object if there is none. A limit below 0, by which engines mean none, is above it."""
-    return _held(members, _HOLDERS[dialect], most)
+    """Return the fields of a body with every limit of tokens above `most` lowered, under any name that the dialect's
+    vendors have for it; the same object if there is none. A limit below 0, which means no limit to engines, counts as
+    above."""
+    return _limited_fields(members, _HOLDERS[dialect], most)
 
 
-def _held(members: Mapping[str, JsonValue], place: _Holder, most: int) -> Mapping[str, JsonValue]:
+def _limited_fields(members: Mapping[str, JsonValue], place: _Holder, most: int) -> Mapping[str, JsonValue]:
     changed: dict[str, JsonValue] = {}
     for name, value in members.items():
-        if len(name) > _LONGEST:
+        if len(name) > _LONGEST_NAME:
             continue
         plain = _plain(name)
         inner = place.inner.get(plain)
-        lowered = place.lowered(plain, value, most) if inner is None else _held_inside(value, inner, most)
+        lowered = place.lowered(plain, value, most) if inner is None else _limited_value(value, inner, most)
         if lowered is not value:
             changed[name] = lowered
     return {**members, **changed} if changed else members
 
 
-def _held_inside(value: JsonValue, place: _Holder, most: int) -> JsonValue:
+def _limited_value(value: JsonValue, place: _Holder, most: int) -> JsonValue:
     if isinstance(value, list):
-        inner = [_held_inside(each, place, most) if isinstance(each, dict) else each for each in value]
+        inner = [_limited_value(each, place, most) if isinstance(each, dict) else each for each in value]
         return value if all([new is old for new, old in zip(inner, value, strict=True)]) else inner
-    return cast(JsonValue, _held(value, place, most)) if isinstance(value, dict) else value
+    return cast(JsonValue, _limited_fields(value, place, most)) if isinstance(value, dict) else value
 
 
-def _limit(plain: str, value: JsonValue, most: int) -> JsonValue:
-    """Return the value of a member, lowered if it is a limit of the response above `most`."""
+def _lowered_limit(plain: str, value: JsonValue, most: int) -> JsonValue:
+    """Return the value of a field, lowered if it is a limit of the response above `most`."""
     if plain not in _LIMITS or plain in _BUDGETS:
-        return _budget(plain, value, most) if plain in _BUDGETS or plain in _ADDED else value
+        return _lowered_budget(plain, value, most) if plain in _BUDGETS or plain in _ADDED else value
     unlimited = isinstance(value, int | float) and not isinstance(value, bool) and value < 0
     return most if unlimited or most < amount_of(value) < UNLIMITED else value
 
 
-def _budget(plain: str, value: JsonValue, most: int) -> JsonValue:
-    """Return the value of a member, lowered if it is a budget of thinking above `most`. One below 0 lets the model
-    decide, within the limit of the response."""
+def _lowered_budget(plain: str, value: JsonValue, most: int) -> JsonValue:
+    """Return the value of a field, lowered if it is a reasoning budget above `most`. A budget below 0 lets the model
+    decide within the limit of the response."""
     if plain not in _LIMITS and plain not in _ADDED:
         return value
-    return max(min(_ROOM, most), most - _ROOM) if most < amount_of(value) < UNLIMITED else value
+    return max(min(_TOKENS_FOR_TEXT, most), most - _TOKENS_FOR_TEXT) if most < amount_of(value) < UNLIMITED else value
 
 
 def _holder_of(holders: Iterable[Sequence[str]], above: str = "") -> _Holder:
-    """Return the place of objects by their paths; `above` is the name of the object that they are in."""
+    """Return the tree of objects with these paths. `above` is the name of the object that contains them."""
     paths = [path for path in holders if path]
     names = dict.fromkeys(path[0] for path in paths)
     inner = {name: _holder_of([path[1:] for path in paths if path[0] == name], name) for name in names}
-    return _Holder(inner, _budget if above in _OF_THINKING else _limit)
+    return _Holder(inner, _lowered_budget if above in _REASONING_OBJECTS else _lowered_limit)
 
 
 _HOLDERS: Final = {

@@ -1,4 +1,4 @@
-"""Checks which members outside the unified fields are sent to a self-hosted engine."""
+"""Checks which fields outside the unified fields are sent to a self-hosted engine."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
@@ -16,35 +16,36 @@ _MESSAGE: Final = frozenset(
     | {"function_call", "audio", "annotations", "cache_control", "extra_content", "prefix", "thinking_blocks"}
     | {"reasoning_details", "reasoning_signature", "provider_specific_fields"}
 )
-"""Members of a message that are texts, or belong to the model's own turns."""
+"""Fields of a message that are texts, or belong to the model's own turns."""
 
 
 def check_members(request: UnifiedRequest, target: Target) -> None:
-    """Raise Refusal for the first member that names a host, a path, a template or code and that the routing table does
-    not allow: of the body, of `inference_extra_params`, of a message, or of a tool that is no function."""
+    """Raise Refusal for the first field that names a host, a path, a template or code and that the configuration does
+    not allow. Fields of the body, of `inference_extra_params`, of messages, and of tools that are not functions are
+    checked."""
     prompt = request.prompt
     usual = not isinstance(prompt, ChatPrompt) or prompt.plain or not _has_more(prompt)
     if usual and not (request.unknown or request.extra_params or "tools" in request.params):
-        return  # as in most requests
+        return  # as for most requests
     search = Search(target.permits.fields)
     for param, where, name, value in _members(request, target.profile.forwards_unknown, target.permits.fields):
         found = search.find(name, value)
         if found is not None:
             field = f"{where}{name}{path_text(found.place)}"
             inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
-            how = f"`allow_fields: [{inner}]` in the table would allow it"
+            how = f"`allow_fields: [{inner}]` in the configuration would allow it"
             raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
 
 
 def _has_more(prompt: ChatPrompt) -> bool:
-    """Return whether a message has more members than a role and a content."""
+    """Return whether a message has more fields than a role and a content."""
     return any([len(message) > 2 for message in prompt.messages])
 
 
 def _members(
     request: UnifiedRequest, forwards_unknown: bool, allowed: Collection[str]
 ) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield the field's name in errors, the path to the member, its name and its value."""
+    """Yield for each field its name in errors, the path to it, its own name and its value."""
     if request.unknown and forwards_unknown:
         for name, value in request.unknown.items():
             if not is_left_out(name, allowed):
@@ -60,7 +61,7 @@ def _members(
 
 def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
     for index, message in enumerate(messages):
-        # Of a turn of the model, no dialect sends fields that it does not know.
+        # No dialect sends unknown fields of a turn of the model.
         if len(message) > 2 and message.get("role") != "assistant" and not message.keys() <= _MESSAGE:
             for name, value in message.items():
                 if name not in _MESSAGE:
@@ -68,7 +69,7 @@ def _of_messages(messages: Iterable[JsonObject]) -> Iterator[tuple[str, str, str
 
 
 def _of_tools(tools: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield the members of tools that are no functions: the engine itself acts on those."""
+    """Yield the fields of tools that are not functions, since the engine itself acts on such tools."""
     for index, tool in enumerate(tools):
         if tool.get("type") != "function":
             for name, value in tool.items():
@@ -76,5 +77,5 @@ def _of_tools(tools: Iterable[JsonObject]) -> Iterator[tuple[str, str, str, Json
 
 
 def path_text(place: Place) -> str:
-    """Return a path below a member as errors write it: `.a[0].b`."""
+    """Return a path below a field in the form of error messages: `.a[0].b`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)

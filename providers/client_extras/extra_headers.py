@@ -1,5 +1,5 @@
-"""Checks which of a client's extra headers may be sent upstream: an allow list, the routing table's additions, and
-headers that are never allowed.
+"""Checks which of a client's extra headers may be sent to a vendor, by an allow list, additions in the configuration,
+and a list of headers that are never allowed.
 
 Sources: W3C Trace Context and Baggage, B3 and Jaeger propagation; the vendors' pages on request headers as of November
 2026: OpenAI (OpenAI-Beta, X-Client-Request-Id), Azure (x-ms-client-request-id), Anthropic (anthropic-beta,
@@ -30,9 +30,10 @@ _SWITCHES: Final = frozenset(
     | {"x-data-parallel-rank", "x-grok-conv-id", "x-session-affinity", "x-session-id", "x-smg-routing-key"}
 )
 ALLOWED: Final = _TRACING | _SWITCHES
-"""Lower-case names that may be sent to every deployment."""
+"""Lower-case names of headers that may be sent to every deployment."""
 
-# Host, method, framing, encodings that the gateway cannot read, and what the gateway sends itself.
+# Headers of host, method and framing, encodings that the gateway cannot read, and headers that the gateway sends
+# itself.
 _OWN: Final = frozenset(
     {"via", "x-http-method", "x-http-method-override", "x-method-override", "max-forwards", "date", "x-request-id"}
     | {"connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade", "http2-settings"}
@@ -42,27 +43,28 @@ _OWN_PREFIXES: Final = (
     *("content-", "if-", "sec-", "proxy-", "forwarded", "x-forwarded", "x-original-", "x-rewrite-"),
     *("x-amz-", "x-dragoman-"),
 )
-# A host, or a credential of any vendor. An idempotency key too: the gateway decides what is repeated.
+# Words in names of hosts and of any vendor's credentials. They include idempotency keys, since the gateway decides
+# which calls are repeated.
 _OWN_WORDS: Final = re.compile(r"auth|cookie|credential|passw|secret|token|apikey|(?:^|-)(?:hosts?|keys?)(?:-|$)")
 
 
 def is_own(name: str) -> bool:
-    """Return whether a lower-case header name is the gateway's or the operator's to send, whatever the table allows:
-    host, framing, hop-by-hop headers and credentials."""
+    """Return whether only the gateway or the operator may send a header, whatever the configuration allows: host,
+    framing, hop-by-hop headers and credentials. `name` is in lower case."""
     if name in ALLOWED:
         return False
     return name in _OWN or name.startswith(_OWN_PREFIXES) or _OWN_WORDS.search(name) is not None
 
 
 def covers_own(pattern: str) -> bool:
-    """Return whether a pattern of the table (a lower-case name, perhaps with `*` at its end) matches nothing that may
-    be sent."""
+    """Return whether a pattern of the configuration matches no header that may be sent. It is a lower-case name,
+    perhaps with `*` at its end."""
     return is_own(pattern.removesuffix("*"))
 
 
 def check_headers(names: Iterable[str], target: Target) -> list[str]:
-    """Return the client's headers that the routing table sets itself, which override them. Raises Refusal for the first
-    of the others that may not be sent to the target."""
+    """Return the client's headers that the configuration sets itself and thus overrides. Raises Refusal for the first
+    other header that may not be sent to the target."""
     own = {name.lower() for name in target.credential.masked()}
     overruled: list[str] = []
     for name in names:
@@ -70,7 +72,8 @@ def check_headers(names: Iterable[str], target: Target) -> list[str]:
         if lower in own:
             overruled.append(name)
         elif lower not in ALLOWED and (is_own(lower) or not _listed(lower, target.permits.headers)):
-            field, how = f"inference_extra_headers.{name}", f"`allow_headers: [{lower}]` in the table would allow it"
+            field = f"inference_extra_headers.{name}"
+            how = f"`allow_headers: [{lower}]` in the configuration would allow it"
             why = f"it is not among the headers that {target.name} may be sent"
             raise Refusal(field, f"'{field}' is refused: {why}; {how}.")
     return overruled

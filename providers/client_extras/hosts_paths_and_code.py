@@ -1,8 +1,8 @@
-"""Finds members outside the unified fields that name a host, an address, a path, a template or code.
+"""Finds fields outside the unified fields that name a host, an address, a path, a template or code.
 
-There are two lists of names: those that no upstream is sent, and those that a self-hosted engine is sent only where the
-routing table allows it, because an engine acts on them inside the operator's network. A hosted vendor handles them
-itself.
+There are two lists of names. Fields of the first list are sent to no vendor. Fields of the second list are sent to a
+self-hosted engine only if the configuration allows it, because an engine acts on them inside the operator's network.
+Hosted vendors handle them themselves.
 
 Sources, read in November 2026: vLLM `chat_completion/protocol.py`, its KV connectors and `SamplingParams.extra_args`;
 SGLang `entrypoints/openai/protocol.py`, `managers/io_struct.py`. From their documentation: TensorRT-LLM's
@@ -22,32 +22,33 @@ Place = tuple[str | int, ...]
 
 # Every upstream ------------------------------------------------------------------------------------------------------
 
-# Members by which an upstream that is itself a gateway changes model, address or account (OpenRouter, LiteLLM).
+# Fields by which a vendor that is itself a gateway changes model, address or account (OpenRouter, LiteLLM).
 _ELSEWHERE: Final = frozenset(
     {"models", "fallbacks", "base_url", "api_base", "url", "api_key", "organization", "project"}
     | {"headers", "extra_headers", "extra_body", "extra_query"}
 )
-# Those that LiteLLM has read at deeper levels too. Plain words are left out: an image has a `url`, a search a
-# `project`.
+# The fields among them that LiteLLM has read at deeper levels too. Common words are left out: an image has a `url`, a
+# search a `project`.
 _ELSEWHERE_WITHIN: Final = frozenset({"base_url", "api_base", "api_key", "extra_headers", "extra_body", "extra_query"})
-# In JSON Schema the names below the first are the client's own, and the others hold values, not settings.
+# In JSON Schema the names below `_NAMES_OF_DATA` are the client's own, and `_DATA` hold values instead of settings.
 _NAMES_OF_DATA: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a member that a client adds to the upstream's body would override a decision of the gateway.
+    """Return whether a field that a client adds to the vendor's body would override a decision of the gateway.
 
-    In any case of letters: Go's encoding/json, which Ollama uses, takes `Model` for `model`, and the last one wins.
+    The case of letters is ignored: Go's encoding/json, which Ollama uses, takes `Model` for `model`, and the last field
+    wins.
     """
     folded = name.casefold()
     return folded in PROTECTED_PARAMS or folded in _ELSEWHERE or folded.endswith("_endpoint")
 
 
 def find_reserved(name: str, value: JsonValue) -> Place | None:
-    """Return the path, at any depth of a member's value, where another address or credential is named; None for none.
+    """Return the path to another address or credential at any depth of a field's value; `None` if there is none.
 
-    A schema in it may describe members of such names.
+    A schema in the value may describe fields with such names.
     """
     pending: list[tuple[Place, JsonValue, bool]] = [((), value, name in _NAMES_OF_DATA)]
     while pending:
@@ -82,7 +83,7 @@ _NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("character", "pretrained_model_name_or_path"), _PATH),
     **dict.fromkeys(("prompt_embeds", "image_embeds", "audio_embeds", "video_embeds"), _CODE),
 }
-"""Whole names of locators that contain none of `_WORDS`."""
+"""Complete names of locators that contain none of `_WORDS`. A locator names a host, a path, a template or code."""
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("host", "hosts", "hostname", "hostnames", "addr", "address", "addresses", "ip", "port"), _HOST),
@@ -93,13 +94,14 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("template", "templates"), _TEMPLATE),
     **dict.fromkeys(("processor", "processors", "plugin", "plugins", "pickle", "pickled", "script", "module"), _CODE),
 }
-"""Words that mark a member's name as a locator: `remote_host`, `chat_template`, `loraPath`."""
+"""Words that mark a field's name as a locator: `remote_host`, `chat_template`, `loraPath`."""
 
 _HARMLESS: Final = frozenset({"mm_processor_kwargs", "chat_template_kwargs", "template_kwargs", "template_vars"})
-"""Names with such a word that clients of engines send in good faith; their values are searched."""
+"""Names with such a word that clients of engines send for harmless purposes. Their values are searched."""
 
 _TEMPLATE_VALUES: Final = frozenset({"chat_template_kwargs", "template_kwargs", "template_vars"})
-"""Variables for a template: any name and text is allowed, but no template in place of the model's own (CVE-2025-61620).
+"""Variables for a template. Any name and text is allowed, except a template that replaces the model's own
+(CVE-2025-61620).
 """
 
 _TEXTS: Final = frozenset(
@@ -110,20 +112,20 @@ _TEXTS: Final = frozenset(
     | _DATA
     | _NAMES_OF_DATA
 )
-"""Members that hold texts and schemas, which engines read and do not act on."""
+"""Fields that hold texts and schemas, which engines only read."""
 
 _MEDIA: Final = frozenset(
     {"image_data", "audio_data", "video_data", "multi_modal_data", "multimodal_data", "images", "image", "videos"}
     | {"video", "audios", "ref_images", "media"}
 )
-"""Members that hold images and sounds: inline data is allowed, a file name or an address is not (SGLang)."""
+"""Fields that hold images and sounds. Inline data is allowed, a file name or an address is not (SGLang)."""
 
 _WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _URL: Final = re.compile(r"\s*+(?:[a-z][a-z0-9+.-]{0,31}://[^\s/]|(?:file|gs|s3):[^\s])", re.IGNORECASE)
 _PATH_VALUE: Final = re.compile(r"(?:~|\.{1,2})?/[^\s/]+(?:/\S*|\.\w+)|\.{1,2}/\S+|[A-Za-z]:[\\/]\S+|\\\\\S+")
-# With a dot, or in brackets: `team:1234` and `12:30` are no addresses. Anywhere in a word: vLLM has read the addresses
-# of its peers out of a request's id.
+# A host has a dot or stands in brackets: `team:1234` and `12:30` are not addresses. It may stand anywhere in a word,
+# since vLLM has parsed the addresses of its peers from a request's id.
 _HOST_PORT: Final = re.compile(
     r"(?<![\w.-])(?:localhost|[\w-]++(?:\.[\w-]++)++|\[[0-9a-fA-F:.]++\]):[0-9]{1,5}(?![0-9])"
 )
@@ -135,24 +137,24 @@ _BASE64: Final = re.compile(r"(?!/(?!9j/))[A-Za-z0-9+/=_\s-]{64}")
 
 
 MOST_STEPS: Final = 300_000
-"""The most values of a request that are searched, a text counting as one more for each 16 characters; beyond that the
-request counts as holding a locator. More values than a body may have, and about 0.3 s."""
+"""The most values of a request that are searched, in about 0.3 s. A text counts as one more value for each 16
+characters. A request with more counts as containing a locator. A body may not have so many values."""
 
-_TOO_MANY: Final = "it holds more members and texts than are looked through"
+_TOO_MANY: Final = "it holds more fields and texts than are searched"
 _SEARCHED: Final = {str, list, dict}
 
 
 class Found(NamedTuple):
-    """A member that is a locator: its path below the searched member, and a reason."""
+    """A locator that was found: its path below the searched field, and the reason."""
 
     place: Place
     why: str
 
 
 class Search:
-    """Searches the members of one request for locators, with one limit on the cost of all of them together.
+    """Searches the fields of one request for locators, with one limit on the total cost.
 
-    A member named in `allowed` passes with all that it holds.
+    A field named in `allowed` is accepted with all of its content.
     """
 
     __slots__ = ("_allowed", "_left")
@@ -162,7 +164,8 @@ class Search:
         self._left = MOST_STEPS
 
     def find(self, name: str, value: JsonValue) -> Found | None:
-        """Return the first locator in a member that an engine would be sent, its own name included; None for none."""
+        """Return the first locator in a field for an engine, including the field's own name; `None` if there is
+        none."""
         pending = [_Member((), name, value)] if name not in self._allowed else []
         while pending:
             member = pending.pop()
@@ -194,7 +197,7 @@ def _why(member: _Member) -> str | None:
 
 
 def _below(member: _Member, allowed: Collection[str]) -> Iterator[_Member]:
-    """Yield the values within a member that may be or hold a locator."""
+    """Yield the values within a field that may be or contain a locator."""
     place, name, value, variable = member
     if variable or _is_text(name):
         return
@@ -205,20 +208,19 @@ def _below(member: _Member, allowed: Collection[str]) -> Iterator[_Member]:
                 yield _Member((*place, inner), kept, item, name in _TEMPLATE_VALUES)
     elif isinstance(value, list):
         if _SEARCHED.isdisjoint(map(type, value)):
-            return  # token ids come by the hundred thousand
+            return  # such lists of token ids may be very long
         for index, item in enumerate(value):
             if type(item) in _SEARCHED:
                 yield _Member((*place, index), name, item)
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a member holds what engines only read: texts, schemas, and a schema's own keywords (`$id`,
-    `$ref`)."""
+    """Return whether engines only read a field: a text, a schema, or a schema's own keyword (`$id`, `$ref`)."""
     return name in _TEXTS or name.startswith("$")
 
 
 def _why_name(name: str) -> str | None:
-    """Return why a name marks a locator, in any case of letters, for servers in Go."""
+    """Return why a name marks a locator; `None` if it does not. The case of letters is ignored, as servers in Go do."""
     if name in _HARMLESS or _is_text(name):
         return None
     folded = _HUMP.sub("_", name).casefold()
@@ -239,7 +241,7 @@ def _why_value(text: str) -> str | None:
 
 
 def names_address(text: str) -> bool:
-    """Return whether a text is an address, a path or a host with a port, or a word with such a host in it."""
+    """Return whether a text is an address, a path or a host with a port, or contains such a host in a word."""
     return _why_value(text) is not None
 
 
@@ -248,7 +250,8 @@ def _why_media(text: str) -> str | None:
 
 
 def is_inline(text: str) -> bool:
-    """Return whether a text is a data URI or bare base64 and not a file name; of a long one the beginning is read."""
+    """Return whether a text is a data URI or bare base64 and not a file name. Only the beginning of a long text is
+    read."""
     if text[:5].lower() == "data:":
         return True
     return "." not in text and _BASE64.match(text) is not None

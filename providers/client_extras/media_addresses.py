@@ -1,7 +1,7 @@
-"""Checks the addresses of images, sounds, videos and files in a request against what a deployment may be sent.
+"""Checks the addresses of images, sounds, videos and files in a request that a deployment may receive.
 
-The check is made before any dialect writes the request, so that it holds for every wire format. Nothing is fetched or
-resolved: where a DNS name or a redirect leads is up to the server that fetches.
+The check is made before a dialect encodes the request, so that it holds for every wire format. Nothing is fetched or
+resolved. The server that fetches is responsible for the target of a DNS name or a redirect.
 
 Sources: how engines load media: vLLM `multimodal/media/connector.py`, SGLang `srt/utils/common.py` (`load_image` opens
 a bare path), llama.cpp `tools/server/server-common.cpp`, TGI `router/src/validation.rs` (images in a prompt's text).
@@ -22,10 +22,10 @@ _LABELS: Final = frozenset(
     {"type", "text", "refusal", "thinking", "signature", "detail", "format", "filename", "title", "context", "id"}
     | {"name", "uuid", "media_type", "mime_type", "mimeType", "description", "cache_control", "citations"}
 )
-"""Members of a content part that are no addresses, whatever they hold."""
+"""Fields of a content part that are not addresses, whatever their value."""
 
 _ADDRESS: Final = re.compile(r"(?:^|_)(?:url|uri)$|U(?:rl|ri|RL|RI)$|^(?:path|location|image|video|audio|file)$")
-"""Names of members that hold an address and nothing else."""
+"""Names of fields whose value is always an address."""
 
 _NOISE: Final = re.compile(r"[\x00-\x20]+")
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]{0,31}):(//)?", re.IGNORECASE)
@@ -38,7 +38,7 @@ _METADATA: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
 _INSIDE: Final = (".internal", ".local", ".localdomain", ".svc")
-"""Suffixes of names that public DNS does not have."""
+"""Suffixes of host names that public DNS does not have."""
 
 
 def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
@@ -62,7 +62,7 @@ def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
 
 
 class _Screen:
-    """Checks one field of a request for a target; every method raises Refusal."""
+    """Checks one field of a request for a target. Every method raises Refusal."""
 
     __slots__ = ("_param", "_rule", "_target")
 
@@ -92,7 +92,7 @@ class _Screen:
             self.address(address, f"messages[{message}].content[{number}]{path_text(place)}")
 
     def text(self, text: str, where: str) -> None:
-        """Check the images that the engine fetches out of a text; what it does not fetch is text."""
+        """Check the images that the engine fetches because a text names them. Other addresses in a text are ignored."""
         if "![](" in text:
             for found in _IN_TEXT.finditer(text):
                 if _scheme(found[1]) in _FETCHED:
@@ -104,7 +104,7 @@ class _Screen:
             raise Refusal(self._param, f"'{where}' {fault}.")
 
     def _fault(self, address: str) -> str | None:
-        """Return why an address may not be sent, as the rest of a sentence; None where it may."""
+        """Return why an address may not be sent, as the rest of a sentence; `None` if it may be sent."""
         target, scheme = self._target, _scheme(address)
         if scheme is None:
             if not target.is_engine or is_inline(address):
@@ -113,14 +113,14 @@ class _Screen:
         schemes = DEFAULT_SCHEMES if self._rule.schemes is None else self._rule.schemes
         if scheme not in schemes:
             listed = ", ".join([*sorted(schemes), scheme])
-            how = f"`media: {{schemes: [{listed}]}}` in the table would allow it"
+            how = f"`media: {{schemes: [{listed}]}}` in the configuration would allow it"
             return f"has the scheme '{scheme}', which {target.name} is not sent; {how}"
         return self._host_fault(address.strip()) if target.is_engine and scheme in _FETCHED else None
 
     def _host_fault(self, address: str) -> str | None:
         name, parts = self._target.name, _AUTHORITY.match(address)
         if parts is None:
-            # URL parsers differ in what they take for the host of such an address.
+            # URL parsers disagree about the host of such an address.
             return f"has no plain host, which is what {name} needs: ASCII letters, digits, '.', '-' and a port"
         host = (parts[1] or parts[2]).rstrip(".").lower()
         reach = self._target.permits.reach(host)
@@ -128,13 +128,13 @@ class _Screen:
             return f"names a host that {name} may not be made to call (link-local, metadata or malformed)"
         single = "." not in host and ":" not in host
         if (reach in ("loopback", "private") or single or host.endswith(_INSIDE)) and not self._rule.allow_private:
-            how = "`media: {allow_private: true}` in the table would allow it"
+            how = "`media: {allow_private: true}` in the configuration would allow it"
             return f"names a host inside the network of {name}, which fetches it itself; {how}"
         return None
 
 
 def _addresses(part: JsonObject) -> Iterator[tuple[Place, str]]:
-    """Yield every text of a part that is an address, by its member's name or by how it begins."""
+    """Yield every text of a part that is an address, judged by its field's name or by its beginning."""
     pending: list[tuple[Place, str, JsonValue]] = [((name,), name, item) for name, item in part.items()]
     while pending:
         place, name, item = pending.pop()
@@ -150,12 +150,12 @@ def _addresses(part: JsonObject) -> Iterator[tuple[Place, str]]:
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text in a member of any name is an address: prose may begin with a word and a colon."""
+    """Return whether a text is an address, in a field of any name. Prose may begin with a word and a colon too."""
     found = _SCHEME.match(_NOISE.sub("", text[:64]))
     return found is not None and (found[2] is not None or found[1].lower() in ("data", "file", "gs", "s3"))
 
 
 def _scheme(address: str) -> str | None:
-    # URL parsers skip control characters and spaces, some of them within a scheme too.
+    # URL parsers skip control characters and spaces. Some skip them within a scheme too.
     found = _SCHEME.match(_NOISE.sub("", address[:64]))
     return found[1].lower() if found else None

@@ -1,6 +1,6 @@
-"""Admits calls in the client's own API: checks the members of its body, which the gateway does not know one by one.
+"""Checks calls in the client's own API: the fields of the body, most of which the gateway does not know.
 
-The names below are the members that the vendors' APIs have for texts, settings and the model's own turns: those an
+The names below are the fields that the vendors' APIs have for texts, settings and the model's own turns, which an
 engine only reads. Sources: `anthropic` 2.12.0 type `MessageCreateParams`, `openai` 3.54.0 type `ResponseCreateParams`,
 November 2026.
 """
@@ -30,10 +30,10 @@ _FUNCTIONS: Final = frozenset({None, "function", "custom"})
 
 
 def admit_native(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether the prompt of a call in the client's own API must be counted and compared with the window before
-    it is sent. Raises Refusal for what the target may not be sent.
+    """Return whether the prompt of a call in the client's own API must be counted and compared with the context window
+    before it is sent. Raises Refusal for a field that the target may not receive.
 
-    At the window's end such a call ends as the vendor ends it, unless the client says how it is to.
+    The vendor decides what happens at the end of the window, unless the client sets the behaviour.
     """
     if request.native is not None:
         check_native(request.native, target)
@@ -44,8 +44,8 @@ def admit_native(request: UnifiedRequest, target: Target) -> bool:
 
 
 def check_native(native: NativeRequest, target: Target) -> None:
-    """Raise Refusal for a member that would override a decision of the gateway, and for one that names a host, a path,
-    a template or code where an engine would act on it and the routing table does not allow it."""
+    """Raise Refusal for a field that would override a decision of the gateway. For an engine, also raise it for a field
+    that names a host, a path, a template or code, unless the configuration allows it."""
     for name, value in native.body.items():
         if name not in PROTECTED_PARAMS and is_reserved(name) and not _names_nothing(name, value):
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it is the gateway's to decide.")
@@ -57,17 +57,17 @@ def check_native(native: NativeRequest, target: Target) -> None:
         if found is not None:
             field = f"{where}{name}{path_text(found.place)}"
             inner = next((step for step in reversed(found.place) if isinstance(step, str)), name)
-            how = f"`allow_fields: [{inner}]` in the table would allow it"
+            how = f"`allow_fields: [{inner}]` in the configuration would allow it"
             raise Refusal(param, f"'{field}' is not sent to {target.name}: {found.why}; {how}.")
 
 
 def _names_nothing(name: str, value: JsonValue) -> bool:
-    """Return whether a member is an empty list or object, and none that stands for one of the gateway's own."""
+    """Return whether a field is an empty list or object, and not one that replaces a field of the gateway."""
     return isinstance(value, list | dict) and not value and name.casefold() not in PROTECTED_PARAMS
 
 
 def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Yield the field's name in errors, the path to the member, its name and its value."""
+    """Yield for each field its name in errors, the path to it, its own name and its value."""
     for name, value in body.items():
         if name not in _READ and name not in PROTECTED_PARAMS and not _names_nothing(name, value):
             yield name, "", name, value
@@ -83,7 +83,7 @@ def _members(body: JsonObject) -> Iterator[tuple[str, str, str, JsonValue]]:
 
 
 def _tools(body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the tools, those of a namespace too, each with its path."""
+    """Yield all tools with their paths, including the tools of a namespace."""
     for index, tool in _objects(body.get("tools")):
         if tool.get("type") == "namespace":
             for number, inner in _objects(tool.get("tools")):

@@ -1,8 +1,9 @@
-"""Recognises fields of a body that instruct a proxy, such as LiteLLM, and are no vendor's: they are left out and named.
+"""Recognises fields of a body that instruct a proxy such as LiteLLM and belong to no vendor's API. They are left out
+and named.
 
-Clients that used such a proxy go on sending them: numbers of retries, tags for its log, mock responses. A vendor
-refuses most of them, and an engine ignores them. Not included are names that vendors have too (`metadata`, `priority`,
-`user`), and names that would change address, account or model, which are refused.
+Clients that used such a proxy continue to send them: numbers of retries, tags for its log, mock responses. A vendor
+refuses most of them, and an engine ignores them. Names that vendors use too (`metadata`, `priority`, `user`) are not
+included. Neither are names that would change address, account or model, which are refused.
 
 Sources: `all_litellm_params`, `CustomPricingLiteLLMParams` and `StandardCallbackDynamicParams` of litellm 1.80
 (`types/utils.py`), LiteLLM's pages "Client-Side Fallbacks", "Caching" and "Mock Requests", November 2026.
@@ -13,10 +14,11 @@ from collections.abc import Collection
 from typing import Final
 
 TIMEOUTS: Final = ("timeout", "request_timeout")
-"""Names of such a proxy for the most seconds of a request, which the gateway has as `inference_timeout`."""
+"""Names under which such a proxy takes the timeout of a request in seconds, which is `inference_timeout` here."""
 
 GUARDS: Final = "guardrails"
-"""Names checks that the client relies on. Only the operator chooses the guards here, so that the field is refused."""
+"""The field that names checks on which the client relies. Only the operator chooses the guards here, so the field is
+refused."""
 
 _NAMES: Final = frozenset(
     {"fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "context_window_fallback_dict"}
@@ -46,16 +48,17 @@ _CREDENTIALS: Final = re.compile(
 
 
 def is_instruction(name: str) -> bool:
-    """Return whether a field at the top of a body instructs a proxy."""
+    """Return whether a top-level field of a body instructs a proxy."""
     return name in _NAMES or _FAMILIES.fullmatch(name) is not None
 
 
 def is_credential(name: str) -> bool:
-    """Return whether a field at the top of a body is a credential by its name. A client must not send one here."""
+    """Return whether a top-level field of a body is a credential, judged by its name. Clients must not send credentials
+    here."""
     return _CREDENTIALS.fullmatch(name.casefold()) is not None
 
 
 def is_left_out(name: str, allowed: Collection[str]) -> bool:
-    """Return whether a client's field goes to no vendor: an instruction, unless it is among those `allowed` by the
-    operator, for an upstream that is such a proxy itself."""
+    """Return whether a client's field is not sent to the vendor, because it is an instruction for a proxy. The operator
+    may list it in `allowed` for a vendor that is such a proxy itself."""
     return name not in allowed and is_instruction(name)

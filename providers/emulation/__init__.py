@@ -1,1 +1,1 @@
-"""What a vendor lacks, made by the gateway: several calls for one request, and answers finished afterwards."""
+"""Emulation of features that a vendor lacks: several calls for one request, and post-processing of responses."""

@@ -1,4 +1,4 @@
-"""Ranks candidates, where a vendor has no `best_of`."""
+"""Ranks candidates by log probability, for vendors without `best_of`."""
 
 from dataclasses import replace
 from math import fsum, inf
@@ -8,11 +8,13 @@ from providers.emulation.logprobs import floor_logprob
 
 
 def rank(completion: Completion, n: int, prompts: int, best_of: int) -> Completion:
-    """Return the `n` likeliest of each prompt's `best_of` candidates, by the mean log probability of their tokens.
+    """Return the `n` most likely of the `best_of` candidates of each prompt, by the mean log probability of their
+    tokens.
 
-    The likeliest is first; equals keep their order; a candidate without any token comes last. The usage counts all
-    candidates. The log probabilities must not cover an echoed prompt, which would weigh short candidates differently
-    from long ones. Raises ValueError for a candidate with text or tool calls but no log probabilities.
+    The most likely candidate is first. Equal candidates keep their order. A candidate without tokens comes last. The
+    usage counts all candidates. The log probabilities must not cover an echoed prompt, whose tokens would weigh more in
+    a short candidate than in a long one. Raises ValueError for a candidate with text or tool calls but no log
+    probabilities.
     """
     by_index = {choice.index: choice for choice in completion.choices}
     if by_index.keys() != set(range(prompts * best_of)):

@@ -1,7 +1,7 @@
-"""Checks answers against the request's constraint, for engines that may ignore one without an error.
+"""Checks responses against the request's constraint, for engines that may ignore a constraint without an error.
 
-Only finished texts are checked: one that was cut breaks its constraint without any fault. A grammar cannot be checked,
-nor can a structural tag.
+Only finished texts are checked, since a text that was cut off breaks its constraint without any fault of the engine.
+Grammars and structural tags cannot be checked.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +20,17 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided, Params
 
 Verifier = Callable[[str], str | None]
-"""From a text to the reason why it breaks the constraint, which quotes nothing of the text; None when it keeps it."""
+"""Returns the reason why a text breaks the constraint, without a quotation from the text; `None` if the text satisfies
+it."""
 
 MAX_CHECKED: Final = 1 << 20
-"""The most bytes of a schema that answers are checked against."""
+"""The largest size in bytes of a schema that responses are checked against."""
 
-_BRIEF: Final = 64 * 1024
-"""Characters of a JSON text that is parsed in a millisecond or two, whatever it holds."""
+_MAX_BRIEF_CHARACTERS: Final = 64 * 1024
+"""The most characters of a JSON text that is parsed in a millisecond or two, whatever its content."""
 
-_WORD, _NO_JSON, _NO_OBJECT = "it is none of the choices", "it is not JSON", "it is not a JSON object"
-_NO_FIT, _NO_MATCH = "it does not keep the schema", "it does not match the pattern"
+_NOT_A_CHOICE, _NOT_JSON, _NOT_AN_OBJECT = "it is none of the choices", "it is not JSON", "it is not a JSON object"
+_BREAKS_SCHEMA, _BREAKS_PATTERN = "it does not satisfy the schema", "it does not match the pattern"
 
 
 class CheckKind(StrEnum):
@@ -46,7 +47,7 @@ class CheckKind(StrEnum):
 class AnswerCheck:
     """The constraint on the text of each choice. `field` is the request's field, `written` the schema as JSON or the
     pattern, in UTF-8, and `choices` the allowed texts. `fenced` says that the text may stand in a Markdown fence, which
-    is no part of it."""
+    is not part of the checked text."""
 
     field: str
     kind: CheckKind
@@ -56,40 +57,40 @@ class AnswerCheck:
 
     @property
     def compiled(self) -> bool:
-        """Whether the check must be compiled first, whose cost the text alone does not bound."""
+        """Whether the check must be compiled first. The cost of that does not depend on the text alone."""
         return self.kind in (CheckKind.SCHEMA, CheckKind.PATTERN)
 
     def brief(self, text: str) -> bool:
         """Return whether checking this text takes a millisecond or two at most."""
-        return self.kind is CheckKind.CHOICE or not (self.compiled or len(text) > _BRIEF)
+        return self.kind is CheckKind.CHOICE or not (self.compiled or len(text) > _MAX_BRIEF_CHARACTERS)
 
 
 def required_check(params: Params) -> AnswerCheck | None:
-    """Return the check that the parameters require; None when nothing in them can be checked.
+    """Return the check that the params require; `None` if they hold no constraint that can be checked.
 
-    Raises Unenforceable where a check is required and can be seen to be impossible; `compile_check` raises it for what
+    Raises Unenforceable if a check is required and is known to be impossible. `compile_check` raises it for faults that
     only compiling shows.
     """
     guided = params.get("guided")
     if guided is not None:
-        return _of_guided(guided)
+        return _check_of_guided(guided)
     wanted = params.get("response_format")
-    return None if wanted is None else _of_format(wanted)
+    return None if wanted is None else _check_of_format(wanted)
 
 
-def _of_guided(guided: Guided) -> AnswerCheck | None:
+def _check_of_guided(guided: Guided) -> AnswerCheck | None:
     match guided.kind, guided.value:
         case "json", dict(schema):
             return schema_answer_check(guided.field, schema)
         case "choice", tuple(choices):
             return AnswerCheck(guided.field, CheckKind.CHOICE, choices=frozenset(choices))
         case "regex", str(pattern):
-            return _of_pattern(guided.field, pattern)
+            return _check_of_pattern(guided.field, pattern)
         case _:
             return None
 
 
-def _of_format(wanted: JsonObject) -> AnswerCheck | None:
+def _check_of_format(wanted: JsonObject) -> AnswerCheck | None:
     schema = schema_in(wanted)
     if schema is not None:
         return schema_answer_check("response_format", schema)
@@ -101,20 +102,20 @@ _WITHOUT_SCHEMA: Mapping[str, CheckKind] = {"json_object": CheckKind.OBJECT, "js
 
 
 def schema_answer_check(field: str, schema: JsonObject) -> AnswerCheck:
-    """Return the check of a text against a schema. Raises Unenforceable for one that is too large."""
+    """Return the check of a text against a schema. Raises Unenforceable for a schema that is too large."""
     written = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
     if len(written) > MAX_CHECKED:
-        raise Unenforceable(f"the answer could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
+        raise Unenforceable(f"the response could not be checked, since the schema is larger than {MAX_CHECKED} bytes")
     return AnswerCheck(field, CheckKind.SCHEMA, written)
 
 
-def _of_pattern(field: str, pattern: str) -> AnswerCheck:
+def _check_of_pattern(field: str, pattern: str) -> AnswerCheck:
     try:
         problem = find_unsupported(parse(pattern))
     except MalformedPattern as error:
         problem = str(error)
     if problem is not None:
-        raise Unenforceable(f"the answer could not be checked, since the pattern {problem}")
+        raise Unenforceable(f"the response could not be checked, since the pattern {problem}")
     return AnswerCheck(field, CheckKind.PATTERN, pattern.encode())
 
 
@@ -123,11 +124,11 @@ def compile_check(check: AnswerCheck) -> Verifier:
     Raises Unenforceable."""
     match check.kind:
         case CheckKind.CHOICE:
-            return lambda text: None if text in check.choices else _WORD
+            return lambda text: None if text in check.choices else _NOT_A_CHOICE
         case CheckKind.JSON:
-            return _of_json(lambda value: True, "")
+            return _json_verifier(lambda value: True, "")
         case CheckKind.OBJECT:
-            return _of_json(lambda value: isinstance(value, dict), _NO_OBJECT)
+            return _json_verifier(lambda value: isinstance(value, dict), _NOT_AN_OBJECT)
         case CheckKind.SCHEMA:
             return _schema_verifier(check.written)
         case CheckKind.PATTERN:
@@ -138,31 +139,31 @@ def _schema_verifier(written: bytes) -> Verifier:
     try:
         keeps = schema_check(orjson.loads(written))
     except Uncompilable as error:
-        raise Unenforceable(f"the answer could not be checked, since the schema {error}") from None
-    return _of_json(keeps, _NO_FIT)
+        raise Unenforceable(f"the response could not be checked, since the schema {error}") from None
+    return _json_verifier(keeps, _BREAKS_SCHEMA)
 
 
 def _pattern_verifier(pattern: str) -> Verifier:
     try:
         matches = expression_check(to_rust(parse(pattern)))
     except ValueError as error:
-        raise Unenforceable(f"the answer could not be checked, since the pattern {error}") from None
-    return lambda text: None if matches(text) else _NO_MATCH
+        raise Unenforceable(f"the response could not be checked, since the pattern {error}") from None
+    return lambda text: None if matches(text) else _BREAKS_PATTERN
 
 
-def _of_json(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
+def _json_verifier(keeps: Callable[[JsonValue], bool], otherwise: str) -> Verifier:
     def verify(text: str) -> str | None:
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return _NO_JSON
+            return _NOT_JSON
         return None if keeps(value) else otherwise
 
     return verify
 
 
 class FinishedTexts:
-    """Collects the texts of an answer's choices from chunks."""
+    """Collects the texts of a response's choices from chunks."""
 
     __slots__ = ("_exempt", "_texts")
 
@@ -171,9 +172,9 @@ class FinishedTexts:
         self._exempt: set[int] = set()
 
     def add(self, chunk: Chunk) -> str | None:
-        """Return the whole text of a choice that ends with this chunk and must keep the constraint, otherwise None: a
-        text that was cut, refused or filtered need not, nor one beside calls of tools, with which some vendors end by
-        `stop` too."""
+        """Return the complete text of a choice that ends with this chunk and must satisfy the constraint; otherwise
+        `None`. A text that was cut off, refused or filtered need not satisfy it. Neither need a text beside tool calls,
+        whose finish reason is `stop` with some vendors."""
         texts = self._texts.setdefault(chunk.index, [])
         texts.append(chunk.text)
         if chunk.refusal is not None or chunk.tool_calls:

@@ -1,4 +1,5 @@
-"""Strict tools: their parameters as the vendor enforces them, and checks of the calls that no vendor promises."""
+"""Strict tools: their parameters in the form that the vendor enforces, and checks of the calls that it does not
+enforce."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,15 +19,15 @@ FIELD = "tools.strict"
 
 
 def has_strict_tools(params: Params) -> bool:
-    """Return whether a tool promises the arguments of its calls."""
+    """Return whether a tool is strict, so that the arguments of its calls must satisfy its schema."""
     tools = params.get("tools", ())
     return any(isinstance(function := tool.get("function"), dict) and function.get("strict") for tool in tools)
 
 
 @dataclass(slots=True)
 class StrictTools:
-    """The tools of one request as one vendor takes them. `checks`, by the function's name, are of the calls that it
-    does not promise."""
+    """The strict tools of one request in the form that one vendor takes. `checks` are the checks of calls that the
+    vendor does not enforce, by the function's name."""
 
     table: Capabilities
     checks: dict[str, AnswerCheck] = field(default_factory=dict)
@@ -36,8 +37,8 @@ class StrictTools:
     _unions: int = 0
 
     def fitted(self, tool: JsonObject) -> JsonObject:
-        """Return a tool, strict only where the vendor enforces that. Raises Refusal for schemas that are too large
-        together."""
+        """Return a tool, which stays strict only if the vendor enforces its schema. Raises Refusal if all schemas
+        together are too large."""
         function = tool.get("function")
         if not isinstance(function, dict) or not function.get("strict"):
             return tool
@@ -48,7 +49,7 @@ class StrictTools:
         if self._bytes > MAX_CHECKED:
             message = f"The parameters of strict tools may have at most {MAX_CHECKED} bytes together."
             raise Refusal("tools", message, "invalid_value")
-        sent, held = self._sent(own)
+        sent, held = self._enforced(own)
         if not held or self.table.verifies:
             self.checks[str(function.get("name"))] = schema_answer_check(FIELD, own)
         if sent is None:
@@ -56,18 +57,20 @@ class StrictTools:
             return {**tool, "function": loose}
         return tool if sent == own == given else {**tool, "function": {**function, "parameters": sent}}
 
-    def _sent(self, schema: JsonObject) -> tuple[JsonObject | None, bool]:
-        """Return the parameters of a strict tool, None where it cannot be strict, and whether that promises all."""
+    def _enforced(self, schema: JsonObject) -> tuple[JsonObject | None, bool]:
+        """Return the parameters of a strict tool, `None` if it cannot be strict, and whether the vendor then enforces
+        the whole schema."""
         if self.table.strict_tools == NO_PROMISE:
             return None, False
         rules = TOOL_RULES[self.table.strict_tools]
         fitted = fit_schema(schema, rules)
-        if fitted.schema is None or not self._within(fitted.schema, rules):
+        if fitted.schema is None or not self._count_within_limits(fitted.schema, rules):
             return None, False
         return fitted.schema, not fitted.weakened
 
-    def _within(self, schema: JsonObject, rules: SchemaRules) -> bool:
-        """Count a schema, and return whether the vendor takes it beside those before it."""
+    def _count_within_limits(self, schema: JsonObject, rules: SchemaRules) -> bool:
+        """Count a schema, and return whether the vendor takes it in addition to the schemas that were counted
+        before."""
         if rules.most_tools is None:
             return True
         optional, unions = count_limited(schema)
@@ -80,7 +83,7 @@ class StrictTools:
 
 
 class FinishedCalls:
-    """Collects the tool calls of an answer's choices from chunks."""
+    """Collects the tool calls of a response's choices from chunks."""
 
     __slots__ = ("_arguments", "_checks", "_names")
 
@@ -90,8 +93,8 @@ class FinishedCalls:
         self._arguments: dict[tuple[int, int], list[str]] = {}
 
     def add(self, chunk: Chunk) -> Iterator[tuple[AnswerCheck, str]]:
-        """Yield each checked call of a choice that ends with this chunk, unless it was cut: its check, and its
-        arguments."""
+        """Yield the check and the arguments of each checked call of a choice that ends with this chunk, unless the
+        choice was cut off."""
         names = self._names.setdefault(chunk.index, {}) if chunk.tool_calls else self._names.get(chunk.index, {})
         for delta in chunk.tool_calls:
             if delta.name is not None:

@@ -1,4 +1,4 @@
-"""Collects a stream into a whole answer, and turns a whole answer into a stream."""
+"""Collects a stream into a non-streaming response, and turns a non-streaming response into a stream."""
 
 from collections.abc import Iterator, Mapping
 
@@ -82,13 +82,13 @@ class Gatherer:
     def completion(self) -> Completion:
         """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):
-            raise ValueError(f"choice {surplus[0]} was not asked for, {self._expected} were")
+            raise ValueError(f"choice {surplus[0]} was not requested, {self._expected} were")
         choices = [self._choices.get(index, _Growing()).choice(index) for index in range(self._expected)]
         return Completion(tuple(choices), self._usage, self._fingerprint, self._tier, self._extra or None)
 
 
 class _Growing:
-    """One unfinished choice. A refusal that is repeated as the text is told apart from a text beside a refusal."""
+    """One unfinished choice. A text that repeats the refusal is collected apart from a text beside a refusal."""
 
     __slots__ = (
         *("_calls", "_extras", "_last", "_length", "_logprobs", "_reasoning", "_refusal", "_said", "_signature"),
@@ -159,7 +159,7 @@ class _GrowingCall:
         self._arguments: list[str] = []
 
     def add(self, delta: ToolCallDelta) -> None:
-        """Add a piece; the first one has the id, the name and the kind."""
+        """Add a delta. The first one has the id, the name and the kind."""
         self._kind = delta.kind if self._id is None else self._kind
         if delta.extra:
             self._extra = {**(self._extra or {}), **delta.extra}
@@ -168,7 +168,7 @@ class _GrowingCall:
         self._arguments.append(delta.arguments)
 
     def whole(self, choice: int, number: int) -> ToolCall:
-        """Return the call. Raises ValueError when it has no function name."""
+        """Return the call. Raises ValueError if it has no id or no function name."""
         if self._id is None or self._name is None:
             raise ValueError(f"tool call {number} of choice {choice} has no id or no name")
         return ToolCall(self._id, self._name, "".join(self._arguments), self._kind, self._extra)

@@ -1,4 +1,4 @@
-"""Puts the prompt before its answer, for vendors without `echo`."""
+"""Puts the prompt before the generated text, for vendors without `echo`."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from providers.emulation.join_extras import shifted_annotations
 from providers.failure import Refusal
 
 MAX_ECHO = 32 * 2**20
-"""The most characters of prompts that the gateway repeats before all choices of one answer together."""
+"""The most characters of prompts that the gateway repeats in one response, for all choices together."""
 
 
 def check_echo(prompts: Collection[str], n: int) -> None:
@@ -19,8 +19,8 @@ def check_echo(prompts: Collection[str], n: int) -> None:
 
 
 class EchoPrefix:
-    """Puts `prompt` before the text of one choice, in its first chunk. Comes after a StopScanner: a stop within the
-    prompt ends nothing."""
+    """Puts `prompt` before the text of one choice, in its first chunk. It must come after a StopScanner, so that a stop
+    string within the prompt does not end the choice."""
 
     __slots__ = ("_length", "_prompt")
 
@@ -29,7 +29,7 @@ class EchoPrefix:
         self._length = len(prompt)
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the chunk, the first one with the prompt."""
+        """Yield the chunk. The first one has the prompt before its text."""
         extras = chunk.extras
         if extras is not None and extras.annotations:
             chunk = replace(chunk, extras=shifted_annotations(extras, self._length))

@@ -1,7 +1,7 @@
-"""Estimates the usage of answers whose vendor reports none.
+"""Estimates the usage of responses for which the vendor reports no usage.
 
-All that the model read and wrote counts: tools and the form of the answer with the prompt, reasoning and calls with the
-text. A stream counts as the whole answer that it comes to.
+Everything that the model read and wrote counts: tools and the response format count as prompt, reasoning and tool calls
+count as completion. A stream counts as the equivalent non-streaming response.
 """
 
 from dataclasses import replace
@@ -13,29 +13,29 @@ from providers.emulation.join_extras import texts_of_details
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 BYTES_PER_TOKEN = 4
-"""UTF-8 bytes per token of common vocabularies in English prose, roughly."""
+"""The approximate number of UTF-8 bytes per token, for common vocabularies and English prose."""
 
 
 def with_usage(request: UnifiedRequest, completion: Completion) -> Completion:
-    """Return the answer with a usage: the vendor's, or an estimate where it reported none."""
+    """Return the response with a usage: the vendor's, or an estimate if the vendor reported no usage."""
     if completion.usage is not None:
         return completion
     return replace(completion, usage=estimate_usage(request, sum(map(size_written, completion.choices))))
 
 
 def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
-    """Return an estimated usage of an answer whose texts, reasoning and calls have `size` bytes together. Echoed
-    prompts do not count as generated."""
+    """Return the estimated usage of a response whose texts, reasoning and calls have `size` bytes together. Echoed
+    prompts do not count as completion."""
     return Usage(
-        _prompt_tokens(request) + _beside_prompt(request),
-        tokens_of_size(max(0, size - _repeated(request))),
+        _prompt_tokens(request) + _tokens_beside_prompt(request),
+        tokens_of_size(max(0, size - _size_of_echo(request))),
         estimated=True,
     )
 
 
 def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
-    """Return the usage of a stream that ended early: the counts that the vendor has reported, and the estimate in place
-    of the others. A prompt of no tokens is not reported: some servers write zeros until they have counted."""
+    """Return the usage of a stream that ended early: the counts that the vendor has reported, and the estimate for the
+    others. A reported prompt of 0 tokens is ignored, since some servers send zeros until they have counted."""
     if reported is None:
         return estimate
     if not reported.estimated:
@@ -46,12 +46,12 @@ def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
 
 
 def let_conversation_go(request: UnifiedRequest) -> None:
-    """Free the memory of a conversation that is not sent again; its estimate is kept."""
+    """Free the memory of a conversation that is not sent again. The estimate of its tokens stays."""
     if isinstance(request.prompt, ChatPrompt) and request.prompt.tokens is None:
         request.prompt.free_messages(_prompt_tokens(request))
 
 
-def _repeated(request: UnifiedRequest) -> int:
+def _size_of_echo(request: UnifiedRequest) -> int:
     if not request.params.get("echo") or not isinstance(request.prompt, TextPrompt):
         return 0
     return request.params.get("n", 1) * sum(map(size_of, request.prompt.texts))
@@ -63,25 +63,26 @@ def size_of(text: str) -> int:
 
 
 def size_written(said: Choice | Chunk) -> int:
-    """Return how many bytes of UTF-8 a model wrote for a choice, or for a chunk: those of all chunks are the choice's
-    together."""
+    """Return how many bytes of UTF-8 a model wrote for a choice or a chunk. The sizes of all chunks add up to the size
+    of their choice."""
     text = said.text
     size = len(text) if text.isascii() else size_of(text)
     if said.reasoning or said.tool_calls or said.refusal or said.extras is not None:
         refusal = said.refusal if said.refusal != text else None
-        size += _unsaid(said.reasoning, refusal, said.extras) + sum(map(_of_call, said.tool_calls))
+        size += _size_beside_text(said.reasoning, refusal, said.extras) + sum(map(_size_of_call, said.tool_calls))
     return size
 
 
-def _unsaid(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:
-    """Return how much was written besides text and calls. Details of reasoning repeat it, where there is any."""
+def _size_beside_text(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:
+    """Return the bytes that were written besides text and calls. Reasoning details count only without reasoning, which
+    they repeat."""
     size = size_of(refusal) if refusal else 0
     if reasoning:
         return size + size_of(reasoning)
     return size if extras is None else size + sum(map(size_of, texts_of_details(extras.reasoning_details)))
 
 
-def _of_call(call: ToolCall | ToolCallDelta) -> int:
+def _size_of_call(call: ToolCall | ToolCallDelta) -> int:
     return size_of(call.arguments) + (size_of(call.name) if call.name else 0)
 
 
@@ -90,8 +91,8 @@ def tokens_of_size(size: int) -> int:
     return -(-size // BYTES_PER_TOKEN)
 
 
-def _beside_prompt(request: UnifiedRequest) -> int:
-    """Return the tokens of what a model reads with its prompt."""
+def _tokens_beside_prompt(request: UnifiedRequest) -> int:
+    """Return the estimated tokens of the tools and the response format, which a model reads with its prompt."""
     held = (request.params.get("tools"), request.params.get("response_format"))
     return sum([tokens_of_size(len(orjson.dumps(value))) for value in held if value])
 

@@ -1,4 +1,4 @@
-"""Joins what the pieces of a stream hold besides text and calls, and divides it again."""
+"""Joins the extras of a stream's chunks, which are their content besides text and calls, and divides them again."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -8,15 +8,15 @@ import orjson
 from providers.completion import Choice, Completion, Extras
 from providers.json_types import JsonObject, JsonValue
 
-_JOINED = ("text", "summary", "data")
-"""Members of a reasoning detail whose pieces follow each other."""
+_CONCATENATED = ("text", "summary", "data")
+"""Fields of a reasoning detail whose deltas are concatenated."""
 
-_SPOKEN = ("data", "transcript")
-"""The same of a sound."""
+_CONCATENATED_OF_AUDIO = ("data", "transcript")
+"""Fields of an audio output whose deltas are concatenated."""
 
 
 def texts_of_details(details: Iterable[JsonValue]) -> Iterator[str]:
-    """Yield the texts and summaries that details of reasoning hold."""
+    """Yield the texts and summaries of reasoning details."""
     for detail in details:
         if isinstance(detail, dict):
             yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
@@ -46,7 +46,7 @@ class GrowingExtras:
         self._places += [before + place for place in places_of(extras, text)]
         if extras.audio is not None:
             if self._audio is None:
-                self._audio = _GrowingDetail(_SPOKEN)
+                self._audio = _GrowingDetail(_CONCATENATED_OF_AUDIO)
             self._audio.add(extras.audio)
         overlay(self._message, extras.message)
         overlay(self._choice, extras.choice)
@@ -72,50 +72,51 @@ class GrowingExtras:
             if growing is not None and not growing.ends_before(detail):
                 growing.add(detail)
                 return
-            self._open[key] = growing = _GrowingDetail(_JOINED)
+            self._open[key] = growing = _GrowingDetail(_CONCATENATED)
         else:
-            growing = _GrowingDetail(_JOINED)  # one without an index is a whole detail
+            growing = _GrowingDetail(_CONCATENATED)  # a detail without an index is complete
         growing.add(detail)
         self._details.append(growing)
 
 
 class _GrowingDetail:
-    __slots__ = ("_joined", "_members", "_pieces")
+    __slots__ = ("_deltas", "_fields", "_joined")
 
     def __init__(self, joined: tuple[str, ...]) -> None:
         self._joined = joined
-        self._members: JsonObject = {}
-        self._pieces: dict[str, list[str]] = {}
+        self._fields: JsonObject = {}
+        self._deltas: dict[str, list[str]] = {}
 
-    def add(self, piece: JsonObject) -> None:
-        for name, value in piece.items():
+    def add(self, delta: JsonObject) -> None:
+        for name, value in delta.items():
             if name in self._joined and isinstance(value, str):
-                self._pieces.setdefault(name, []).append(value)
-                self._members.setdefault(name, "")
-            elif value is not None or name not in self._members:
-                self._members[name] = value
+                self._deltas.setdefault(name, []).append(value)
+                self._fields.setdefault(name, "")
+            elif value is not None or name not in self._fields:
+                self._fields[name] = value
 
-    def ends_before(self, piece: JsonObject) -> bool:
-        """Return whether a piece with the same index and type begins another block: a block ends with its signature,
-        and each has one id."""
-        own, other = self._members.get("id"), piece.get("id")
+    def ends_before(self, delta: JsonObject) -> bool:
+        """Return whether a delta with the same index and type begins another block. A block ends with its signature,
+        and has one id."""
+        own, other = self._fields.get("id"), delta.get("id")
         if own is not None and other is not None and own != other:
             return True
-        return bool(self._members.get("signature")) and any(piece.get(name) for name in self._joined)
+        return bool(self._fields.get("signature")) and any(delta.get(name) for name in self._joined)
 
     def whole(self) -> JsonObject:
-        return {**self._members, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+        return {**self._fields, **{name: "".join(deltas) for name, deltas in self._deltas.items()}}
 
 
 def places_of(extras: Extras, length: int) -> list[int]:
-    """Return the place of each image in a text of `length` characters, in order; images without one follow the text."""
+    """Return the position of each image in a text of `length` characters, in order. Images without a position follow
+    the text."""
     given = extras.image_places[: len(extras.images)]
     places = [*given, *[length] * (len(extras.images) - len(given))]
     return [min(place, length) for place in places]
 
 
 def known_places(places: Iterable[int], length: int) -> tuple[int, ...]:
-    """Return the places that are before the end of the text, for `Extras.image_places`."""
+    """Return the positions before the end of the text, for `Extras.image_places`."""
     return tuple([place for place in places if place < length])
 
 
@@ -126,7 +127,7 @@ def size_of_extras(extras: Extras) -> int:
 
 
 def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None:
-    """Add members to a holder: lists grow, anything else is replaced."""
+    """Add fields to an object: lists are extended, other values are replaced."""
     for name, value in (members or {}).items():
         held = holder.get(name)
         if isinstance(value, list):
@@ -139,14 +140,16 @@ def overlay(holder: JsonObject, members: Mapping[str, JsonValue] | None) -> None
 
 
 def extras_of(completion: Completion, choice: Choice) -> Extras | None:
-    """Return the extras of the only chunk of a choice: those of the answer come with its first choice."""
+    """Return the extras of the only chunk of a choice. The extras of the whole response are in the chunk of its first
+    choice."""
     if completion.extra is None or choice is not completion.choices[0]:
         return choice.extras
     return replace(choice.extras or Extras(), answer=completion.extra)
 
 
 def shifted_annotations(extras: Extras, by: int) -> Extras:
-    """Return the extras with the offsets of their annotations moved, for a text that `by` characters are put before."""
+    """Return the extras with the offsets of their annotations increased by `by`, the number of characters that are put
+    before the text."""
     return replace(extras, annotations=tuple([_shifted(each, by) for each in extras.annotations]))
 
 

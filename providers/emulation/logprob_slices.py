@@ -1,4 +1,4 @@
-"""Cuts log probabilities between two tokens and joins them again, in either form."""
+"""Cuts log probabilities between two tokens and joins them again, in both forms."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -9,15 +9,16 @@ from providers.emulation.logprobs import to_content, token_bytes
 _T = TypeVar("_T")
 
 
-def spell(logprobs: Logprobs) -> str:
-    """Return the text that the tokens make, without those of a refusal; incomplete characters are replaced."""
+def text_of_tokens(logprobs: Logprobs) -> str:
+    """Return the text of the tokens, without the tokens of a refusal. Incomplete characters are replaced."""
     if isinstance(logprobs, LegacyLogprobs):
         return "".join(logprobs.tokens)
     return b"".join([token_bytes(token) for token in logprobs.content]).decode(errors="replace")
 
 
 def slice_logprobs(logprobs: Logprobs, first: int, last: int | None = None) -> Logprobs:
-    """Return the tokens from `first` to before `last`, or to the end, which includes the tokens of a refusal."""
+    """Return the tokens from `first` to before `last`. Without `last`, return all from `first` on, including the tokens
+    of a refusal."""
     place = slice(first, last)
     if isinstance(logprobs, ContentLogprobs):
         return ContentLogprobs(logprobs.content[place], logprobs.refusal if last is None else ())
@@ -29,42 +30,43 @@ def slice_logprobs(logprobs: Logprobs, first: int, last: int | None = None) -> L
     )
 
 
-def join_logprobs(pieces: Sequence[Logprobs]) -> Logprobs | None:
-    """Return the pieces in one; None for no piece. Pieces of both forms become a `content` list."""
-    if len(pieces) <= 1:
-        return pieces[0] if pieces else None
-    arrays = [piece for piece in pieces if isinstance(piece, LegacyLogprobs)]
-    if len(arrays) == len(pieces):
-        return _one(arrays)
-    lists = [to_content(piece) if isinstance(piece, LegacyLogprobs) else piece for piece in pieces]
+def join_logprobs(parts: Sequence[Logprobs]) -> Logprobs | None:
+    """Return log probabilities joined into one; `None` if there are none. A mixture of both forms becomes a `content`
+    list."""
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    arrays = [part for part in parts if isinstance(part, LegacyLogprobs)]
+    if len(arrays) == len(parts):
+        return _join_arrays(arrays)
+    lists = [to_content(part) if isinstance(part, LegacyLogprobs) else part for part in parts]
     return ContentLogprobs(
-        tuple([token for piece in lists for token in piece.content]),
-        tuple([token for piece in lists for token in piece.refusal]),
+        tuple([token for part in lists for token in part.content]),
+        tuple([token for part in lists for token in part.refusal]),
     )
 
 
-def _one(pieces: Sequence[LegacyLogprobs]) -> LegacyLogprobs:
-    """Join arrays; alternatives are kept where some piece has them, offsets only where every piece does."""
+def _join_arrays(parts: Sequence[LegacyLogprobs]) -> LegacyLogprobs:
+    """Join arrays. The result has alternatives if any part has them, and offsets only if every part has them."""
     tops = None
-    if any(piece.top_logprobs is not None for piece in pieces):
-        tops = tuple([top for piece in pieces for top in _padded(piece.top_logprobs or (), len(piece.tokens))])
+    if any(part.top_logprobs is not None for part in parts):
+        tops = tuple([top for part in parts for top in _padded(part.top_logprobs or (), len(part.tokens))])
     return LegacyLogprobs(
-        tuple([token for piece in pieces for token in piece.tokens]),
-        tuple([value for piece in pieces for value in _padded(piece.token_logprobs, len(piece.tokens))]),
+        tuple([token for part in parts for token in part.tokens]),
+        tuple([value for part in parts for value in _padded(part.token_logprobs, len(part.tokens))]),
         tops,
-        _offsets(pieces),
+        _offsets(parts),
     )
 
 
-def _offsets(pieces: Sequence[LegacyLogprobs]) -> tuple[int, ...] | None:
+def _offsets(parts: Sequence[LegacyLogprobs]) -> tuple[int, ...] | None:
     offsets: list[int] = []
-    for piece in pieces:
-        if piece.text_offset is None:
+    for part in parts:
+        if part.text_offset is None:
             return None
-        offsets += piece.text_offset
+        offsets += part.text_offset
     return tuple(offsets)
 
 
 def _padded(values: Sequence[_T | None], size: int) -> list[_T | None]:
-    """Pad an array that some vendor left shorter than its tokens, so that what follows keeps its place."""
+    """Pad an array that a vendor left shorter than its tokens, so that later entries stay aligned."""
     return [*values[:size], *[None] * (size - len(values))]

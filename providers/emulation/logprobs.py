@@ -14,21 +14,21 @@ _UTF8 = codecs.getincrementaldecoder("utf-8")
 
 
 class Offsets:
-    """The offset of each token of one choice, in code points, across the pieces of a stream.
+    """The offset of each token of one choice, in code points, across the chunks of a stream.
 
-    `base` is where the text begins: the prompt's length, or 0 where the prompt is repeated in the text or its text is
-    unknown. A token that begins within a character has that character's offset.
+    `base` is the offset at which the text begins: the prompt's length, or 0 if the text repeats the prompt or the
+    prompt's text is unknown. A token that begins within a character has that character's offset.
     """
 
     __slots__ = ("_decoder", "_position")
 
     def __init__(self, base: int = 0) -> None:
         self._position = base
-        # A broken sequence counts as the replacement characters that a reader would see.
+        # An invalid UTF-8 sequence counts as the replacement characters that a reader would see.
         self._decoder = _UTF8("replace")
 
     def of_tokens(self, tokens: Iterable[TokenLogprob]) -> tuple[int, ...]:
-        """Return the offsets of the next tokens, from their bytes where the vendor reported them."""
+        """Return the offsets of the next tokens, from their bytes if the vendor reported them."""
         return tuple([self._next(token_bytes(token)) for token in tokens])
 
     def of_texts(self, texts: Iterable[str]) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ class Offsets:
 
 
 def token_bytes(token: TokenLogprob) -> bytes:
-    """Return the token's bytes; where they are missing or invalid, those of its text."""
+    """Return the token's bytes. If they are missing or invalid, return the bytes of its text."""
     try:
         return token.token.encode(errors="replace") if token.bytes is None else bytes(token.bytes)
     except ValueError:  # a number beyond 255
@@ -50,15 +50,16 @@ def token_bytes(token: TokenLogprob) -> bytes:
 
 
 def floor_logprob(logprob: float) -> float:
-    """Return the number, with the floor for -inf, NaN and anything below it, since JSON can hold neither."""
+    """Return the log probability, or FLOOR_LOGPROB for NaN and for anything lower, such as -inf: JSON has neither NaN
+    nor -inf."""
     return logprob if logprob > FLOOR_LOGPROB else FLOOR_LOGPROB
 
 
 def to_legacy(logprobs: ContentLogprobs, offsets: Offsets) -> LegacyLogprobs:
-    """Return the four arrays of a `content` list, or of the refusal's where the text came from that.
+    """Return the four arrays of a `content` list, or of the `refusal` list if `content` is empty.
 
-    Each map lists the alternatives and the sampled token, so up to one more than requested, or fewer where two tokens
-    have the same text; then the likelier one is kept.
+    Each map lists the alternatives and the sampled token, up to one more entry than requested. Of two tokens with the
+    same text, the map has the more likely one.
     """
     tokens = logprobs.content or logprobs.refusal
     return LegacyLogprobs(
@@ -79,10 +80,10 @@ def _alternatives(token: TokenLogprob) -> Mapping[str, float]:
 
 
 def to_content(logprobs: LegacyLogprobs) -> ContentLogprobs:
-    """Return the `content` list of four arrays.
+    """Return the `content` list that corresponds to four arrays.
 
-    A token without a number is left out, since the list cannot hold it: the first of a repeated prompt, or the rest
-    where a vendor's arrays are of unequal length.
+    A token without a log probability is left out, since the list cannot hold it. This is the first token of an echoed
+    prompt, or the rest if a vendor's arrays have unequal lengths.
     """
     tops = chain(logprobs.top_logprobs or (), repeat(None))
     positions = zip(logprobs.tokens, logprobs.token_logprobs, tops, strict=False)

@@ -1,8 +1,8 @@
-"""Takes the Markdown fence from an answer that was asked for as JSON in the prompt.
+"""Removes the Markdown fence from a response for which the prompt requested JSON.
 
-Only a fence around the whole text is taken: three backticks with at most one word behind them as the first line, and
-three backticks as the last. Nothing else of a text is changed. Models put one around JSON however they are asked not to
-(seen with Claude and Cohere models, November 2026).
+Only a fence around the whole text is removed: a first line of three backticks and at most one word, and a last line of
+three backticks. The rest of the text is unchanged. Models put a fence around JSON even if the prompt forbids it (seen
+with Claude and Cohere models, November 2026).
 """
 
 import re
@@ -14,7 +14,7 @@ from providers.completion import Chunk
 
 MARK: Final = "```"
 MOST_HELD: Final = 256
-"""Characters that are held back while they may belong to a fence. A longer one is none."""
+"""The most characters that are held back while they may belong to a fence. A longer line is not a fence."""
 
 _OPENING = re.compile(r"\s*```[A-Za-z0-9_+-]*[ \t]*\r?\n")
 _MAY_OPEN = re.compile(r"\s*(?:`{0,2}|```[A-Za-z0-9_+-]*[ \t]*\r?)")
@@ -22,14 +22,14 @@ _CLOSING = re.compile(r"\r?\n[ \t]*```\s*\Z")
 
 
 def unfenced(text: str) -> str:
-    """Return a whole text without the fence around it."""
+    """Return a complete text without the fence around it."""
     fence = FenceFilter()
     return fence.add(text) + fence.end()
 
 
 class FenceFilter:
-    """Takes the fence from the text of one choice, which comes in pieces. The time for a text is linear in its length,
-    however it is cut."""
+    """Removes the fence from the text of one choice, which arrives in chunks. The time for a text is linear in its
+    length, however it is divided."""
 
     __slots__ = ("_held", "_inside", "_open")
 
@@ -39,17 +39,17 @@ class FenceFilter:
         self._inside = False
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the chunk with the text that belongs to no fence."""
+        """Yield the chunk with the part of the text that certainly does not belong to a fence."""
         text = self.add(chunk.text)
         if chunk.finish_reason is not None:
             text += self.end()
         yield chunk if text == chunk.text else replace(chunk, text=text)
 
-    def add(self, piece: str) -> str:
-        """Return what can be told to be no part of a fence."""
+    def add(self, text_part: str) -> str:
+        """Return the text so far that certainly does not belong to a fence."""
         if not self._open and not self._inside:
-            return piece
-        self._held += piece
+            return text_part
+        self._held += text_part
         if self._open and not self._opened():
             return ""
         if not self._inside:
@@ -57,13 +57,13 @@ class FenceFilter:
         return self._release(_closing_at(self._held))
 
     def end(self) -> str:
-        """Return what is left at the end of the text."""
+        """Return the text that was held back, at the end of the text."""
         self._open = False
         closing = _CLOSING.search(self._held, max(0, len(self._held) - MOST_HELD)) if self._inside else None
         return self._release(len(self._held) if closing is None else closing.start(), drop=True)
 
     def _opened(self) -> bool:
-        """Return whether it is decided that the text begins with a fence, or does not."""
+        """Return whether it is decided that the text begins with a fence or does not."""
         opening = _OPENING.match(self._held[:MOST_HELD])
         if opening is not None:
             self._held = self._held[opening.end() :]
@@ -78,7 +78,7 @@ class FenceFilter:
 
 
 def _closing_at(text: str) -> int:
-    """Return where the white space or the line begins that may become the closing one, or the length of the text."""
+    """Return where the white space or the line begins that may become the closing fence, or the length of the text."""
     least = max(0, len(text) - MOST_HELD)
     end = text[least:].rstrip()
     line = end.rstrip("`").rstrip(" \t")

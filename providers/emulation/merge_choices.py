@@ -1,4 +1,4 @@
-"""Merges the answers of several calls into one: of a call for each prompt, or for some of a prompt's candidates.
+"""Merges the responses of several calls into one. Each call was for one prompt, or for some of a prompt's candidates.
 
 The order of choices and the meaning of usage are OpenAI's (OpenAPI 2.3.0 `CreateCompletionResponse`, `best_of`).
 """
@@ -19,9 +19,9 @@ MAX_CALLS = 256
 
 @record
 class CallShare:
-    """The candidates that one call answers: `first` to `first + count - 1` of the prompt numbered `prompt`.
+    """The candidates that one call generates: `first` to `first + count - 1` of the prompt numbered `prompt`.
 
-    With n candidates to a prompt, candidate k of prompt p has the index p * n + k in the merged answer.
+    With n candidates per prompt, candidate k of prompt p has the index p * n + k in the merged response.
     """
 
     prompt: int
@@ -35,36 +35,38 @@ def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
     return Refusal(param, message, "invalid_value")
 
 
-def as_asked(completion: Completion, count: int) -> Completion:
-    """Return the answer of a call for so many choices. Raises ValueError where it has others."""
+def require_choices(completion: Completion, count: int) -> Completion:
+    """Return the response unchanged. Raises ValueError unless it has exactly the choices 0 to `count - 1` in their
+    order."""
     indices = [choice.index for choice in completion.choices]
     if len(indices) != count:
         raise ValueError(f"{len(indices)} of {count} choices")
     if indices != [*range(count)]:
-        raise ValueError("a choice that was not asked for")
+        raise ValueError("a choice that was not requested")
     return completion
 
 
 def renumber(part: CallShare, chunk: Chunk, n: int) -> Chunk:
-    """Return a chunk of a call's stream with its index in the merged answer. Raises ValueError for an index beyond the
-    call's.
+    """Return a chunk of a call's stream with its index in the merged response. Raises ValueError for an index beyond
+    the call's choices.
 
-    The fingerprint is left out: the stream begins before it is known whether every call names the same one.
+    The fingerprint is left out, since the merged stream begins before it is known whether all calls report the same
+    one.
     """
-    return replace(chunk, index=_final(part, chunk.index, n), system_fingerprint=None)
+    return replace(chunk, index=_merged_index(part, chunk.index, n), system_fingerprint=None)
 
 
-def _final(part: CallShare, index: int, n: int) -> int:
+def _merged_index(part: CallShare, index: int, n: int) -> int:
     if not 0 <= index < part.count:
-        raise ValueError(f"choice {index} was not asked for, {part.count} of prompt {part.prompt} were")
+        raise ValueError(f"choice {index} was not requested, {part.count} of prompt {part.prompt} were")
     return part.prompt * n + part.first + index
 
 
 def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int) -> Completion:
-    """Return the answer that one call for everything would have given; fingerprint and tier only where all
-    calls agree, other members of every call.
+    """Return one response that is equivalent to a single call for all choices. It has a fingerprint and a service tier
+    only if all calls report the same, and the other fields of every call.
 
-    Raises ValueError for a call that did not answer with exactly its share.
+    Raises ValueError for a call that did not return exactly its share of the choices.
     """
     choices: list[Choice] = []
     for part, completion in zip(parts, completions, strict=True):
@@ -72,17 +74,17 @@ def merge(parts: Sequence[CallShare], completions: Sequence[Completion], n: int)
         if len(completion.choices) != part.count or indices != set(range(part.count)):
             given = sorted(indices)[:10]
             raise ValueError(f"prompt {part.prompt} was answered with the choices {given} instead of {part.count}")
-        choices += [replace(choice, index=_final(part, choice.index, n)) for choice in completion.choices]
+        choices += [replace(choice, index=_merged_index(part, choice.index, n)) for choice in completion.choices]
     return Completion(
         tuple(sorted(choices, key=_index)),
-        _answered(parts, [completion.usage for completion in completions]),
+        _merged_usage(parts, [completion.usage for completion in completions]),
         _agreed([completion.system_fingerprint for completion in completions]),
         _agreed([completion.service_tier for completion in completions]),
-        _all_members(completions),
+        _all_extra_fields(completions),
     )
 
 
-def _all_members(completions: Iterable[Completion]) -> JsonObject | None:
+def _all_extra_fields(completions: Iterable[Completion]) -> JsonObject | None:
     together: JsonObject = {}
     for completion in completions:
         overlay(together, completion.extra)
@@ -98,12 +100,13 @@ def _agreed(values: Sequence[str | None]) -> str | None:
 
 
 def billed_usage(completions: Iterable[Completion]) -> Usage | None:
-    """Return the usage that the vendor charges for: the sums over all calls, None when one of them reported none."""
+    """Return the usage that the vendor charges for: the sums over all calls; `None` if a call reported no usage."""
     return total_usage([completion.usage for completion in completions])
 
 
 class UsageTally:
-    """The usage of a merged stream, from the calls' own; a later usage of a call replaces its earlier one."""
+    """The usage of a merged stream, computed from the usages of its calls. A later usage of a call replaces its earlier
+    one."""
 
     __slots__ = ("_parts", "_usages")
 
@@ -115,23 +118,23 @@ class UsageTally:
         """Record the usage of the call for `parts[number]`."""
         self._usages[number] = usage
 
-    def told(self, number: int) -> Usage | None:
-        """Return the usage of the call for `parts[number]`, None if it has reported none."""
+    def usage_of(self, number: int) -> Usage | None:
+        """Return the usage of the call for `parts[number]`; `None` if it has not reported one."""
         return self._usages[number]
 
     @property
     def merged(self) -> Usage | None:
-        """The usage that `merge` reports; None until every call has reported."""
-        return _answered(self._parts, self._usages)
+        """The usage that `merge` reports; `None` until every call has reported its usage."""
+        return _merged_usage(self._parts, self._usages)
 
     @property
     def billed(self) -> Usage | None:
-        """The usage that the vendor charges for; None until every call has reported."""
+        """The usage that the vendor charges for; `None` until every call has reported its usage."""
         return total_usage(self._usages)
 
 
-def _answered(parts: Sequence[CallShare], usages: Sequence[Usage | None]) -> Usage | None:
-    """Count every prompt once, as its first call counted it, and all that was generated."""
+def _merged_usage(parts: Sequence[CallShare], usages: Sequence[Usage | None]) -> Usage | None:
+    """Return the usage with every prompt counted once, as its first call counted it, and all generated tokens."""
     total = total_usage(usages)
     first: dict[int, Usage | None] = {}
     for part, usage in zip(parts, usages, strict=True):
@@ -143,7 +146,7 @@ def _answered(parts: Sequence[CallShare], usages: Sequence[Usage | None]) -> Usa
 
 
 def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
-    """Return the sums of usages, None if one of them is not known."""
+    """Return the sums of usages; `None` if one of them is unknown."""
     known = [usage for usage in usages if usage is not None]
     if not known or len(known) < len(usages):
         return None
@@ -158,7 +161,7 @@ def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
 
 
 def _sums(details: Sequence[Mapping[str, int] | None]) -> Mapping[str, int] | None:
-    """Add up the details by member; None when no call reported any."""
+    """Return the sums of the details by name; `None` if no call reported details."""
     sums: dict[str, int] = {}
     for given in details:
         for name, count in (given or {}).items():

@@ -1,4 +1,4 @@
-"""Plans the upstream calls of a request: one where the target can take it whole, several where it cannot."""
+"""Plans the upstream calls of a request: one call if the target can take the whole request, several if it cannot."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -45,7 +45,8 @@ MAX_CHOICES = 8192
 """The most choices of one request, prompts times `n`. Decoding a hundred thousand takes a second."""
 
 MAX_BYTES = 128 * 2**20
-"""The most bytes of several calls of one request together: four times the largest body that a client can send."""
+"""The most bytes that the calls of one request may have together: four times the largest body that a client can
+send."""
 
 MAX_SEED = 2**63 - 1
 
@@ -53,12 +54,13 @@ _OF_TOOLS: Final = frozenset({"tools", "tool_choice", SEARCH})
 """Fields that `check_members` and `adapt_request` read besides the prompt."""
 
 _UNMIXED: Final = "a prompt's log probabilities go with no 'stop', 'best_of' or constraint that the gateway sees to"
-_BAD: Final = "invalid_value"
+_INVALID_VALUE: Final = "invalid_value"
 
 
 @record
 class PlannedCall:
-    """One upstream call, as a request and on the wire, its share of the choices, and fields that it may go without."""
+    """One upstream call: its request, the encoded call `sent`, its share of the choices, and the fields `yielding` that
+    may be removed if the vendor refuses them."""
 
     request: UnifiedRequest
     sent: UpstreamRequest
@@ -70,10 +72,10 @@ class PlannedCall:
 class CallPlan:
     """The calls of a request on one target.
 
-    `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
-    alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
-    `max_tokens` is the limit to which the client's was lowered, `None` if it was not. `refused` are dropped fields that
-    the target refuses, with the words of the refusal."""
+    `request` is the request without the dropped fields. If there are no calls, the response consists of the prompts
+    alone. `counted` says that the prompts must be counted and compared with the context window before they are sent.
+    `max_tokens` is the lowered limit, `None` if the client's limit was not lowered. `refused` are dropped fields that
+    the target refuses, with the message of the refusal."""
 
     target: Target
     request: UnifiedRequest
@@ -87,12 +89,12 @@ class CallPlan:
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
-        """The checks of the answer."""
+        """The checks of the response."""
         return () if self.finishing is None else self.finishing.checks
 
 
 def unsupported_field(target: Target, name: str, why: str) -> Refusal:
-    """Return the refusal of a field that the target cannot honour; `why` is a clause without its full stop."""
+    """Return the refusal of a field that the target cannot honour. `why` is a clause without a full stop."""
     return Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
 
 
@@ -103,15 +105,19 @@ def plan_calls(
     behavior: ContextBehavior | None = None,
     media: Media = NO_MEDIA,
 ) -> CallPlan:
-    """Plan the calls of a request. Raises Refusal when the target cannot honour it or may not be sent what it holds.
+    """Plan the calls of a request. Raises Refusal if the target cannot honour the request, or may not receive its
+    content.
 
-    `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is the team's.
+    `behavior` replaces a `context_length_exceeded_behavior` that the client did not send. `media` are the team's
+    settings.
     """
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
     if request.prompt.count > 1 and request.choices > MAX_CHOICES:
         name = "n" if request.prompt.count <= MAX_CHOICES else "prompt"
-        raise Refusal(name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _BAD)
+        raise Refusal(
+            name, f"This request asks for {request.choices} choices; at most {MAX_CHOICES} can be.", _INVALID_VALUE
+        )
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
     refused: dict[str, str] = {}
@@ -126,7 +132,7 @@ def plan_calls(
 
 
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
-    """Return the plan of a request, none of whose fields are dropped for being refused. Raises Refusal."""
+    """Return the plan of a request with all of its fields. Raises Refusal for a field that the target refuses."""
     fitted = fit_to_model(request, target)
     if fitted is not None:
         request = fitted.request
@@ -144,8 +150,8 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _plan_own_body(request: UnifiedRequest, target: Target) -> CallPlan | None:
-    """Return the plan of a request whose body goes on in the client's own API; `None` if it must be translated."""
-    # A model that cannot be forced to call is not forced, whichever API the client speaks.
+    """Return the plan of a request whose body is sent in the client's own API; `None` if it must be translated."""
+    # If a call is forced by a response format, the request must be translated, whichever API the client speaks.
     if FORCING in request.params and forces_by_format(request.params, target.dialect.capabilities(request, target)):
         return None
     sent = encode_own_body(request, target)
@@ -156,7 +162,7 @@ def _plan_own_body(request: UnifiedRequest, target: Target) -> CallPlan | None:
 
 
 def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
-    """Return the plan of a request that is written in the vendor's API. Raises Refusal."""
+    """Return the plan of a request that is translated into the vendor's API. Raises Refusal."""
     adapted = None
     if not _is_plain_chat(request):
         if target.is_engine:
@@ -165,50 +171,43 @@ def _plan_translated(request: UnifiedRequest, target: Target) -> CallPlan:
         if adapted is not None:
             request = adapted.request
     table = target.dialect.capabilities(request, target)
+    held, forced = request, None
     if FORCING in request.params and forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
-        plan = _plan_encoded(held, target, table, forced)
-        plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
+    strict = "tools" in held.params and has_strict_tools(held.params)
+    if held.prompt.count == 1 and not (strict or forced or table.leaves_to_gateway(held.params)):
+        sent = held if held.stream else prefer_stream(held, target)
+        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, held.params.get("n", 1)))
+        plan = CallPlan(target, held, (call,), call.sent.emulated)
     else:
-        plan = _plan_encoded(request, target, table, None)
-    if adapted is None or not (adapted.emulated or adapted.dropped):
-        return plan
-    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
+        plan = _Planner(held, target, table, forced).plan()
+    if plan.calls and (first := plan.calls[0].sent).unenforced:
+        # Only encoding shows that the vendor cannot be held to the constraint.
+        plan = _Planner(held, target, table, forced, first.unenforced, first.in_prompt).plan()
+    if forced is not None:
+        plan = replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
+    if adapted is not None and (adapted.emulated or adapted.dropped):
+        plan = replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped)
+    counted = table.counts and held.params.get(WINDOW) in table.counts
+    return replace(plan, counted=True) if counted else plan
 
 
 def _is_plain_chat(request: UnifiedRequest) -> bool:
-    """Return whether a request is a conversation of plain texts without tools, and without members that the gateway
-    does not know: it can name no host, path or code to an engine, and there is nothing to adapt in it."""
+    """Return whether a request is a conversation of plain texts without tools, and without unknown fields. It cannot
+    name a host, a path or code to an engine, and nothing in it needs to be adapted."""
     if request.unknown or request.extra_params or not _OF_TOOLS.isdisjoint(request.params):
         return False
     return isinstance(request.prompt, ChatPrompt) and request.prompt.plain
 
 
-def _plan_encoded(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
-    """Return the plan of a request by the capabilities of its endpoint: one call as it is, or what `_Planner` makes
-    if the gateway has a part in it. Raises Refusal."""
-    counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
-    strict = "tools" in request.params and has_strict_tools(request.params)
-    if request.prompt.count == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
-        sent = request if request.stream else prefer_stream(request, target)
-        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
-        plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
-    else:
-        plan = replace(_Planner(request, target, table, forced).plan(), counted=counted)
-    if plan.calls and (first := plan.calls[0].sent).unenforced:
-        # Only encoding shows that the vendor cannot be held to what was asked.
-        again = _Planner(request, target, table, forced, first.unenforced, first.in_prompt)
-        return replace(again.plan(), counted=counted)
-    return plan
-
-
 @dataclass(slots=True)
 class _Planner:
-    """Plans a request in which the gateway has a part. `prompt` and `params` are what the vendor gets, `emulated` the
-    fields that the gateway took over, `forced` the wanted call; `unenforced`, `in_prompt` as in UpstreamRequest."""
+    """Plans a request of which the gateway emulates a part. `prompt` and `params` are the parts that the vendor gets,
+    `emulated` are the fields that the gateway emulates, `forced` is the call that the client forces. `unenforced` and
+    `in_prompt` are as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
@@ -224,7 +223,7 @@ class _Planner:
         request = self.request
         self.prompt, self.params = request.prompt, cast(Params, dict(request.params))
         finishing = PostProcessing(n=request.params.get("n", 1), forced=self.forced)
-        # The later steps depend on what the earlier ones take over.
+        # Later steps depend on the fields that earlier steps have taken over.
         for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo, self._plan_one_call):
             finishing = step(finishing)
         calls: tuple[PlannedCall, ...] = ()
@@ -239,7 +238,7 @@ class _Planner:
 
     @property
     def stands_for(self) -> str | None:
-        """The field in whose place the request has a format."""
+        """The client's field that the request expresses by a response format."""
         return None if self.forced is None else FORCING
 
     def _refuse(self, name: str, why: str) -> Refusal:
@@ -247,7 +246,7 @@ class _Planner:
 
     def _plan_ranking(self, finishing: PostProcessing) -> PostProcessing:
         best, cell = self.params.get("best_of", 0), self.table["best_of"]
-        # A vendor's own ranking cannot be streamed, which looking for stops requires.
+        # A vendor's own ranking cannot be streamed, but a search for stop strings requires a stream.
         if best <= finishing.n or cell.refused or (cell.native and not finishing.stops):
             return replace(finishing, candidates=finishing.n)
         del self.params["best_of"]
@@ -289,7 +288,8 @@ class _Planner:
         keep = bool(self.params.get(STOP_STRING))
         own = self.table.own_stops(stops)
         if finishing.check is not None:
-            # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
+            # Most vendors do not report whether a stop string has cut the text. A cut text need not satisfy its
+            # constraint.
             own = ()
         if keep and self.table[STOP_STRING] == SCANNED:
             del self.params[STOP_STRING]
@@ -327,18 +327,18 @@ class _Planner:
                 own = self._sub_request(request, part)
                 made = PlannedCall(own, self._encode(own), part)
             else:
-                # Candidates of one prompt differ by their seed alone.
+                # Calls for candidates of one prompt differ only by their seed.
                 made = replace(made, part=part)
             size += len(made.sent.body)
             if size > MAX_BYTES:
                 message = f"The {len(parts)} calls of {self.target.name} that this request would become are too large: "
                 raise Refusal(
-                    self._multiplying_field(candidates), f"{message}together {MAX_BYTES} bytes at most.", _BAD
+                    self._multiplying_field(candidates), f"{message}together {MAX_BYTES} bytes at most.", _INVALID_VALUE
                 )
             yield made
 
     def _multiplying_field(self, candidates: int) -> str:
-        """Return the field for which a request becomes several calls."""
+        """Return the field because of which a request becomes several calls."""
         if candidates > 1:
             return "best_of" if candidates > self.request.params.get("n", 1) else "n"
         return "prompt"
@@ -374,8 +374,8 @@ class _Planner:
             raise too_many_calls(name, calls, self.target)
 
     def _one_by_one(self) -> bool:
-        """Return whether each prompt needs a call of its own: because a call takes only one, or because each may need a
-        limit of its own."""
+        """Return whether each prompt needs its own call: because a call takes only one prompt, or because each prompt
+        may need its own limit."""
         batch = "prompt.token_batch" if isinstance(self.request.prompt, TokenPrompt) else "prompt.batch"
         cell = self.table[batch]
         if cell.refused:
@@ -391,7 +391,7 @@ class _Planner:
         if part.count == 1:
             params.pop("n", None)
         if "seed" in params and part.first:
-            # Candidates of one seed would all be equal.
+            # Candidates with the same seed would all be equal.
             params["seed"] = (params["seed"] + part.first) % (MAX_SEED + 1)
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)

@@ -1,6 +1,7 @@
-"""Decides what of an answer is checked, and tells in the prompt a constraint that the vendor has no form for.
+"""Decides which parts of a response are checked, and describes in the prompt a constraint for which the vendor has no
+field.
 
-The prompt asks for what `markdown_fence` does not have to mend: the JSON alone.
+The prompt asks for the JSON alone, so that `markdown_fence` rarely has a fence to remove.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -31,13 +32,13 @@ CHOICE: Final = (
     "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
 )
 BESIDE_TOOLS: Final = "Call tools as you need them. For the answer that follows, this holds: "
-_MOST_STEPS: Final = 8
+_MOST_REFERENCES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChecks:
-    """The checks of an answer: of the texts, and of the calls' arguments by function. `request` is what is left for the
-    vendor, `emulated` the fields that the gateway took over."""
+    """The checks of a response: `text` of its texts, `calls` of the arguments of calls by function name. `request` is
+    the request that the vendor gets, `emulated` are the fields that the gateway emulates."""
 
     request: UnifiedRequest
     text: AnswerCheck | None = None
@@ -46,13 +47,14 @@ class PlannedChecks:
 
 
 def constraint_field(params: Params) -> str:
-    """Return the field that constrains the text, or would."""
+    """Return the field that constrains the text: `response_format` if the request has no constraint."""
     return field_of(params["guided"]) if "guided" in params else "response_format"
 
 
 def named_by_client(names: Iterable[str], params: Params, stands_for: str | None) -> tuple[str, ...]:
-    """Return the names of emulated fields as the client has them: a format of the gateway's own stands for another
-    field, or is a JSON mode beside a prompt that states the constraint."""
+    """Return the names of emulated fields as the client knows them. A `response_format` that the gateway added is
+    reported as the field `stands_for`; it is left out if it is only a JSON mode beside a prompt that describes the
+    constraint."""
     own = FORMAT in params and stands_for is None
     named = [name if own or name != FORMAT else stands_for for name in names]
     return tuple([name for name in dict.fromkeys(named) if name is not None])
@@ -66,11 +68,11 @@ def plan_checks(
     in_prompt: bool = False,
     stands_for: str | None = None,
 ) -> PlannedChecks:
-    """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
+    """Return the checks of the response to a request. Raises Unenforceable if a check is required and impossible, and
     Refusal for strict tools that are too large.
 
-    `unenforced` and `in_prompt` are those of the encoded UpstreamRequest. A format that `stands_for` another field
-    is checked whatever the vendor promises.
+    `unenforced` and `in_prompt` are the fields of the encoded UpstreamRequest. A format that `stands_for` another field
+    is checked even if the vendor enforces it.
     """
     name = constraint_field(request.params)
     ours = name in unenforced or stands_for is not None
@@ -85,31 +87,32 @@ def plan_checks(
     if tools.checks:
         emulated.append(FIELD)
     if text is not None and in_prompt:
-        request = tell_in_prompt(request, json_mode=table["response_format.json_object"].native)
-        # Models put JSON into a fence.
+        request = describe_in_prompt(request, json_mode=table["response_format.json_object"].native)
+        # Models often put JSON into a Markdown fence.
         text = replace(text, fenced=text.kind is not CheckKind.CHOICE)
     return PlannedChecks(request, text, tools.checks, tuple(emulated))
 
 
-def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:
-    """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
-    for beside. Raises Unenforceable for a prompt that is not text."""
+def describe_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> UnifiedRequest:
+    """Return the request with its constraint described in the prompt in place of the field. With `json_mode`, the
+    request also has a JSON mode if the schema allows only objects. Raises Unenforceable for a prompt that is not
+    text."""
     schema = _schema_of(request.params)
-    words = _words_for(request.params, schema)
+    words = _description_of(request.params, schema)
     if request.params.get("tools") and request.params.get("tool_choice") != "none":
         words = f"{BESIDE_TOOLS}{words}"
     prompt = with_instructions(request.prompt, words)
     params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
-    if json_mode and schema is not None and _asks_object(schema):
+    if json_mode and schema is not None and _allows_only_objects(schema):
         params["response_format"] = {"type": "json_object"}
     return replace(request, prompt=prompt, params=cast(Params, params))
 
 
-def _asks_object(schema: JsonObject) -> bool:
-    """Return whether each value that satisfies a schema is an object, as far as its root, the target of a reference
-    there, or its alternatives show."""
+def _allows_only_objects(schema: JsonObject) -> bool:
+    """Return whether every value that satisfies a schema is an object, judged by its root, the target of a reference
+    there, or its alternatives."""
     root: JsonValue = schema
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MOST_REFERENCES):
         if not isinstance(root, dict) or "$ref" not in root:
             break
         root = resolve_pointer(schema, root["$ref"])
@@ -131,7 +134,7 @@ def _schema_of(params: Params) -> JsonObject | None:
     return None if guided.kind == "choice" else guided.schema
 
 
-def _words_for(params: Params, schema: JsonObject | None) -> str:
+def _description_of(params: Params, schema: JsonObject | None) -> str:
     guided = params.get("guided")
     if guided is not None and guided.kind == "choice":
         return CHOICE + orjson.dumps(guided.choices).decode()

@@ -1,4 +1,4 @@
-"""Post-processing of answers: emulates stops, ranking and echo for vendors that lack them."""
+"""Post-processing of responses: emulates stop strings, ranking and echo for vendors that lack them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -20,13 +20,14 @@ from providers.unified_request import UnifiedRequest
 
 @record
 class PostProcessing:
-    """What remains to be done to a vendor's answer.
+    """The post-processing that a vendor's response requires.
 
-    `stops` are looked for in the text, which ends before them, or with `keep` after them. `echo` holds the prompts'
-    texts, to be put before the text of their choices; empty for none. `check` is made on each text before that, and
-    `call_checks`, by the function's name, on the arguments of its calls. Of `candidates` choices per prompt the best
-    `n` are kept, and with `drop_logprobs` only the ranking needed the log probabilities. With `one_call` only the first
-    call of each choice is kept. `forced` is the call that the text of each choice is shown as.
+    `stops` are searched in the text, which ends before the first of them, or after it with `keep`. `echo` holds the
+    prompts that are put before the texts of their choices; it is empty without echo. Before that, `check` is applied to
+    each text, and `call_checks` to the arguments of calls, by function name. Of `candidates` choices per prompt the
+    best `n` are returned. With `drop_logprobs` the log probabilities are removed, since only the ranking needed them.
+    With `one_call` only the first call of each choice is returned. `forced` is the call into which the text of each
+    choice is converted.
     """
 
     stops: tuple[str, ...] = ()
@@ -42,26 +43,26 @@ class PostProcessing:
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
-        """Every check of the answer."""
+        """Every check of the response."""
         return (*(() if self.check is None else (self.check,)), *self.call_checks.values())
 
     def ranked(self, completion: Completion, prompts: int) -> Completion:
-        """Return the completion with the best candidates. Raises UpstreamError when some came without log
+        """Return the completion with the best candidates. Raises UpstreamError if a candidate has no log
         probabilities."""
         if self.candidates > self.n:
             try:
                 completion = rank(completion, self.n, prompts, self.candidates)
             except ValueError:
-                message = "The upstream's answer lacks the log probabilities to choose by."
+                message = "The upstream's response lacks the log probabilities for ranking."
                 raise UpstreamError(Failure(FailureKind.MALFORMED, message)) from None
         return strip_logprobs(completion) if self.drop_logprobs else completion
 
 
 class StopScanningDecoder:
-    """A decoder that ends choices at the stops that the gateway looks for. See providers.dialect.StreamDecoder.
+    """A stream decoder that ends choices at the stop strings for which the gateway searches.
 
-    It is complete as soon as each of the `count` choices has ended, whatever the vendor goes on to generate; `cut`
-    holds the choices that the vendor is still generating. Its usage is then the vendor's as far as that was reported.
+    It is complete as soon as each of the `count` choices has ended, even if the vendor continues to generate. `cut`
+    holds the choices that the vendor is still generating. The usage is then the part that the vendor has reported.
     """
 
     __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "_size", "cut")
@@ -77,7 +78,6 @@ class StopScanningDecoder:
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
         return self._inner.complete or self._over
 
     @property
@@ -85,18 +85,16 @@ class StopScanningDecoder:
         return bool(self.cut) and len(self._ended) == self._count
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         return self._filtered(self._inner.feed(data))
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
         return self._filtered(self._inner.finish())
 
     def _filtered(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         try:
             yield from self._searched(events)
         except UpstreamError:
-            # Once every choice has ended, an error changes nothing.
+            # Once every choice has ended, an error of the vendor does not matter.
             if not self._over:
                 raise
 
@@ -127,13 +125,12 @@ class StopScanningDecoder:
             yield early_usage(reported, Usage(0, tokens_of_size(self._size), estimated=True))
 
     def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
         return usage_so_far(self._inner)
 
 
 class PostProcessor:
-    """Takes Markdown fences from the choices of one answer, shows texts as the calls that were forced, keeps one call
-    of several, and puts the echoed prompts before them. Choices have their final indices here."""
+    """Post-processes the choices of one response: removes Markdown fences, converts texts into forced calls, drops all
+    calls but the first, and puts the echoed prompts before the texts. Choices have their final indices here."""
 
     __slots__ = ("_calls", "_fenced", "_fences", "_finishing", "_prefixes")
 
@@ -145,10 +142,10 @@ class PostProcessor:
         self._calls: dict[int, CallReader] = {}
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Return the chunks for the client in place of one chunk."""
+        """Return the chunks that the client gets in place of one chunk."""
         finishing = self._finishing
         if finishing.one_call and chunk.tool_calls:
-            # The finish reason and all else that a chunk holds stay.
+            # The finish reason and the other fields of the chunk stay.
             chunk = replace(chunk, tool_calls=tuple([call for call in chunk.tool_calls if call.index == 0]))
         if self._fenced:
             (chunk,) = self._fences.setdefault(chunk.index, FenceFilter()).feed(chunk)
@@ -165,7 +162,7 @@ class PostProcessor:
         return prefix.feed(chunk)
 
     def whole(self, completion: Completion) -> Completion:
-        """Return the completion for the client."""
+        """Return the completion that the client gets."""
         return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
 
     def _choice(self, choice: Choice) -> Choice:
@@ -188,6 +185,7 @@ class PostProcessor:
 
 
 def echo_only(request: UnifiedRequest) -> Completion:
-    """Return the answer to a request that only echoes its prompts: an empty text per choice, its usage estimated."""
+    """Return the response to a request that only echoes its prompts: an empty text per choice, with an estimated
+    usage."""
     choices = tuple([Choice(index, "", "length") for index in range(request.choices)])
     return Completion(choices, estimate_usage(request, 0))

@@ -1,8 +1,8 @@
-"""Requests whole answers as streams where a stream holds the same, so that a silent vendor is noticed while it
-generates.
+"""Requests non-streaming responses as streams if the stream has the same content, so that a vendor that stops sending
+is noticed during generation.
 
-Only plain requests qualify: with log probabilities, tools, constraints, several choices, or members that are passed
-through unread, a stream may hold less.
+Only plain requests qualify. With log probabilities, tools, constraints, several choices, or fields that are passed
+through, a stream may lack a part of the content.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from providers.unified_request import UnifiedRequest
 
 
 def prefer_stream(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return the request as the vendor gets it: streamed where the client wants it, or where the stream holds all that
-    a whole answer does and the routing table allows it."""
-    if target.stream_upstream == "off" or request.stream or not (_tells_all(target) and _is_plain(request)):
+    """Return the request that the vendor gets. It is streamed if the client requests a stream, or if the stream holds
+    all that a non-streaming response does and the configuration allows it."""
+    if target.stream_upstream == "off" or request.stream or not (_streams_are_complete(target) and _is_plain(request)):
         return request
     return replace(request, stream=True)
 
 
-def _tells_all(target: Target) -> bool:
+def _streams_are_complete(target: Target) -> bool:
     profile = target.version_profile
     return profile.for_model(*target.model_names).exact_streams
 
@@ -35,6 +35,6 @@ def _is_plain(request: UnifiedRequest) -> bool:
 
 
 def refuses_streams(failure: Failure) -> bool:
-    """Return whether a failure says that the request may not be streamed, as OpenAI answers organisations that it has
-    not verified. The request may succeed without streaming."""
+    """Return whether a failure says that the request may not be streamed. OpenAI responds so to organisations that it
+    has not verified. The request may succeed without streaming."""
     return VERDICTS[failure.kind].status == 400 and ("stream" in failure.message.lower() or failure.param == "stream")

@@ -1,8 +1,8 @@
-"""Finds stop strings in an answer, for vendors that were not sent them.
+"""Finds stop strings in a response, for vendors to which they were not sent.
 
-A text ends at the stop that begins first, and of those at the shortest: it would have ended an engine that checks after
-each token. Text that may be the beginning of a stop is held back until that is decided. A stop lies in one run of text:
-it does not reach across a tool call, a refusal or reasoning, which are not searched.
+A text ends at the stop string that begins first. If several begin there, it ends at the shortest one, as in an engine
+that checks after each token. Text that may be the beginning of a stop string is held back until that is decided. A stop
+string does not reach across a tool call, a refusal or reasoning, which are not searched.
 """
 
 import sys
@@ -12,22 +12,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from providers.completion import Chunk, ContentLogprobs, Extras, LegacyLogprobs, Logprobs
-from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, spell
+from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, text_of_tokens
 from providers.emulation.logprobs import Offsets
 
-_EVERY = sys.maxsize
+_ALL_TOKENS = sys.maxsize
 
-_MUCH = 4
-"""How many times longer than a stop a text must be to be searched from its beginning once more."""
+_SEARCH_AGAIN_FROM = 4
+"""If a text is at least this many times as long as the stop string, it is searched again from its beginning by
+`str.find`."""
 
 
 class StopScanner:
-    """Ends one choice at the first of `stops`, before it, or after it with `keep`.
+    """Ends one choice before the first of `stops` that occurs, or after it with `keep`.
 
-    On a hit the finish reason is `stop` and `matched_stop` the string; the log probabilities of tokens that begin
-    before the cut are kept, so the last one may reach beyond it. A refusal or tool calls in the same chunk come after
-    the text and are dropped. Log probabilities are held back with their text, and none is expected later than its text.
-    Raises ValueError for an empty stop.
+    On a match the finish reason is `stop` and `matched_stop` is the string. The log probabilities of tokens that begin
+    before the end stay, so the last token may reach beyond it. A refusal or tool calls in the same chunk come after the
+    text and are dropped. Log probabilities are held back with their text. They are expected no later than their text.
+    Raises ValueError for an empty stop string.
     """
 
     __slots__ = ("_end", "_fingerprint", "_firsts", "_held", "_keep", "_searches", "_tokens", "done")
@@ -41,16 +42,16 @@ class StopScanner:
         self._end = 0
         self._fingerprint: str | None = None
         self.done = False
-        """A stop was found, and the rest of the choice is of no use."""
+        """Whether a stop string was found, so that the rest of the choice is ignored."""
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the chunk as far as its text is decided; nothing while all of it is held back, and after a hit only
-        members of the whole answer."""
+        """Yield the chunk with the part of its text that is decided, or nothing while all of it is held back. After a
+        match, yield only fields that belong to the whole response."""
         if self.done:
             if chunk.extras is not None and chunk.extras.answer is not None:
                 yield Chunk(chunk.index, extras=Extras(answer=chunk.extras.answer))
             return
-        # Nearly every chunk: nothing waits, and no stop begins here.
+        # This is so for nearly every chunk: nothing is held back, and no stop string begins in it.
         clear = not self._held.size and not self._tokens.waiting
         if clear and chunk.logprobs is None and self._firsts.isdisjoint(chunk.text):
             self._end += len(chunk.text)
@@ -59,9 +60,9 @@ class StopScanner:
         refused = bool(chunk.text) and chunk.text == chunk.refusal
         foreign = refused or (not chunk.text and bool(chunk.reasoning or chunk.tool_calls))
         if not clear and (foreign or chunk.reasoning):
-            for piece in self._close(Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint)):
-                yield piece
-                if piece.finish_reason is not None:
+            for part in self._close(Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint)):
+                yield part
+                if part.finish_reason is not None:
                     return
         if foreign:
             self._end += len(chunk.text)
@@ -82,15 +83,15 @@ class StopScanner:
         return self._settle(chunk, safe, safe)
 
     def _close(self, chunk: Chunk) -> Iterator[Chunk]:
-        """End the run of text with this chunk: a stop that has begun will not be completed."""
+        """End the run of text with this chunk. A stop string that has begun cannot be completed."""
         for search in self._searches:
             search.depth = 0
-        return self._settle(chunk, self._end, _EVERY)
+        return self._settle(chunk, self._end, _ALL_TOKENS)
 
     def _settle(self, chunk: Chunk, safe: int, tokens_end: int) -> Iterator[Chunk]:
-        """Return the chunk with the text before `safe`, where a stop may have begun, and the tokens before
-        `tokens_end`."""
-        # Stops that were found at one place begin with each other, so the least of them is the shortest.
+        """Yield the chunk with the text before `safe`, from where on a stop string may have begun, and the tokens
+        before `tokens_end`."""
+        # Of stop strings at the same position, the shorter is a prefix of the longer, so the least is the shortest.
         found = min([(search.found, search.stop) for search in self._searches if search.found >= 0], default=None)
         begin = self._end - self._held.size
         fingerprint, self._fingerprint = chunk.system_fingerprint or self._fingerprint, None
@@ -123,20 +124,20 @@ class StopScanner:
 
 
 class _Held:
-    """The end of a text that is held back, in pieces, since a stop may be as long as a request and arrive character by
-    character. `size` is its length."""
+    """The end of a text that is held back. It is stored in parts, since a stop string may be as long as a request and
+    arrive character by character. `size` is its length."""
 
-    __slots__ = ("_pieces", "_start", "size")
+    __slots__ = ("_parts", "_start", "size")
 
     def __init__(self) -> None:
-        self._pieces: deque[str] = deque()
+        self._parts: deque[str] = deque()
         self._start = 0
         self.size = 0
 
     def add(self, text: str) -> None:
-        """Append a piece."""
+        """Append a part of the text."""
         if text:
-            self._pieces.append(text)
+            self._parts.append(text)
             self.size += len(text)
 
     def take(self, count: int) -> str:
@@ -145,24 +146,25 @@ class _Held:
         left = min(count, self.size)
         self.size -= left
         while left:
-            piece, start = self._pieces[0], self._start
+            part, start = self._parts[0], self._start
             end = start + left
-            taken.append(piece[start:end])
+            taken.append(part[start:end])
             left -= len(taken[-1])
-            if end < len(piece):
+            if end < len(part):
                 self._start = end
             else:
-                self._pieces.popleft()
+                self._parts.popleft()
                 self._start = 0
         return "".join(taken)
 
 
 class _Search:
-    """The search for one stop: the text ends with `depth` of its characters; it was `found` at a position, or -1.
+    """The search for one stop string. The text so far ends with the first `depth` characters of it. `found` is its
+    position, -1 if it was not found.
 
-    Knuth, Morris and Pratt's search, so that no text and no stop makes it slow. Their table is made as far as the text
-    has matched, since a client may send a stop of any length. Within a text that is much longer than the stop Python's
-    own search finds it a hundred times faster.
+    It is the Knuth-Morris-Pratt algorithm, whose time is linear for any text and stop string. Its table is built only
+    as far as the text has matched, since a client may send a stop string of any length. In a text that is much longer
+    than the stop string, `str.find` is a hundred times faster.
     """
 
     __slots__ = ("_borders", "depth", "found", "stop")
@@ -176,45 +178,46 @@ class _Search:
         self._borders = [0]
 
     def read(self, text: str, begin: int) -> None:
-        """Search the next text, which begins at the position `begin`, unless the stop was found already."""
+        """Search the next text, which begins at the position `begin`, unless the stop string was found before."""
         if self.found >= 0:
             return
-        if self.depth and len(text) >= _MUCH * len(self.stop):
-            # The characters that have matched are the end of what came before.
+        if self.depth and len(text) >= _SEARCH_AGAIN_FROM * len(self.stop):
+            # The matched characters are the end of the previous text.
             text, begin = self.stop[: self.depth] + text, begin - self.depth
             self.depth = 0
-        place = self._follow(text, 0) if self.depth else 0
+        position = self._follow(text, 0) if self.depth else 0
         if self.depth == len(self.stop):
-            self._hit(begin + place - self.depth)
-        elif not self.depth and (at := text.find(self.stop, place)) >= 0:
-            self._hit(begin + at)
+            self._note_found(begin + position - self.depth)
+        elif not self.depth and (at := text.find(self.stop, position)) >= 0:
+            self._note_found(begin + at)
         elif not self.depth:
-            # Only an end that is shorter than the stop can be its beginning.
-            place = text.find(self.stop[0], max(place, len(text) - len(self.stop) + 1))
-            while place >= 0 and not self.depth:
-                place = text.find(self.stop[0], self._follow(text, place))
+            # The stop string can have begun only in the last characters, fewer than its length.
+            position = text.find(self.stop[0], max(position, len(text) - len(self.stop) + 1))
+            while position >= 0 and not self.depth:
+                position = text.find(self.stop[0], self._follow(text, position))
 
-    def _hit(self, place: int) -> None:
-        self.found = place
+    def _note_found(self, position: int) -> None:
+        self.found = position
         self.depth = 0
 
-    def _follow(self, text: str, place: int) -> int:
-        """Compare from `place` until all of the stop has matched, or nothing, or the text is over; return that
-        position."""
+    def _follow(self, text: str, position: int) -> int:
+        """Compare from `position` until all of the stop string has matched, or none of it, or the text ends. Return
+        that position."""
         stop, depth = self.stop, self.depth
-        while place < len(text):
-            char = text[place]
-            place += 1
+        while position < len(text):
+            char = text[position]
+            position += 1
             while depth and stop[depth] != char:
                 depth = self._border(depth)
             depth += stop[depth] == char
             if not depth or depth == len(stop):
                 break
         self.depth = depth
-        return place
+        return position
 
     def _border(self, depth: int) -> int:
-        """Return the length of the longest prefix of the stop that also ends its first `depth` characters."""
+        """Return the length of the longest proper prefix of the stop string that is also a suffix of its first `depth`
+        characters."""
         borders, stop = self._borders, self.stop
         while len(borders) < depth:
             char, length = stop[len(borders)], borders[-1]
@@ -225,11 +228,11 @@ class _Search:
 
 
 class _Tokens:
-    """The tokens of one choice that wait for their text.
+    """The tokens of one choice that are held back with their text.
 
-    A token's position is where the one before ends; between the entries of arrays it is the vendor's own distance. The
-    first begins before the text where the vendor lists tokens that the text lacks: reasoning, or a leading space.
-    `_taken` tokens of the first piece no longer wait.
+    A token begins where the previous one ends; in arrays the distances are the vendor's own offsets. The first token
+    begins before the text if the vendor lists tokens that the text lacks: reasoning, or a leading space. The first
+    `_taken` tokens of the first entry have been returned.
     """
 
     __slots__ = ("_offsets", "_shift", "_taken", "waiting")
@@ -240,10 +243,10 @@ class _Tokens:
         self.waiting: deque[tuple[tuple[int, ...], Logprobs]] = deque()
         self._taken = 0
 
-    def add(self, logprobs: Logprobs, text: str, place: int) -> None:
-        """Add tokens that came with a text beginning at `place`."""
+    def add(self, logprobs: Logprobs, text: str, position: int) -> None:
+        """Add tokens that came with a text beginning at `position`."""
         if self._offsets is None:
-            self._offsets = Offsets(place - max(spell(logprobs).find(text), 0))
+            self._offsets = Offsets(position - max(text_of_tokens(logprobs).find(text), 0))
         if isinstance(logprobs, ContentLogprobs):
             begins = self._offsets.of_tokens(logprobs.content)
         else:

@@ -1,6 +1,7 @@
-"""What the head of a vendor's answer may be, beyond what llhttp accepts: its limits, and how its body is framed.
+"""Rules for the head of a vendor's response that are stricter than llhttp's: its size limits and the framing of the
+body.
 
-Limits: a value of 8 KiB behind a name in each line, 128 fields, 64 KiB in all.
+Limits: 8 KiB for a value and 256 bytes for its name in each line, 128 fields, 64 KiB in total.
 """
 
 import re
@@ -19,7 +20,8 @@ _IDENTITY: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*identity[ \t]*\r\n"
 
 
 def within_limits(head: bytes) -> bool:
-    """Return whether a head that llhttp accepts is one of HTTP/1.0 or 1.1, a final answer's, and of common size."""
+    """Return whether a head that llhttp accepts is within the size limits, and is the head of a final response in
+    HTTP/1.0 or 1.1."""
     return (
         head.startswith(_FINAL)
         and head[9:10] >= b"2"
@@ -30,12 +32,12 @@ def within_limits(head: bytes) -> bool:
 
 
 def is_uncoded(lines: bytes) -> bool:
-    """Return whether a head in lower case names the coding that is none, as servers of HTTP/1.1's first years do
-    (RFC 2616, 3.6): the body ends with the connection. With a length its end could be read in two ways."""
+    """Return whether a head in lower case names the transfer coding `identity`, as old servers do (RFC 2616, 3.6). The
+    body then ends with the connection. A Content-Length beside it would make the end ambiguous."""
     return lines.count(CODING) == 1 and LENGTH not in lines and _IDENTITY.search(lines) is not None
 
 
 def plainly_chunked(lines: bytes) -> bool:
-    """Return whether the only transfer coding in a head in lower case is `chunked`: no other was asked for (RFC 9112,
-    6.1 and 7.4)."""
+    """Return whether the only transfer coding in a head in lower case is `chunked`, since no other coding was requested
+    (RFC 9112, 6.1 and 7.4)."""
     return lines.count(CODING) == 1 and _CHUNKED.search(lines) is not None

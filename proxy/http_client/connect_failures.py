@@ -1,7 +1,7 @@
-"""Why no connection to an upstream was made, in our own words. Pure: an exception in, a failure out.
+"""Translates exceptions of failed connections into failures with the gateway's own messages. Pure.
 
-The message is for clients and names no host, which would reveal machines of the operator's network; `Failure.peer`
-does, for the operator.
+The message is for clients and names no host, which would reveal machines of the operator's network. `Failure.peer`
+names the host for the operator.
 """
 
 import errno
@@ -16,7 +16,7 @@ from providers.failure import Cause, Failure, FailureKind
 
 
 class WithheldAddress(OSError):
-    """A name leads only to addresses that may not be called."""
+    """The error of a name that resolves only to addresses that must not be called."""
 
 
 _WORDS: Final[Mapping[Cause, tuple[FailureKind, str]]] = {
@@ -41,7 +41,7 @@ _BY_ERRNO: Final[Mapping[int | None, Cause]] = {
     errno.ENETUNREACH: Cause.UNREACHABLE,
     errno.EHOSTDOWN: Cause.UNREACHABLE,
     errno.ENETDOWN: Cause.UNREACHABLE,
-    # The system's own timeout, usually longer than the deployment's.
+    # This is the system's own timeout, which is usually longer than the deployment's.
     errno.ETIMEDOUT: Cause.TIMEOUT,
     errno.ECONNRESET: Cause.CLOSED,
     errno.EPIPE: Cause.CLOSED,
@@ -54,20 +54,21 @@ _BY_VERIFY_CODE: Final[Mapping[int, Cause]] = {
     64: Cause.CERTIFICATE_HOST,
     **dict.fromkeys((2, 7, 18, 19, 20, 21, 27), Cause.CERTIFICATE_AUTHORITY),
 }
-"""OpenSSL's X509_V_ERR_*: not yet valid, expired, host name, IP address; no issuer, an issuer's name with another's
-signature, self-signed, self-signed in the chain, no local issuer, no issuer of the leaf, untrusted."""
+"""OpenSSL's X509_V_ERR_* by cause: not yet valid; expired; wrong host name; wrong IP address; and for an unknown
+authority: no issuer, a signature of another issuer, self-signed, self-signed in the chain, no local issuer, no issuer
+of the leaf, untrusted."""
 
 
 def connect_failure(error: OSError, url: str) -> Failure:
-    """Return the failure of a call of this URL that was not sent. TLS's exceptions and TimeoutError are OSErrors."""
+    """Return the failure of a call to `url` that was not sent. TLS exceptions and TimeoutError are OSErrors too."""
     cause = _cause(error)
     kind, message = _WORDS[cause]
-    unsent = kind is FailureKind.TIMEOUT  # the other kinds say so themselves
+    unsent = kind is FailureKind.TIMEOUT  # the other kinds imply it
     return Failure(kind, message, unsent=unsent, cause=cause, peer=peer_of(url), ours=True)
 
 
 def peer_of(url: str) -> str:
-    """Return the `host:port` of a URL, and nothing else of it."""
+    """Return `host:port` of a URL, without its other parts."""
     parsed = URL(url, encoded=True)
     return f"{parsed.host_subcomponent}:{parsed.port}"
 
@@ -77,7 +78,7 @@ _BY_CLASS: Final[tuple[tuple[type[OSError], Cause], ...]] = (
     (WithheldAddress, Cause.WITHHELD),
     (socket.gaierror, Cause.DNS),
     (TimeoutError, Cause.TIMEOUT),
-    (ConnectionResetError, Cause.CLOSED),  # asyncio's own has no number
+    (ConnectionResetError, Cause.CLOSED),  # asyncio's own exception has no errno
 )
 
 

@@ -1,4 +1,4 @@
-"""Connections that wait for their next call, one list for each destination, and one timer for all of them."""
+"""The idle connections, in one list for each destination, with one timer for all of them."""
 
 import asyncio
 from typing import Final
@@ -7,15 +7,16 @@ from proxy.http_client.http1_connection import Http1Connection
 from proxy.loop_clock import loop_clock
 
 SWEEP_EVERY: Final = 1.0
-"""Seconds between two searches for connections that have been idle for too long, as long as any is idle. None is handed
-out after its time, however long it stays open."""
+"""Seconds between two searches for connections that have been idle for too long, while any connection is idle. A
+connection is never used after its idle time, however long it stays open."""
 
-CLOSING_TURNS: Final = 16
-"""Turns of the loop in which aborted connections close: one for plain ones, two under TLS."""
+CLOSING_ITERATIONS: Final = 16
+"""The most event loop iterations in which aborted connections close. Plain ones take one, TLS connections two."""
 
 
 class ConnectionPool:
-    """See the module; there is no limit on their number. A connection whose key is `K` serves only calls of `K`."""
+    """The pool of connections, without a limit on their number. A connection with the key `K` serves only calls with
+    this key."""
 
     __slots__ = ("_closed", "_idle", "_loop", "_now", "_open", "_timer")
 
@@ -29,39 +30,37 @@ class ConnectionPool:
 
     @property
     def in_use(self) -> int:
-        """Connections that serve a call."""
+        """The number of connections that serve a call."""
         return len(self._open) - sum(connection.state == "idle" for connection in self._open)
 
     def take(self, key: object) -> Http1Connection | None:
-        """Return the idle connection that was used last, if there is one that still serves: a connection on which
-        something has come, or that has ended, is closed."""
+        """Return the idle connection that was used last; `None` if there is none. Connections that have received data
+        or have ended are closed."""
         idle = self._idle.get(key)
         while idle:
             connection = idle.pop()
-            if self._now() < connection.idle_until and connection.untouched:
+            if self._now() < connection.idle_until and connection.has_no_input:
                 return connection
             connection.abort()
         return None
 
     def remember(self, connection: Http1Connection) -> None:
-        """See Home."""
         self._open.add(connection)
         if self._closed:
             connection.abort()
 
     def take_back(self, connection: Http1Connection) -> None:
-        """See Home."""
         connection.idle_until = self._now() + connection.may_idle
         self._idle.setdefault(connection.key, []).append(connection)
         if self._timer is None:
             self._timer = self._loop.call_later(SWEEP_EVERY, self._sweep)
 
     def forget(self, connection: Http1Connection) -> None:
-        """See Home. An idle one stays in its list until it is taken or swept."""
+        """Remove a closed connection. If it was idle, it stays in its list until it is taken or swept."""
         self._open.discard(connection)
 
     def close_idle(self) -> None:
-        """Close every connection that serves no call."""
+        """Close every idle connection."""
         for idle in self._idle.values():
             for connection in idle:
                 connection.abort()
@@ -79,13 +78,13 @@ class ConnectionPool:
         self._timer = self._loop.call_later(SWEEP_EVERY, self._sweep) if kept else None
 
     async def aclose(self) -> None:
-        """Close every connection, those in use as well, and wait until the loop has done so."""
+        """Close every connection, including connections in use, and wait until the event loop has closed them."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._idle.clear()
-        for _ in range(CLOSING_TURNS):
+        for _ in range(CLOSING_ITERATIONS):
             for connection in self._open:
                 connection.abort()
             if not self._open:

@@ -1,6 +1,6 @@
-"""Makes connections: resolves, checks and dials addresses, and shakes hands by TLS.
+"""Opens connections: resolves names, checks and connects to addresses, and performs the TLS handshake.
 
-Of several addresses the next is tried after 0.25 s, families in turns (RFC 8305), by aiohappyeyeballs.
+If a name has several addresses, aiohappyeyeballs tries the next one after 0.25 s, with alternating families (RFC 8305).
 """
 
 import asyncio
@@ -16,11 +16,12 @@ from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
 
 NEXT_ADDRESS: Final = 0.25
-"""Seconds after which another address is tried beside the first."""
+"""Seconds after which another address is tried in parallel."""
 
 
 class Destination(NamedTuple):
-    """What calls must have in common to share connections. `twice` says whether their requests may be sent twice."""
+    """The destination of calls. Calls with equal destinations share connections. `twice` says whether their requests
+    may be sent twice."""
 
     host: str
     port: int
@@ -32,11 +33,11 @@ class Destination(NamedTuple):
 
 @lru_cache(maxsize=256)
 def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
-    """Return the TLS context of https calls: a certificate for the host, from one of the given authorities or else from
-    one that the system trusts or the file SSL_CERT_FILE holds, and TLS 1.2 or newer, which some builds of Python leave
-    to OpenSSL's configuration.
+    """Return the TLS context of https calls. It requires a certificate for the host from one of the given authorities,
+    by default from one that the system trusts or the file SSL_CERT_FILE holds. It also requires TLS 1.2 or newer, which
+    some builds of Python leave to OpenSSL's configuration.
 
-    Cached, because it takes long to make; bounded, because files of authorities change.
+    The cache is needed because a context takes long to make. It is bounded because files of authorities change.
     """
     context = ssl.create_default_context(cadata=None if authorities is None else authorities.pem)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -45,8 +46,8 @@ def tls(authorities: Authorities | None = None) -> ssl.SSLContext:
 
 
 class Dialer:
-    """Makes the connections of a pool. `trusted` is the context of calls without authorities of their own; `None` until
-    it is needed, or loaded before that."""
+    """Opens the connections of a pool. `trusted` is the TLS context of calls without their own authorities, `None`
+    until it is loaded."""
 
     __slots__ = ("_pool", "resolvers", "trusted")
 
@@ -56,16 +57,16 @@ class Dialer:
         self.trusted: ssl.SSLContext | None = None
 
     async def load_authorities(self) -> ssl.SSLContext:
-        """Return the context of calls without authorities of their own, made in a thread the first time: to read the
-        authorities that the system trusts takes 30 ms and 1 MB."""
+        """Return the TLS context of calls without their own authorities. It is made in a thread the first time, since
+        reading the authorities that the system trusts takes 30 ms and 1 MB."""
         if self.trusted is None:
             made = await asyncio.to_thread(tls)
             self.trusted = self.trusted or made
         return self.trusted
 
     async def dial(self, to: Destination, idle: float, within: float) -> Http1Connection:
-        """Return a new connection, made within so many seconds, which may be idle for `idle` seconds. Raises OSError,
-        of which TimeoutError and TLS's exceptions are kinds."""
+        """Return a new connection, opened within `within` seconds, which may be idle for `idle` seconds. Raises
+        OSError, which includes TimeoutError and TLS exceptions."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(within):
             addresses = await self.resolvers[to.allow_private].resolve(to.host, to.port)
@@ -81,7 +82,7 @@ class Dialer:
                     addresses, happy_eyeballs_delay=NEXT_ADDRESS, interleave=1, loop=loop
                 )
             except RuntimeError as error:
-                raise OSError(str(error)) from error  # uvloop's, where a socket was closed meanwhile
+                raise OSError(str(error)) from error  # uvloop's error if a socket was closed meanwhile
             connection = Http1Connection(self._pool, to, idle)
             name = None if context is None else to.host.rstrip(".")
             await loop.create_connection(lambda: connection, sock=sock, ssl=context, server_hostname=name)

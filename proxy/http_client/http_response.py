@@ -1,4 +1,4 @@
-"""An answer whose body is still coming, as its caller reads it."""
+"""A response whose body is still arriving, as the caller reads it."""
 
 from collections.abc import Mapping
 from email.utils import formatdate
@@ -7,13 +7,13 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http1_connection import Http1Connection
 from proxy.upstream.transport import Take, fail
 
-BROKEN_OFF = "The upstream's answer broke off."
-LOST = "The connection to the upstream was lost during its answer."
+BROKEN_OFF = "The upstream's response broke off."
+LOST = "The connection to the upstream was lost during its response."
 
 
 class HttpResponse:
-    """See UpstreamResponse. The handle of one exchange: from its end on it has no connection, which by then may serve
-    another call."""
+    """A response of one exchange, see UpstreamResponse. When the exchange ends, it gives up its connection, which may
+    then serve another call."""
 
     __slots__ = ("_connection", "_head", "_over", "status")
 
@@ -25,19 +25,18 @@ class HttpResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """See UpstreamResponse. Made on demand: of good answers they are not needed. A response without a date gets
-        that of its arrival (RFC 9110, 6.6.1), to which the dates in it relate."""
+        """The response headers, parsed on demand, since good responses do not need them. A response without a date gets
+        the date of its arrival (RFC 9110, 6.6.1), to which its other dates relate."""
         headers = headers_of(self._head)
         headers.setdefault("date", formatdate(usegmt=True))
         return headers
 
     @property
     def head(self) -> bytes:
-        """See UpstreamResponse."""
         return self._head
 
     def take_all(self) -> bytes | None:
-        """See UpstreamResponse. Nearly every whole answer comes with its head."""
+        """Return the body if all of it has arrived, as with nearly every non-streaming response, else `None`."""
         connection = self._connection
         if connection is None or connection.state != "ended":
             return None
@@ -46,7 +45,7 @@ class HttpResponse:
         return body
 
     async def read(self) -> bytes:
-        """See UpstreamResponse. Returns all that has come, at once."""
+        """Return all bytes that have arrived, empty at the body's end. Raises UpstreamError if the body broke off."""
         connection = self._connection
         if connection is None:
             if self._over:
@@ -63,8 +62,8 @@ class HttpResponse:
         return connection.take()
 
     async def each(self, take: Take) -> None:
-        """See UpstreamResponse. A piece is given to `take` within the callback that brought it; this coroutine goes on
-        only for what came before, for the end, and where `take` wants no more."""
+        """Give `take` each chunk within the callback that received it. This coroutine resumes only for bytes that
+        arrived before, for the end, and when `take` returns False."""
         more = True
         while more:
             connection = self._connection
@@ -74,26 +73,25 @@ class HttpResponse:
                 more = await connection.signal.taking(take)
 
     def release(self) -> None:
-        """See UpstreamResponse."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._over = connection.state == "ended" and not connection.pieces
             connection.release()
 
     def close(self) -> None:
-        """See UpstreamResponse."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.abort()
 
 
 def broken(connection: Http1Connection) -> UpstreamError:
-    """Return the failure of a body whose connection is dead."""
+    """Return the failure of a body whose connection is closed."""
     return fail(FailureKind.TRUNCATED, BROKEN_OFF if connection.fault == "broken off" else LOST)
 
 
 def headers_of(head: bytes) -> dict[str, str]:
-    """Return the fields of a head that the parser accepted, with lower-case names; the last of repeated ones."""
+    """Return the fields of a head that the parser accepted, with lower-case names. Of repeated fields the last one
+    counts."""
     fields = {}
     for line in head.split(b"\r\n")[1:-2]:
         name, _, value = line.partition(b":")

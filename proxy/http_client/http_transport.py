@@ -1,7 +1,7 @@
-"""Calls over HTTP/1.1: the only outbound sockets to vendors.
+"""Calls over HTTP/1.1. Only this package opens sockets to vendors.
 
-On the common way, an idle connection and a body of common size, `open` writes once and waits once: no task, no future
-and no timer of its own.
+In the common case, an idle connection and a body of common size, `open` writes once and waits once, without its own
+task, future or timer.
 """
 
 import asyncio
@@ -22,31 +22,34 @@ from proxy.loop_clock import loop_clock
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
 
 POOL_IDLE = 15.0
-"""Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
+"""Seconds after which an idle connection is closed. It is below every vendor's own limit, so that the vendor does not
+close first."""
 
-ONCE_IDLE = 1.0
-"""The same for deployments whose requests are not sent twice, where a connection that closes as it is reused costs an
-answer: half of the shortest default of servers (gunicorn 2 s; uvicorn and Node.js 5 s)."""
+POOL_IDLE_UNREPEATED = 1.0
+"""Seconds after which an idle connection is closed if requests must not be sent twice, since a connection that closes
+during reuse then fails a request. It is half of the shortest default of servers (gunicorn 2 s; uvicorn and Node.js 5
+s)."""
 
 STALE_WITHIN = 1.0
-"""Seconds in which a reused connection must break for its request to count as unread; later, work may have begun."""
+"""Seconds within which a reused connection must break for its request to count as unread. Later, the vendor may have
+begun to work on it."""
 
-AT_ONCE: Final = 512 * 1024
+MAX_WRITE_BYTES: Final = 512 * 1024
 """Bytes of a body that one event loop iteration writes. Asyncio copies the bytes that the socket does not take, and
 takes as long again to shorten the copy: 40 ms for 30 MB."""
 
 NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."
 
-UNANSWERED: Final = "The upstream closed the connection without answering."
-NOT_HTTP: Final = "The upstream's answer was not valid HTTP."
+UNANSWERED: Final = "The upstream closed the connection without a response."
+NOT_HTTP: Final = "The upstream's response was not valid HTTP."
 
 
 class HttpTransport:
-    """HTTP over connections of our own, pooled by destination.
+    """HTTP over the gateway's own connections, pooled by destination.
 
-    A server that closes an idle connection at the moment it is reused has very likely not read the request: here that
-    raises RepeatableError. Deployments whose `retries.safety` forbids the repeat take no connections which were idle
+    A server that closes an idle connection at the moment of its reuse has very likely not read the request, so this
+    raises RepeatableError. Deployments whose `retries.safety` forbids the repeat do not use connections that were idle
     for long.
     """
 
@@ -57,7 +60,8 @@ class HttpTransport:
         self._heads = CallHeads()
 
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
-        """See Transport. Redirects are not followed: they would carry the operator's key to another host."""
+        """Send a call and return the response. Redirects are not followed, since they would carry the operator's key to
+        another host."""
         call = self._heads.of(request)
         fresh = RepeatCause.STALE_CONNECTION in repeats
         head = call.bytes_for(request, request_id, fresh)
@@ -68,7 +72,7 @@ class HttpTransport:
         sent = self._now()
         request.note_written()
         try:
-            late = request.upload is not None or len(request.body) > AT_ONCE
+            late = request.upload is not None or len(request.body) > MAX_WRITE_BYTES
             connection.begin(head, b"" if late else request.body, request.method == "HEAD")
             if fresh:
                 connection.spoil()
@@ -94,7 +98,7 @@ class HttpTransport:
 
     async def _connected(self, to: Destination, request: UpstreamRequest) -> Http1Connection:
         """Return a new connection. Raises UpstreamError."""
-        idle, began = POOL_IDLE if to.twice else ONCE_IDLE, self._now()
+        idle, began = POOL_IDLE if to.twice else POOL_IDLE_UNREPEATED, self._now()
         try:
             connection = await self.dialer.dial(to, idle, request.target.timeouts.connect)
         except OSError as error:
@@ -108,7 +112,7 @@ class HttpTransport:
         return connection
 
     def _raise(self, connection: Http1Connection, stale: bool) -> NoReturn:
-        """Raise why there is no answer on a connection, which may have been `stale` if nothing came on it."""
+        """Raise the failure of a connection without a response. It may have been `stale` if nothing arrived on it."""
         if connection.fault == "garbled":
             raise fail(FailureKind.MALFORMED, NOT_HTTP)
         if stale and not connection.heard:
@@ -116,26 +120,26 @@ class HttpTransport:
         raise fail(FailureKind.SERVER, UNANSWERED)
 
     async def aclose(self) -> None:
-        """See Transport."""
         await self.pool.aclose()
 
 
 async def _send_body(body: bytes, connection: Http1Connection) -> None:
-    """Send a large body in parts, each once the vendor has taken most of the previous ones. A vendor that refuses it
-    gets no more of it, and no other call on this connection; one that responds early gets the rest without a wait."""
-    for at in range(0, len(body), AT_ONCE):
+    """Send a large body in parts, each once the vendor has taken most of the previous ones. If the vendor refuses the
+    body, the rest is not sent, and the connection is not used again. If the vendor responds early, the rest is sent
+    without a wait."""
+    for at in range(0, len(body), MAX_WRITE_BYTES):
         while connection.writing_held and connection.state == "head":
             await connection.signal
         if connection.wants_no_more:
             connection.spoil()
             return
-        connection.write(body[at : at + AT_ONCE])
+        connection.write(body[at : at + MAX_WRITE_BYTES])
         await asyncio.sleep(0)
 
 
 async def _send(upload: Upload, connection: Http1Connection) -> None:
-    """Send a body as fast as the vendor takes it. One that refuses it before it has come to its end gets no more of it,
-    and no other call on this connection."""
+    """Send a body as fast as the vendor takes it. If the vendor refuses it before its end, the rest is not sent, and
+    the connection is not used again."""
     size = 0
     pieces = upload.pieces()
     try:

@@ -1,7 +1,7 @@
-"""The head of a call as bytes. What is the same for each call of a target is put together once.
+"""The head of a call as bytes. The part that all calls of a target share is built once.
 
-Does no I/O. Kept is the last head of each method, URL and deployment, with what it was made of: a credential whose
-value changes makes a new one.
+It does no I/O. The last head of each method, URL and deployment is cached with its inputs. A changed credential makes a
+new head.
 """
 
 import re
@@ -17,10 +17,10 @@ from proxy.http_client.dialer import Destination
 from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
 from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers, sent_id
 
-KEPT_HEADS: Final = 1024
+CACHED_HEADS: Final = 1024
 
 _OURS: Final = frozenset({"x-request-id", HOPS, "content-length", "transfer-encoding", "connection"})
-"""Headers that differ from call to call, or that framing decides."""
+"""Headers that differ from call to call, or that depend on the framing."""
 
 _SPLITS: Final = re.compile(r"[\r\n\0]")
 _SPLITS_LINE: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -28,8 +28,8 @@ _SPLITS_LINE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallHead:
-    """What calls of one method, URL, target and headers have in common: where they go, and the lines of their head.
-    The lines hold the credential in clear."""
+    """The common part of calls with the same method, URL, target and headers: their destination, and the lines of their
+    head. The lines hold the credential in clear text."""
 
     target: Target
     headers: dict[str, str] = field(repr=False)
@@ -39,7 +39,7 @@ class CallHead:
     counts_hops: bool
 
     def serves(self, request: UpstreamRequest) -> bool:
-        """Return whether the head is that of another call of its method, URL and deployment as well."""
+        """Return whether another call with the same method, URL and deployment has the same head."""
         target, own = request.target, self.target
         return (
             self.headers == request.headers
@@ -58,8 +58,9 @@ class CallHead:
         )
 
     def bytes_for(self, request: UpstreamRequest, request_id: str, fresh: bool) -> bytes:
-        """Return the whole head of a call; on a `fresh` connection the vendor may close after its answer."""
-        if ":" in request_id:  # else it is sent as it is
+        """Return the complete head of a call. On a `fresh` connection the vendor is asked to close after its
+        response."""
+        if ":" in request_id:  # otherwise it is sent unchanged
             request_id = sent_id(request_id, self.target)
         if not request_id.isprintable():
             raise ValueError("a request id that splits the head")
@@ -73,30 +74,31 @@ class CallHead:
 
 
 class CallHeads:
-    """The heads that are kept."""
+    """The cached heads."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_cached",)
 
     def __init__(self) -> None:
-        self._kept: BoundedDict[tuple[str, str, str], CallHead] = BoundedDict(KEPT_HEADS)
+        self._cached: BoundedDict[tuple[str, str, str], CallHead] = BoundedDict(CACHED_HEADS)
 
     def of(self, request: UpstreamRequest) -> CallHead:
         """Return the head of a call."""
         key = (request.url, request.target.label, request.method)
-        kept = self._kept.get(key)
-        if kept is None or not kept.serves(request):
-            kept = self._kept[key] = _made(request)
-        return kept
+        cached = self._cached.get(key)
+        if cached is None or not cached.serves(request):
+            cached = self._cached[key] = _make_head(request)
+        return cached
 
 
-def _made(request: UpstreamRequest) -> CallHead:
+def _make_head(request: UpstreamRequest) -> CallHead:
     target, url = request.target, URL(request.url, encoded=True)
     headers = call_headers(request, target.credential.headers(), "")
     lines = [f"{name}: {value}" for name, value in headers.items() if name.lower() not in _OURS]
     lines += [f"{name}: {value}" for name, value in DEFAULT_HEADERS.items() if name not in headers]
     if "host" not in headers:
         lines.insert(0, f"Host: {url.host_port_subcomponent}")
-    # Encoded already: yarl would unquote what needs no quoting, but a signature covers the path as written.
+    # The path is encoded already. yarl would unquote characters that need no quoting, but a signature covers the path
+    # as written.
     start = f"{request.method} {url.raw_path_qs} HTTP/1.1"
     if any(map(_SPLITS.search, lines)) or _SPLITS_LINE.search(url.raw_path_qs):
         raise ValueError("a line of a head that is not one line")

@@ -1,1 +1,2 @@
-"""The sockets and the HTTP of clients: connections, heads, bodies, TLS, CORS. Never what a request means."""
+"""The sockets and the HTTP of clients: connections, heads, bodies, TLS, CORS. The meaning of a request is not its
+concern."""

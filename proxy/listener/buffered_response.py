@@ -1,7 +1,8 @@
-"""Answers sent in one write, heads built as text: aiohttp's header mapping would be most of a small answer's cost.
+"""Responses that are sent in one write. Their heads are built as text, since aiohttp's header mapping would be most of
+the cost of a small response.
 
-The headers of every response, and the headers of streams, stand here too. All vary by Origin, also if the request has
-none: a cache could otherwise hand the response to a page, whose browser refuses one without
+The headers of every response and of streams are defined here too. All responses vary by Origin, even if the request has
+none. Otherwise a cache could return the response to a page, whose browser refuses a response without
 `Access-Control-Allow-Origin` (Fetch standard, "CORS protocol and HTTP caches").
 """
 
@@ -29,7 +30,7 @@ STREAM_HEADERS: Mapping[str, str] = {
     "Server": "dragoman",
     "Content-Type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
-    # nginx delays every event by one without it.
+    # Without it, nginx delays every event until the next one.
     "x-accel-buffering": "no",
     "x-content-type-options": "nosniff",
     "vary": "Origin",
@@ -38,26 +39,27 @@ STREAM_HEADERS: Mapping[str, str] = {
 
 GONE = "the client has closed the connection"
 
-AT_ONCE: Final = 512 * 1024
+MAX_WRITE_BYTES: Final = 512 * 1024
 """Bytes of a response that one event loop iteration writes. Asyncio copies the bytes that the socket does not take, and
 takes as long again to shorten the copy: 40 ms for 18 MB."""
 
-_KNOWN = frozenset(HTTPStatus)
+_KNOWN_STATUSES = frozenset(HTTPStatus)
 
 _BASE = "".join(f"{name}: {value}\r\n" for name, value in {**BASE_HEADERS, "Content-Type": JSON}.items())
 
 
 class Progressing(Protocol):
-    """A connection that is ended if its client reads nothing for long."""
+    """A connection that is closed if its client reads nothing for a long time."""
 
     def note_progress(self) -> None:
         """Note that the client has read."""
 
 
 class BufferedResponse(web.StreamResponse):
-    """A JSON answer with a complete body. `headers` are its header lines besides those that every answer has."""
+    """A JSON response with a complete body. `headers` are its header lines besides the lines that every response
+    has."""
 
-    # Does not call the parent's, which makes a mapping of headers: the protocol reads no other attributes than these.
+    # It does not call the parent's, which makes a mapping of headers. The protocol reads only these attributes.
     def __init__(self, status: int, body: bytes, headers: str) -> None:
         self._status = status
         self._content = body
@@ -66,13 +68,13 @@ class BufferedResponse(web.StreamResponse):
         self._sent = False
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Send the answer, once, and wait while the client does not read."""
+        """Send the response, once, and wait while the client does not read."""
         if (unread := self.send(request)) is not None:
             await unread
 
     def send(self, request: web.BaseRequest) -> Awaitable[None] | None:
-        """Send the answer, once. Returns what to wait for while the client does not read. Either raises ConnectionError
-        where it is gone."""
+        """Send the response, once. Return an awaitable that waits while the client does not read, `None` if it reads.
+        Both raise ConnectionError if the client is gone."""
         if self._sent:
             return None
         self._sent = True
@@ -88,10 +90,10 @@ class BufferedResponse(web.StreamResponse):
         transport = client.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError(GONE)
-        data = head + content[:AT_ONCE]
+        data = head + content[:MAX_WRITE_BYTES]
         incoming.count_sent(len(data))
         transport.write(data)
-        if len(content) > AT_ONCE:
+        if len(content) > MAX_WRITE_BYTES:
             return _send_rest(content, incoming)
         return client._drain_helper() if client._paused else None
 
@@ -103,31 +105,33 @@ async def _send_rest(content: bytes, incoming: Incoming) -> None:
     """Send a long body from its second part on, each part once the client has read most of the previous ones.
     Raises ConnectionError if the client is gone."""
     client = incoming._protocol
-    for at in range(AT_ONCE, len(content), AT_ONCE):
+    for at in range(MAX_WRITE_BYTES, len(content), MAX_WRITE_BYTES):
         await client._drain_helper()
         await asyncio.sleep(0)
         transport = client.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError(GONE)
         cast(Progressing, client).note_progress()
-        transport.write(content[at : at + AT_ONCE])
+        transport.write(content[at : at + MAX_WRITE_BYTES])
     await client._drain_helper()
 
 
 def response_head(version: HttpVersion, status: int, headers: str, length: int, keep: bool) -> bytes:
-    """Return the head, dated now, of an answer with a body of `length` bytes; `keep` leaves the connection open."""
+    """Return the head, with the current date, of a response with a body of `length` bytes. `keep` leaves the connection
+    open."""
     before, after = _around(version, status, keep)
     return f"{before}{headers}{_date_of(int(time.time()))}Content-Length: {length}\r\n{after}".encode()
 
 
 def streamed_head(version: HttpVersion, headers: str, chunked: bool, keep: bool) -> bytes:
-    """Return the head, dated now, of a good answer whose body follows; `headers` are all of its own lines."""
+    """Return the head, with the current date, of a response with status 200 whose body follows. `headers` are all of
+    its header lines."""
     framing = "Transfer-Encoding: chunked\r\n" if chunked else ""
     return f"{start_line(version, 200)}{headers}{_date()}{framing}{_connection(version, keep)}".encode()
 
 
 def header_lines(headers: Mapping[str, str]) -> str:
-    """Return headers as lines. Raises ValueError for a value that would end its line."""
+    """Return headers as lines. Raises ValueError for a value that would break its line."""
     for value in headers.values():
         if not value.isprintable():
             raise ValueError("a header's value would end its line")
@@ -136,21 +140,22 @@ def header_lines(headers: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=128)
 def start_line(version: HttpVersion, status: int) -> str:
-    """Return the first line of an answer, in a version that is spoken here (RFC 9112, 2.3)."""
+    """Return the first line of a response, in a supported version of HTTP (RFC 9112, 2.3)."""
     if version != HttpVersion10:
         version = HttpVersion11
-    phrase = HTTPStatus(status).phrase if status in _KNOWN else "Status"
+    phrase = HTTPStatus(status).phrase if status in _KNOWN_STATUSES else "Status"
     return f"HTTP/{version.major}.{version.minor} {status} {phrase}\r\n"
 
 
 @lru_cache(maxsize=128)
 def _around(version: HttpVersion, status: int, keep: bool) -> tuple[str, str]:
-    """Return what is the same in the heads of many answers: before their own lines, and after them."""
+    """Return the parts that many heads share: the lines before the response's own lines, and the lines after them."""
     return start_line(version, status) + _BASE, _connection(version, keep)
 
 
 def _connection(version: HttpVersion, keep: bool) -> str:
-    """Return the last lines of a head: HTTP/1.1 keeps connections open by default, HTTP/1.0 when it is said."""
+    """Return the last lines of a head. HTTP/1.1 keeps connections open by default, HTTP/1.0 only with `Connection:
+    keep-alive`."""
     if not keep:
         return "Connection: close\r\n\r\n"
     return "\r\n" if version >= HttpVersion11 else "Connection: keep-alive\r\n\r\n"

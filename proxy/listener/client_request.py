@@ -1,6 +1,7 @@
-"""Requests of clients, as handlers get them: aiohttp's, and those that this package has read itself."""
+"""Requests of clients that handlers receive: aiohttp's requests, and requests that this package has parsed itself."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -17,74 +18,70 @@ _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Incoming(web.BaseRequest):
-    """A request. `cors` are the headers that let the web page that sent it read the response, `takes_comments` is set
-    while a comment may be sent: the response is a stream of events in chunks, and the last event was sent whole."""
+    """A request. `cors` are the headers that let the web page that sent it read the response. `takes_comments` is set
+    while a comment may be sent: the response is a stream of events, and the last event was sent completely."""
 
     takes_comments: bool = False
     cors: Mapping[str, str] = MappingProxyType({})
 
     @cached_property
     def found(self) -> HeadFindings:
-        """What has been found in its head."""
+        """The findings about its head."""
         return HeadFindings()
 
     def count_sent(self, size: int) -> None:
-        """Count bytes of the answer, by which others see that it has begun."""
+        """Count bytes of the response, which shows that the response has begun."""
         self.writer.output_size += size
 
     @property
     def safe_path(self) -> str:
-        """The path, decoded but for `%2F` and `%25`: with the slashes that a rule in front of it sees."""
+        """The path, decoded except for `%2F` and `%25`, so that it has the slashes that a proxy in front sees."""
         return self._rel_url.path_safe
 
     def let_head_and_body_go(self) -> None:
-        """Free the memory of what the client sent, all of which has been read: a stream may last for minutes. The
+        """Free the memory of the client's head and body, which have been read, since a stream may last for minutes. The
         request has no header fields after that."""
         self._headers = _NO_HEADERS
         self._message = self._message._replace(headers=_NO_HEADERS, raw_headers=())
         self._payload = EMPTY_PAYLOAD
-        self._cache.clear()  # of members that were asked for, the header fields and the body among them
+        self._cache.clear()  # the cached properties, such as header fields and body
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        # aiohttp calls this before it writes the head of an answer.
+        # aiohttp calls this before it writes the head of a response.
         response.headers.update(self.cors)
 
 
+@dataclass(slots=True, eq=False)
 class ReceivedBody:
-    """A body that came with its head, as the part of aiohttp's stream that readers of bodies use."""
+    """A body that was received with its head. It has the methods of aiohttp's stream that readers of bodies use."""
 
-    __slots__ = ("_left",)
-
-    def __init__(self, body: bytes) -> None:
-        self._left = body
+    _left: bytes
 
     def is_eof(self) -> bool:
-        """Whether all has come."""
+        """Whether the whole body has been received."""
         return True
 
     def at_eof(self) -> bool:
-        """Whether all has been read."""
+        """Whether the whole body has been read."""
         return not self._left
 
     def read_nowait(self) -> bytes:
-        """Return what has not been read."""
+        """Return the part that has not been read."""
         left, self._left = self._left, b""
         return left
 
     async def readany(self) -> bytes:
-        """Return what has not been read."""
         return self.read_nowait()
 
     def set_read_chunk_size(self, size: int) -> None:
-        """Do nothing: there is one piece."""
+        """Do nothing, since the body is read in one part."""
 
 
 class PlainRequest(Incoming):
-    """A request that came whole and in the plain form.
+    """A request that was received completely and in the plain form.
 
-    aiohttp's own constructor, with the URL, the message and the stream that it wants, costs 20 us in a running gateway;
-    here the URL and the writer are made for whoever asks for them, and members that every request asks for are
-    attributes.
+    aiohttp's own constructor, with the URL, the message and the stream that it needs, costs 20 us in a running gateway.
+    Here the URL and the writer are made on demand, and properties that every request needs are attributes.
     """
 
     __slots__ = (
@@ -114,7 +111,7 @@ class PlainRequest(Incoming):
         self._writer = None
         self._sent = 0
         self.takes_comments = False
-        self._payload = self.content = ReceivedBody(body)  # type: ignore[assignment]  # the part of it that is used
+        self._payload = self.content = ReceivedBody(body)  # type: ignore[assignment]  # it has the methods that are used
         self._headers = self.headers = head.headers
         self.method = head.method
         self.version = HttpVersion11
@@ -157,4 +154,4 @@ class PlainRequest(Incoming):
         self._cache.clear()
 
     def _cancel(self, exc: BaseException) -> None:
-        """Do nothing: aiohttp tells a body that nothing more of it will come."""
+        """Do nothing. aiohttp calls this if the rest of a body will not arrive, but this body is complete."""

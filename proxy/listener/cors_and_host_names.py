@@ -1,8 +1,8 @@
 """Guards a listener against web pages in browsers: DNS rebinding, cross-site requests, CORS.
 
-A page can reach every listener that its user's machine can. Headers that a page cannot forge tell it from other
-clients: Host has the name by which the browser found the address, and Origin or Sec-Fetch-Site say whose page it is
-(Fetch standard, Fetch Metadata). Pure: decides from a request's method and headers alone.
+A page can reach every listener that its user's machine can reach. Headers that a page cannot forge distinguish it from
+other clients: Host has the name that the browser resolved to the address, and Origin or Sec-Fetch-Site name the page's
+site (Fetch standard, Fetch Metadata). Pure: decides from a request's method and headers alone.
 """
 
 import re
@@ -26,14 +26,14 @@ WANTED_HEADERS: Final = istr("Access-Control-Request-Headers")
 WANTED_NETWORK: Final = istr("Access-Control-Request-Private-Network")
 
 CONTAINER_NAMES: Final = ("host.docker.internal", "host.containers.internal")
-"""Docker Desktop's and Podman's names of the machine they run on, to whose loopback they forward. No page can have
-these names: ICANN has reserved `.internal` for private use."""
+"""Docker Desktop's and Podman's names of the host machine, to whose loopback they forward. No page can have these
+names, since ICANN has reserved `.internal` for private use."""
 
 _LOOPBACK: Final[frozenset[Reach]] = frozenset({"loopback"})
 _ADDRESSES: Final[frozenset[Reach]] = frozenset({"loopback", "private", "public"})
 
 HOSTS_KEPT: Final = 64
-"""Host values for which a guard caches whether they are served."""
+"""The number of Host values for which a guard caches whether they are served."""
 
 EXPOSED: Final = ", ".join(
     (
@@ -51,11 +51,11 @@ EXPOSED: Final = ", ".join(
         ),
     )
 )
-"""Headers of answers that a page's script may read besides those that the Fetch standard lists: what SDKs read of
-OpenAI's and Anthropic's answers, and the gateway's own."""
+"""Response headers that a page's script may read besides the headers that the Fetch standard lists: headers that SDKs
+read in OpenAI's and Anthropic's responses, and the gateway's own."""
 
 PREFLIGHT_KEPT: Final = 7200
-"""Seconds for which a browser may cache the answer to a preflight; Chrome's maximum."""
+"""The seconds for which a browser may cache the response to a preflight: Chrome's maximum."""
 
 _HEADER_NAMES: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+(?: ?, ?[A-Za-z0-9!#$%&'*+.^_`|~-]+){0,63}")
 _MAX_HEADER_NAMES: Final = 2048
@@ -63,14 +63,14 @@ _MAX_HEADER_NAMES: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """A request of a page of an allowed origin; `headers` let its script read the answer."""
+    """A request of a page of an allowed origin. `headers` let its script read the response."""
 
     headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """A preflight for a page of an allowed origin; `headers` are the answer."""
+    """A preflight for a page of an allowed origin. `headers` are the headers of the response."""
 
     headers: Mapping[str, str]
 
@@ -80,7 +80,8 @@ Verdict = Permitted | Preflight | GatewayError
 
 @dataclass(frozen=True, slots=True)
 class SettingNames:
-    """The settings with a listener's hosts and origins, for messages; None where it has no setting for origins."""
+    """The names of the settings for a listener's hosts and origins, for messages. `origins` is `None` if the listener
+    has no setting for origins."""
 
     hosts: str
     origins: str | None
@@ -91,8 +92,8 @@ ADMIN: Final = SettingNames("server.admin.hosts", None)
 
 
 class BrowserGuard:
-    """Judges the requests of a listener that is bound to `listener`, a host name or an address; `hosts` and `origins`
-    are the lists of the table under `settings`."""
+    """Judges the requests to a listener that is bound to `listener`, a host name or an address. `hosts` and `origins`
+    are the lists in the configuration under `settings`."""
 
     __slots__ = ("_listener", "_origins", "_served", "_settings", "_timing", "rules")
 
@@ -110,20 +111,22 @@ class BrowserGuard:
         self.exchange(hosts, origins, timing=timing)
 
     def exchange(self, hosts: Sequence[str], origins: Sequence[str], *, timing: bool = False) -> None:
-        """Replace the lists for requests from now on. With `timing` the browsers of pages of allowed origins may
-        show them the times of a request."""
+        """Replace the lists for later requests. With `timing`, browsers may show a request's times to pages of allowed
+        origins."""
         self._timing = timing
         self._origins = OriginPatterns.of(origins)
         self.rules = object()
-        """Stands for these lists: what has passed by them need not be judged again while they are the same."""
+        """The identity of the current lists. Heads that these lists have permitted need not be judged again while it is
+        the same."""
         self._served: Callable[[str], bool] = lru_cache(HOSTS_KEPT)(_host_rule(self._listener, hosts))
 
     def serves(self, host: str) -> bool:
-        """Return whether requests with this Host are answered; so are those without one, which no browser sends."""
+        """Return whether requests with this Host are served. Requests without a Host are served, since no browser sends
+        them."""
         return self._served(host)
 
     def judge(self, method: str, headers: Mapping[str, str]) -> Verdict | None:
-        """Return the verdict on a request; None for one that no page sent, or a page of this listener."""
+        """Return the verdict on a request; `None` if no page sent it, or a page of this listener did."""
         host = headers.get(HOST, "")
         if not self._served(host):
             return host_not_served(host, self._settings.hosts)
@@ -146,7 +149,7 @@ class BrowserGuard:
         return Permitted(self._readable(origin))
 
     def _readable(self, origin: str) -> dict[str, str]:
-        # Without Access-Control-Allow-Credentials: a browser must not add cookies or credentials by itself.
+        # Access-Control-Allow-Credentials is absent, so that a browser does not add cookies or credentials by itself.
         allowed = "*" if self._origins.any else origin
         shown = {"timing-allow-origin": allowed} if self._timing else {}
         return {"access-control-allow-origin": allowed, "access-control-expose-headers": EXPOSED, **shown}
@@ -157,7 +160,8 @@ class BrowserGuard:
         answer.pop("timing-allow-origin", None)
         answer["access-control-allow-methods"] = "GET, POST, DELETE"
         answer["access-control-max-age"] = str(PREFLIGHT_KEPT)
-        # SDKs add headers with every version, and `*` would not cover Authorization.
+        # The requested names are returned, since SDKs add headers with every version, and `*` would not cover
+        # Authorization.
         wanted = headers.get(WANTED_HEADERS, "").strip()
         if len(wanted) <= _MAX_HEADER_NAMES and _HEADER_NAMES.fullmatch(wanted):
             answer["access-control-allow-headers"] = wanted
@@ -169,8 +173,8 @@ class BrowserGuard:
 def _host_rule(listener: str, hosts: Sequence[str]) -> Callable[[str], bool]:
     """Return a function that decides on the value of a Host header.
 
-    Beyond loopback, addresses pass besides the listed names: probes and scrapers call a pod by its address, and a page
-    that rebinds its own name cannot have an address as its name.
+    On other interfaces than loopback, addresses are accepted besides the listed names. Probes and scrapers call a pod
+    by its address, and a page that rebinds its own name cannot have an address as its name.
     """
     local = listens_on_loopback(listener)
     if not local and not hosts:
@@ -188,9 +192,9 @@ def _host_rule(listener: str, hosts: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _own_page_or_link(site: str, method: str, headers: Mapping[str, str]) -> bool:
-    """Return whether a request without Origin was not caused by another site's page.
+    """Return whether a request without Origin comes from the listener's own page or from a link.
 
-    Browsers leave Origin out of a GET whose answer the page's script cannot read, such as an image. Following a link,
+    Browsers omit Origin in a GET whose response the page's script cannot read, such as for an image. Following a link,
     for example to the status page, is an act of the user.
     """
     return site in ("same-origin", "none") or (method in ("GET", "HEAD") and headers.get(FETCH_MODE) == "navigate")
@@ -199,8 +203,8 @@ def _own_page_or_link(site: str, method: str, headers: Mapping[str, str]) -> boo
 def _same_origin(origin: str, host: str, headers: Mapping[str, str]) -> bool:
     """Return whether the page came from this listener.
 
-    The scheme is not compared: TLS may end in front. A proxy in front may also have changed the Host; then
-    Sec-Fetch-Site counts, which browsers send to https and loopback addresses only, where no name can be rebound.
+    The scheme is not compared, since a proxy in front may terminate TLS. It may also have changed the Host. Then
+    Sec-Fetch-Site counts, which browsers send only to https and loopback addresses, for which no name can be rebound.
     """
     scheme, _, authority = origin.partition("://")
     if scheme in ("http", "https") and authority and authority == host.lower():

@@ -1,18 +1,18 @@
-"""Reads the heads of plain requests, all of which but few are. Pure: bytes in, a head or None out.
+"""Parses the heads of plain requests, as nearly all requests are. Pure: it takes bytes and returns a head or `None`.
 
-The form is far narrower than HTTP: what is read here, every parser reads the same. Anything else is left to aiohttp's
-parser with the same bytes: another version, bytes beyond ASCII, a name that occurs twice, a field that frames the body
-or changes the connection. The tests hold each head that is read here against what aiohttp's parser (3.14) makes of it.
+The plain form is far narrower than HTTP: every parser reads it in the same way. All other heads are left to aiohttp's
+parser: heads with another version, bytes beyond ASCII, a repeated name, or a field that frames the body or changes the
+connection. The tests compare each parsed head with the result of aiohttp's parser (3.14).
 
-One expression without state: with 4 fields it takes 2.2 us and with 17 6.0, as long as httptools with a callback for
-each field (2.4, 5.7), whose findings would have to be judged besides. But for the length of the body, the head is the
-same in most requests of a client: what it says is kept, which takes 1 us to find, and so is what follows from it.
+One regular expression without state takes 2.2 us for 4 fields and 6.0 us for 17. httptools with a callback for each
+field takes as long (2.4 us, 5.7 us), and its results would have to be checked as well. Except for the body's length,
+most requests of a client have the same head. So the parsed head and the findings about it are cached. A look-up takes 1
+us.
 
-Refuses request heads that aiohttp's parser accepts but another server in front might read differently (request
-smuggling).
+It also refuses heads that aiohttp's parser accepts but a server in front might read differently (request smuggling).
 
-The parser of aiohttp 3.14.5 refuses the rest by itself: folded lines, two Hosts, two framings, bare line feeds
-(probed in November 2026; the corpus in the tests holds both).
+The parser of aiohttp 3.14.5 itself refuses folded lines, two Hosts, two framings and bare line feeds (probed in
+November 2026; the corpus in the tests holds both kinds).
 """
 
 import re
@@ -24,17 +24,17 @@ from aiohttp.http_parser import RawRequestMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 
 MAX_TARGET = 2048
-"""Bytes of a path and its query; the longest useful one holds an escaped model name of 256 characters."""
+"""The most bytes of a path and its query. The longest useful one holds an escaped model name of 256 characters."""
 
 
 def head_fault(message: RawRequestMessage) -> str | None:
-    """Return why a request is refused with 400; None for a sound one.
+    """Return why a request is refused with 400; `None` if it is valid.
 
-    The target must be a path, or `http://HOST/path` where HOST equals the Host header (RFC 9112 3.2.2): a rule in front
-    may have read either of the two.
+    The target must be a path, or `http://HOST/path` whose HOST equals the Host header (RFC 9112 3.2.2), since a proxy
+    in front may have read either of the two.
     """
     version = message.version
-    # The parser reuses the constant for HTTP/1.1, so identity is the usual case.
+    # The parser reuses the constant for HTTP/1.1, so the identity check usually suffices.
     if version is not HttpVersion11 and version != HttpVersion10:
         return "Only HTTP/1.0 and HTTP/1.1 are spoken here."
     target = message.path
@@ -55,50 +55,50 @@ def _names_host(message: RawRequestMessage) -> bool:
 
 
 MAX_PLAIN_HEAD: Final = 8000
-"""Bytes of a head; fewer than aiohttp's parser takes in one line."""
+"""The most bytes of a head; fewer than aiohttp's parser takes in one line."""
 
-KEPT_HEADS: Final = 256
-MAX_KEPT_HEAD: Final = 2048
-"""Heads that are kept with what they say, and bytes of one: 2 MB at most."""
+CACHED_HEADS: Final = 256
+MAX_CACHED_HEAD: Final = 2048
+"""The number of heads that are cached in parsed form, and the most bytes of one: 2 MB at most."""
 
 _HEAD: Final = re.compile(
     rb"(GET|POST|HEAD|DELETE|OPTIONS) (/[!-\"$-~]*+) HTTP/1\.1\r\n"
-    # At most as many fields as the listener takes.
+    # At most as many fields as the listener accepts.
     rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[\t -~]*+\r\n){1,100}+)\r\n"
 )
 
 _LEFT_TO_AIOHTTP: Final = frozenset(
     {"transfer-encoding", "upgrade", "expect", "proxy-connection", "sec-websocket-key1", "http2-settings"}
 )
-"""Fields that say how the body is framed, offer another protocol, or have rules in the parser."""
+"""Fields that frame the body, offer another protocol, or have rules in the parser."""
 
-_KEEPS: Final = {"keep-alive": True, "close": False}
+_KEEPS_ALIVE: Final = {"keep-alive": True, "close": False}
 
 _LENGTH: Final = re.compile(r"[0-9]{1,9}")
 _LENGTH_FIELD: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,9})\r\n")
 
 
 class HeadFindings:
-    """What the rooms that a request passes have found in its head, once for all requests whose heads are equal.
+    """The findings of packages about a head, made once for all requests with equal heads.
 
-    Each room has a slot of its own, empty until it has looked, and puts nothing into it that follows from anything but
-    the head: neither from the table, nor from the time, the client's address or the body.
+    Each package has its own field, which is empty until the package has set it. The value must depend on the head
+    alone: not on the configuration, the time, the client's address or the body.
     """
 
     __slots__ = ("browser", "call", "takes_body")
 
     def __init__(self) -> None:
         self.takes_body = False
-        """Whether the fields say that the body is JSON without compression."""
+        """Whether the header fields declare a body of JSON without compression."""
         self.browser: object = None
-        """The rules by which no page has sent the request: `proxy.listener.cors_and_host_names`."""
+        """The browser guard's lists that permit the request (`proxy.listener.cors_and_host_names`)."""
         self.call: object = None
-        """What is called, and by which key: `proxy.gateway.match_path`."""
+        """The called endpoint and the digest of the key (`proxy.gateway.match_path`)."""
 
 
 class PlainHead(NamedTuple):
-    """A head of `size` bytes, which a body of `length` bytes follows. `target` is in ASCII and begins with a slash.
-    `headers` are all fields but the length of the body; `found` is what has been found in heads of equal bytes."""
+    """A head of `size` bytes, followed by a body of `length` bytes. `target` is in ASCII and begins with a slash.
+    `headers` are all fields except Content-Length. `found` are the findings about heads with equal bytes."""
 
     method: str
     target: str
@@ -110,12 +110,13 @@ class PlainHead(NamedTuple):
 
 
 def read_plain_head(data: bytes) -> PlainHead | None:
-    """Return the head that the bytes begin with; None where they do not begin with a whole one in the plain form."""
+    """Return the head at the beginning of the bytes; `None` if they do not begin with a complete head in the plain
+    form."""
     end = data.find(b"\r\n\r\n", 0, MAX_PLAIN_HEAD) + 4
     if end < 4:
         return None
     found = _LENGTH_FIELD.search(data, 0, end)
-    read = _read if end > MAX_KEPT_HEAD else _kept
+    read = _read if end > MAX_CACHED_HEAD else _read_cached
     if found is None:
         return read(data[:end])
     first, last = found.span(1)
@@ -124,11 +125,11 @@ def read_plain_head(data: bytes) -> PlainHead | None:
         return None
     method, target, headers, keep_alive, findings, _, _ = same
     fields = method, target, headers, keep_alive, findings, end, int(found[1])
-    return tuple.__new__(PlainHead, fields)  # what a named tuple's own function does, without a call of it
+    return tuple.__new__(PlainHead, fields)  # as the named tuple's constructor, without its cost
 
 
 def _read(head: bytes) -> PlainHead | None:
-    """Return what these bytes say, which end with the first empty line."""
+    """Return the parsed head of bytes that end with the first empty line; `None` if it is not in the plain form."""
     found = _HEAD.fullmatch(head)
     if found is None:
         return None
@@ -140,7 +141,7 @@ def _read(head: bytes) -> PlainHead | None:
         if name in fields:
             return None
         fields[name] = value.strip(" \t")
-    keep_alive = _KEEPS.get(fields.get("connection", "keep-alive").lower())
+    keep_alive = _KEEPS_ALIVE.get(fields.get("connection", "keep-alive").lower())
     length = fields.pop("content-length", "0")
     if (
         keep_alive is None
@@ -155,4 +156,4 @@ def _read(head: bytes) -> PlainHead | None:
     return PlainHead(*texts, headers, keep_alive, HeadFindings(), len(head), int(length))
 
 
-_kept = lru_cache(KEPT_HEADS)(_read)
+_read_cached = lru_cache(CACHED_HEADS)(_read)

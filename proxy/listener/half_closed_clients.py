@@ -1,9 +1,10 @@
-"""Half-closed connections: tells clients that have sent all and wait for their answer from clients that have left.
+"""Half-closed connections: distinguishes clients that have sent everything and wait for the response from clients that
+have left.
 
 Both look the same until the gateway sends data: the system of a client that has left refuses it (RFC 9293, 3.10.7.1).
-So the gateway sends data without meaning: an interim answer, which every HTTP/1.1 client must accept before the final
-one (RFC 9110, 15.2), or a comment in a stream. Does not apply to TLS, where closing one half closes both, and to
-HTTP/1.0, which has no interim answers.
+So the gateway sends data without meaning: an interim response, which every HTTP/1.1 client must accept before the final
+one (RFC 9110, 15.2), or a comment in a stream. This is not done with TLS, in which closing one half closes both, nor
+with HTTP/1.0, which has no interim responses.
 """
 
 import asyncio
@@ -16,10 +17,11 @@ from aiohttp.web_protocol import RequestHandler
 from proxy.listener.client_request import Incoming
 
 REFUSED_WITHIN = 0.05
-"""Seconds from sending to the check whether it was refused; a later refusal is seen at the next look."""
+"""Seconds from sending a probe to the check whether it was refused. A later refusal is noticed at the next check."""
 
 PROBED_AT = frozenset({0, 1, 4, 16})
-"""Looks, a second apart, at which an interim answer is sent. Go's client before 1.23 accepts five of them."""
+"""The numbers of the checks, one second apart, at which an interim response is sent. Go's client before 1.23 accepts
+five of them."""
 
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 _COMMENT = b"e\r\n: keep-alive\n\n\r\n"
@@ -27,8 +29,8 @@ _REFUSED = select.POLLERR | select.POLLHUP
 
 
 class HalfClosable(RequestHandler):
-    """aiohttp's protocol, which drops clients that half-close their connection, changed to answer those that wait. The
-    connection is closed after the answer."""
+    """aiohttp's protocol, changed to respond to clients that half-close their connection and wait. aiohttp would drop
+    them. The connection is closed after the response."""
 
     __slots__ = ("_half_closed", "_looks")
 
@@ -39,11 +41,11 @@ class HalfClosable(RequestHandler):
 
     @property
     def answering(self) -> bool:
-        """Whether a request has been read and not answered."""
-        # Its handler may not have started yet.
+        """Whether a request has been read and has no response yet."""
+        # The request's handler may not have started yet.
         return self._request_count > 0 if self._waiter is None else self._waiter.done()
 
-    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own returns nothing
+    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own returns `None`
         transport = self.transport
         if transport is None or not self.answering or transport.get_extra_info("sslcontext") is not None:
             return False
@@ -53,7 +55,7 @@ class HalfClosable(RequestHandler):
         return True
 
     def look_whether_gone(self, transport: asyncio.Transport) -> None:
-        """Drop the client if it has closed both halves, else probe it. Called at every look."""
+        """Drop the client if it has closed both halves, else probe it. It is called at every check."""
         if self._half_closed and not _drop_if_gone(transport):
             self._probe(transport)
             self._looks += 1
@@ -61,7 +63,8 @@ class HalfClosable(RequestHandler):
     def _probe(self, transport: asyncio.Transport) -> None:
         http = self._current_request
         if http is None or http.version < HttpVersion11 or not http.content.is_eof():
-            # It has its answer, does not know interim answers, or ended before its request was complete.
+            # The client has its response, does not support interim responses, or closed before its request was
+            # complete.
             transport.close()
         elif (probe := _probe_for(http)) is not _INTERIM or self._looks in PROBED_AT:
             transport.write(probe)
@@ -69,7 +72,7 @@ class HalfClosable(RequestHandler):
 
 
 def _probe_for(http: web.BaseRequest) -> bytes:
-    """Return bytes without meaning at this point of the answer; none within an answer that is no stream."""
+    """Return bytes without meaning at this point of the response; empty within a response that is not a stream."""
     if not http.writer.output_size:
         return _INTERIM
     return _COMMENT if cast(Incoming, http).takes_comments else b""

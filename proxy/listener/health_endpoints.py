@@ -1,4 +1,4 @@
-"""The health paths, which both listeners answer without a key: the gateway's own, and the paths of probes written for
+"""The health paths, which both listeners serve without a key: the gateway's own paths, and the paths of probes for
 LiteLLM (its documentation, "Health Checks", November 2026)."""
 
 from aiohttp import web
@@ -10,7 +10,7 @@ HEALTH_PATHS = LIVE_PATHS | {"/health", "/health/ready", "/health/readiness"}
 
 
 def health_response(path: str, ready: bool) -> web.Response:
-    """Return 200 if the process is ready, and always for the liveness paths; else 503."""
+    """Return 200 if the process is ready or the path is a liveness path, else 503."""
     if ready or path in LIVE_PATHS:
         status, body = 200, b'{"status":"ok"}'
     else:

@@ -1,4 +1,5 @@
-"""The listeners' HTTP on top of aiohttp: limits on heads and idle clients, early checks, answers to malformed bytes."""
+"""The listeners' HTTP on top of aiohttp: limits on heads and idle clients, early checks, responses to malformed
+bytes."""
 
 import asyncio
 import heapq
@@ -31,48 +32,50 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("dragoman")
 
 HEAD_WAIT = 10.0
-"""Seconds a request's head may take to arrive, from its first byte on."""
+"""The most seconds in which a request's head must arrive, from its first byte on."""
 
 HEAD_LIMIT = 16 * 1024
-"""Bytes of a head that arrives in pieces; a single line may have half of them."""
+"""The most bytes of a head that arrives in parts. A single line may have half of them."""
 
 LINE_LIMIT = 8190
-"""Bytes of one header field, or of the first line: aiohttp's `max_field_size` and `max_line_size` (3.14)."""
+"""The most bytes of one header field, or of the first line: aiohttp's `max_field_size` and `max_line_size` (3.14)."""
 
 MAX_FIELDS = 100
-"""Header fields of a request."""
+"""The most header fields of a request."""
 
 LOOK_EVERY = 1.0
-"""Seconds between two checks of all connections: one timer for a listener instead of one for each request."""
+"""Seconds between two checks of all connections. One timer serves the whole listener."""
 
 KEEP_ALIVE = 75.0
-"""Seconds an idle client connection is kept; longer than common load balancers' 60 s, so that they close first."""
+"""Seconds after which an idle connection is closed. Common load balancers close after 60 s, so that they close
+first."""
 
 UNREAD_LIMIT = 64 * 1024
-"""Bytes written but not read by the client, from which on a writer waits."""
+"""The number of unread bytes at the client from which on a writer waits."""
 
 LINGER = 2.0
-"""Seconds for which an unread body is read and dropped after its answer."""
+"""Seconds for which an unread body is read and dropped after the response."""
 
 CLOSED_AT_ONCE = 8
-"""One in so many of the connections there may be is closed for others, at least, so that few of them look for idle
-ones."""
+"""At least one in this many of the allowed connections is closed at a time, so that searches for idle connections are
+rare."""
 
-GRACE = 2.0
-"""Seconds for which a connection has been idle before it is closed for others: a request may be on its way on any."""
+LEAST_IDLE = 2.0
+"""Seconds for which a connection must have been idle before it is closed to make room, since a request may be on its
+way."""
 
-TOLD_EVERY = 10.0
-"""Seconds between two lines of the log that say so."""
+LOGGED_EVERY = 10.0
+"""Seconds between two log messages about closed idle connections."""
 
 Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
 """Makes the status and body of an error for the path that was requested."""
 
 
 class PublicHandler(InlineRequests):
-    """aiohttp's protocol that answers malformed HTTP in an envelope, and ends connections of clients that stop sending
-    a head or reading an answer.
+    """aiohttp's protocol, changed to respond to malformed HTTP in the API's error format, and to close connections of
+    clients that stop sending a head or reading a response.
 
-    The stock handler answers in plain text, echoes the offending bytes, names its version, and waits for the rest of a
+    aiohttp's own responds in plain text, echoes the malformed bytes, reveals its version, and waits for the rest of a
     head as long as for the next request.
     """
 
@@ -94,7 +97,8 @@ class PublicHandler(InlineRequests):
     def connection_lost(self, exc: BaseException | None) -> None:
         transport = self.transport
         super().connection_lost(exc)
-        # asyncio's transport (3.11 to 3.14) holds a bound method of itself: a cycle that only the collector would free.
+        # asyncio's transport (3.11 to 3.14) holds a bound method of itself. Only the garbage collector would free this
+        # cycle.
         if transport is not None and hasattr(transport, "_read_ready_cb"):
             transport._read_ready_cb = None
 
@@ -106,7 +110,7 @@ class PublicHandler(InlineRequests):
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
                 self._fail_body()
             return
-        # Bytes came and no request is complete, so they are part of a head.
+        # Bytes arrived and no request is complete, so they are part of a head.
         if self._head_looks < 0:
             self._head_looks = self._head_bytes = 0
         self._head_bytes += len(data)
@@ -114,34 +118,35 @@ class PublicHandler(InlineRequests):
             self._refuse_head(431)
 
     def _fail_body(self) -> None:
-        # The rest of a body is not valid HTTP; aiohttp does not always raise this where the body is read.
+        # The rest of a body is not valid HTTP. aiohttp does not always raise this in the reader of the body.
         current = self._current_request
         if current is not None and not current.content.is_eof():
             current.content.set_exception(web.RequestPayloadError())
 
     @property
     def idle(self) -> bool:
-        """Whether nothing has come of a request that is not answered."""
+        """Whether no byte of a request without a response has arrived."""
         return not (self.answering or self._messages or self._collected or self._head_looks >= 0)
 
     @property
     def idle_since(self) -> float:
-        """The time of the last answer, or of the connection."""
+        """The time of the last response, or of the connection if there was no response."""
         return self._next_keepalive_close_time - self._keepalive_timeout
 
     def ignore_upgrade(self) -> None:
-        """Stay with HTTP/1.1 after an offer to upgrade; bytes after it belong to the other protocol: dropped."""
+        """Stay with HTTP/1.1 after an offer to upgrade. Bytes after it belong to the other protocol and are dropped."""
         self._upgraded = False
         self._message_tail = b""
 
     def look(self, transport: asyncio.Transport) -> None:
-        """End the connection of a client that neither sends nor reads. Called every LOOK_EVERY seconds."""
+        """Close the connection of a client that neither sends nor reads. It is called every LOOK_EVERY seconds."""
         self.look_whether_gone(transport)
         if self._head_looks >= 0:
             self._head_looks += 1
             if self._head_looks > HEAD_WAIT / LOOK_EVERY:
                 self._refuse_head(408)
-        # A stream that is being written may fill the buffer as fast as it is read; its own deadlines apply.
+        # While a stream is written, the buffer may stay full although the client reads. The stream has its own
+        # deadlines.
         if self._current_request is not None and not self._paused:
             self._stalled_looks = 0
         elif unread := transport.get_write_buffer_size():
@@ -161,12 +166,12 @@ class PublicHandler(InlineRequests):
             return
         self._head_looks = -1
         self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
-        # There is no waiter yet where the connection's first bytes were too many.
+        # There is no waiter yet if the connection's first bytes were too many.
         if self._waiter is not None:
             self._waiter.set_result(None)
 
     def refusal(self, path: str, error: GatewayError) -> web.Response:
-        """Return an error that closes the connection: other bytes that came on it cannot be trusted."""
+        """Return an error response that closes the connection, since its other bytes cannot be trusted."""
         code, body = self._envelope(path, error.facts)
         headers = {**BASE_HEADERS, "Content-Type": JSON, "x-request-id": fresh_id(), **error.facts.headers}
         response = web.Response(status=code, body=body, headers=headers)
@@ -202,12 +207,13 @@ Refuse = Callable[[web.BaseRequest, GatewayError], web.StreamResponse]
 
 
 class PublicServer(web.Server):
-    """Makes a PublicHandler for each connection, and requests whose bodies are limited to `max_body` bytes. The creator
+    """Makes a PublicHandler for each connection. The bodies of requests are limited to `max_body` bytes. The creator
     shuts it down.
 
-    `envelope` renders refusals before `handler` is called. `guard` judges requests of browsers; without one, all pass.
-    `refuse` answers what the guard refuses; by default the envelope does. Of more than `most_open` connections, those
-    that are idle are closed: what they take would be lacking for calls of vendors.
+    `envelope` renders refusals before `handler` is called. `guard` judges requests of browsers; without a guard, all
+    are permitted. `refuse` makes the response to a request that the guard refuses, by default with the envelope. If
+    more than `most_open` connections are open, idle ones are closed, since calls of vendors need their file
+    descriptors.
     """
 
     def __init__(
@@ -236,7 +242,7 @@ class PublicServer(web.Server):
         self.most_open = sys.maxsize
         self._closing: set[RequestHandler] = set()
         self._closed_idle = 0
-        self._search_at = self._tell_at = -math.inf
+        self._search_at = self._log_at = -math.inf
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
     def __call__(self) -> RequestHandler:
@@ -244,33 +250,33 @@ class PublicServer(web.Server):
 
     @property
     def open_connections(self) -> int:
-        """How many connections of clients are open."""
+        """The number of open connections of clients."""
         return len(self._connections)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Keep a new connection, in place of idle ones where there are too many. Called by aiohttp."""
+        """Add a new connection, and close idle ones if there are too many. Called by aiohttp."""
         super().connection_made(handler, transport)
         if self._too_many > 0:
             self.close_idle()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection. Called by aiohttp."""
+        """Remove a connection. Called by aiohttp."""
         super().connection_lost(handler, exc)
         self._closing.discard(handler)
 
     @property
     def _too_many(self) -> int:
-        """How many connections are open beyond those that there may be idle."""
+        """The number of open connections above the limit."""
         return len(self._connections) - len(self._closing) - self.most_open
 
     def close_idle(self) -> None:
-        """Close connections that have been idle for GRACE and longest. Where there are too few, they are not looked for
-        again at once: all connections have to be gone through."""
+        """Close the connections that have been idle longest, and at least for LEAST_IDLE. If there are too few, the
+        next search is delayed, since each search visits all connections."""
         now = self._loop.time()
         if now < self._search_at:
             return
         open_ones = cast(dict[PublicHandler, asyncio.Transport], self._connections)
-        before = now - GRACE
+        before = now - LEAST_IDLE
         idle = [
             each for each, at in open_ones.items() if each.idle and each.idle_since <= before and not at.is_closing()
         ]
@@ -282,8 +288,8 @@ class PublicServer(web.Server):
         if len(closed) == len(idle):
             self._search_at = now + LOOK_EVERY / 2
         self._closed_idle += len(closed)
-        if closed and now >= self._tell_at:
-            self._tell_at = now + TOLD_EVERY
+        if closed and now >= self._log_at:
+            self._log_at = now + LOGGED_EVERY
             _LOG.warning(
                 "%d idle connections of clients were closed: %d are open, and file descriptors are needed for vendors",
                 *(self._closed_idle, len(open_ones)),
@@ -295,7 +301,7 @@ class PublicServer(web.Server):
         await super().shutdown(timeout)
 
     def _look(self) -> None:
-        # Armed first, so that checks go on after an exception in one of them.
+        # The timer is set first, so that checks continue after an exception in one of them.
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
         for handler, transport in list(self._connections.items()):
             cast(PublicHandler, handler).look(transport)
@@ -303,7 +309,7 @@ class PublicServer(web.Server):
             self.close_idle()
 
     def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
-        # Not a coroutine itself: every request passes here.
+        # It is not a coroutine itself, since it is called for every request.
         plain = isinstance(http, PlainRequest)
         if not plain and (fault := head_fault(http._message)) is not None:
             return _refused(http, fault)
@@ -320,20 +326,20 @@ class PublicServer(web.Server):
         return handler(http) if plain or not http._message.upgrade else self._without_upgrade(handler, http)
 
     async def _answer_browser(self, verdict: Verdict, http: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request on which the browser guard has a verdict."""
+        """Respond to a request on which the browser guard has a verdict."""
         if isinstance(verdict, Permitted):
             cast(Incoming, http).cors = verdict.headers
             return await self._handler(http)
         if isinstance(verdict, Preflight):
             return web.Response(status=204, headers={**BASE_HEADERS, **verdict.headers})
         response = self._refuse(http, verdict)
-        # Its body has not been read.
+        # The request's body has not been read.
         response.force_close()
         return response
 
     async def _without_upgrade(self, handler: RequestHandling, http: web.BaseRequest) -> web.StreamResponse:
-        """Answer a client that offers to upgrade as if it did not, and close: aiohttp 3.14.5 loses the next request or
-        fails on it when it comes too soon."""
+        """Respond to a client that offers to upgrade as if it did not, and close the connection: aiohttp 3.14.5 loses
+        the next request, or fails on it if it arrives too soon."""
         response = await handler(http)
         response.force_close()
         cast(PublicHandler, http.protocol).ignore_upgrade()
@@ -359,6 +365,7 @@ def _refusal_of(http: web.BaseRequest, error: GatewayError) -> web.StreamRespons
 
 
 def path_of(http: web.BaseRequest) -> str:
-    """Return a request's path, decoded but for `%2F` and `%25`: with the slashes that a rule in front of it sees."""
+    """Return a request's path, decoded except for `%2F` and `%25`, so that it has the slashes that a proxy in front
+    sees."""
     incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
     return incoming.safe_path

@@ -1,14 +1,14 @@
-"""Connections that answer requests within the callback that brought their last byte, without a task of asyncio's.
+"""Connections that handle a request within the callback that received its last byte, without an asyncio task.
 
-Two readers take turns on a connection. A plain request (`plain_head`) is read here, and nothing of aiohttp's is needed
-for it. All other bytes go to aiohttp's parser (3.14), which is made when the first of them come, with aiohttp's task of
-the connection: 3 KB that most connections never need. Between them stands one rule: bytes are looked at here only where
-the parser is known to hold nothing of another request, see `at_boundary`.
+Two parsers share a connection. A plain request (`fast_head_parser`) is parsed here, without any of aiohttp's objects.
+All other bytes go to aiohttp's parser (3.14). It is created with aiohttp's task of the connection when the first such
+bytes arrive: 3 KB that most connections never need. Bytes are parsed here only if aiohttp's parser is known to hold
+nothing of another request, see `at_boundary`.
 
-aiohttp's task starts another for the handler: three turns of the event loop before a vendor is called, and two after
-its answer. Here the handler's coroutine runs as an `EagerTask`, for each plain request and for those that aiohttp's
-parser found whole. What is left to aiohttp's tasks: a body that is still coming, several requests at once, an offer to
-upgrade, an expectation, malformed bytes.
+aiohttp's task starts another task for the handler, which takes three event loop iterations before a vendor is called,
+and two after its response. Here the handler's coroutine runs as an `EagerTask`, for each plain request and for each
+complete request from aiohttp's parser. aiohttp's tasks handle bodies that are still arriving, several requests at once,
+offers to upgrade, expectations and malformed bytes.
 """
 
 import asyncio
@@ -31,34 +31,35 @@ from proxy.listener.half_closed_clients import HalfClosable
 from proxy.loop_clock import loop_clock
 
 MAX_AHEAD: Final = 64 * 1024
-"""Bytes of following requests that are kept while one is answered; then nothing more is read from the client."""
+"""The most bytes of following requests that are stored while one is handled. Beyond that, reading from the client
+pauses."""
 
 MAX_COLLECTED: Final = 512 * 1024
-"""Bytes of a plain request that is waited for here."""
+"""The most bytes of a plain request whose rest is awaited here."""
 
 COLLECT_WAIT: Final = 0.05
-"""Seconds for which the rest of a plain request is waited for here: many clients send head and body apart. After that
-aiohttp gets what has come, and with it all rules for bodies that come slowly."""
+"""Seconds for which the rest of a plain request is awaited here, since many clients send head and body separately.
+After that aiohttp gets the received bytes, and its rules for slow bodies apply."""
 
 
 _NO_MESSAGES: Final[deque[Any]] = deque(maxlen=0)
-"""What aiohttp's parser has found where there is none: 0.7 KB less for each connection."""
+"""The queue of parsed messages while there is no parser. Sharing it saves 0.7 KB for each connection."""
 
 
 class BodyLimit(Protocol):
-    """A server whose requests have at most so many bytes in their bodies."""
+    """A server that limits the bodies of requests to `max_body` bytes."""
 
     max_body: int
 
 
 class InlineRequests(HalfClosable):
-    """See the module.
+    """A connection of a client that handles plain requests inline.
 
-    Where aiohttp's task of the connection exists, it waits during an eager answer as if no request had come, so
-    everything that asks that task whether one is under way has to ask `answering` too.
+    If aiohttp's task of the connection exists, it waits during an eager request as if no request had arrived. So code
+    that checks that task for a request in flight must check `answering` too.
 
-    `_owed` are the bytes that aiohttp's parser lacks of a request whose end is known. Below zero, it may hold a part of
-    another request, and goes on with the connection to its end.
+    `_owed` is the number of bytes that aiohttp's parser still needs for a request whose end is known. Below zero, the
+    parser may hold a part of another request, and handles the connection to its end.
     """
 
     __slots__ = ("_ahead", "_collected", "_collecting", "_context", "_eager", "_now", "_owed")
@@ -75,7 +76,7 @@ class InlineRequests(HalfClosable):
         self._owed = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # As aiohttp's own, which comes later if at all, but without its task.
+        # As aiohttp's own, which is called later if at all, but without its task.
         BaseProtocol.connection_made(self, transport)
         manager, self.transport = self._manager, cast(asyncio.Transport, transport)
         if manager is None:
@@ -87,21 +88,20 @@ class InlineRequests(HalfClosable):
 
     @property
     def answering(self) -> bool:
-        """See HalfClosable."""
         return self._eager is not None or super().answering
 
     @property
     def at_boundary(self) -> bool:
-        """Whether the next byte is the first of a request, which nothing has to wait for."""
+        """Whether the next byte is the first of a request that can be handled at once."""
         if self._owed or self._collected or self._close or self._force_close:
             return False
-        if self._parser is None:  # nothing has been read but here
+        if self._parser is None:  # aiohttp's parser has read nothing
             return self._eager is None
         return not (self._messages or self.answering)
 
     def data_received(self, data: bytes) -> None:
         if self._eager is not None and data:
-            self._keep(data)
+            self._store_ahead(data)
         elif self._collected is not None:
             self._collect(*self._collected, data)
         elif data and self.at_boundary:
@@ -125,7 +125,8 @@ class InlineRequests(HalfClosable):
     def eof_received(self) -> bool:  # type: ignore[override]  # see HalfClosable
         if self._collected is None:
             return super().eof_received()
-        # aiohttp's task needs a few turns for an answer that does without the body: a refusal for what the head says.
+        # aiohttp's task needs a few event loop iterations for a response that does not need the body, such as a refusal
+        # of the head.
         self._leave_to_parser()
         self._loop.call_later(COLLECT_WAIT, self._eof_received_late)
         return True
@@ -139,8 +140,8 @@ class InlineRequests(HalfClosable):
         super().close()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        # aiohttp calls this for every body that has been read to its end, and parses nothing in it; of a request that
-        # came whole there is nothing to resume.
+        # aiohttp calls this for every body that has been read to its end, and parses nothing in it. A request that was
+        # received completely has nothing to resume.
         if self._reading_paused or (resume_parser and self._eager is None):
             super().resume_reading(resume_parser)
 
@@ -150,7 +151,7 @@ class InlineRequests(HalfClosable):
             self._eager.cancel()
 
     def _receive_part(self, head: PlainHead, data: bytes) -> None:
-        """Take in the first bytes of a request that has not come whole, or of several. They begin with this head."""
+        """Receive the first bytes of an incomplete request, or of several requests. They begin with this head."""
         size = head.size + head.length
         if len(data) < size <= MAX_COLLECTED:
             self._collected = (head, bytearray(data))
@@ -160,7 +161,7 @@ class InlineRequests(HalfClosable):
             self._parse(data)
 
     def _collect(self, head: PlainHead, collected: bytearray, data: bytes) -> None:
-        """Take in more of the request that begins with this head."""
+        """Receive more bytes of the request that begins with this head."""
         missing = head.size + head.length - len(collected) - len(data)
         if missing < 0:
             self._leave_to_parser()
@@ -172,7 +173,7 @@ class InlineRequests(HalfClosable):
             self._begin_plain(head, collected)
 
     def _leave_to_parser(self) -> None:
-        """Give aiohttp's parser what has come of a request whose rest is missing."""
+        """Give aiohttp's parser the received bytes of an incomplete request."""
         if self._collected is not None:
             head, collected = self._collected
             self._stop_collecting()
@@ -185,7 +186,7 @@ class InlineRequests(HalfClosable):
         self._collected = self._collecting = None
 
     def _parse(self, data: bytes) -> None:
-        """Give bytes to aiohttp's parser, and answer at once what they complete, where that is one whole request."""
+        """Give bytes to aiohttp's parser, and handle at once the request that they complete, if it is a single one."""
         if self._parser is None and self.transport is not None:
             self._begin_parsing(self.transport)
         self._owed -= len(data)
@@ -193,7 +194,7 @@ class InlineRequests(HalfClosable):
         if not data or waiter is None or waiter.done() or self._messages:
             super().data_received(data)
             return
-        self._waiter = None  # which aiohttp would set for any request
+        self._waiter = None  # aiohttp would set it for any request
         try:
             super().data_received(data)
         finally:
@@ -202,7 +203,7 @@ class InlineRequests(HalfClosable):
             waiter.set_result(None)
 
     def _begin_parsing(self, transport: asyncio.Transport) -> None:
-        """Make what aiohttp needs for the connection, its task above all."""
+        """Create the objects that aiohttp needs for the connection: its task and its parser."""
         if self._keepalive_handle is not None:
             self._keepalive_handle.cancel()
         super().connection_made(transport)
@@ -220,7 +221,8 @@ class InlineRequests(HalfClosable):
         )
 
     def _begin_alone(self) -> bool:
-        """Begin to answer the only request that the parser has found; returns False where it is left to aiohttp."""
+        """Begin to handle the only request that the parser has found. Return whether it is handled here, and not by
+        aiohttp."""
         message, payload = self._messages[0]
         factory, task = self._request_factory, self._task_handler
         if (
@@ -250,12 +252,12 @@ class InlineRequests(HalfClosable):
         self._eager.begin()
 
     async def _answer(self, http: web.BaseRequest) -> None:
-        """Call the handler and send its answer, as aiohttp's `_handle_request` and `finish_response` do."""
+        """Call the handler and send its response, as aiohttp's `_handle_request` and `finish_response` do."""
         manager, handler = self._manager, self._request_handler
         if manager is None or handler is None:
             raise RuntimeError("a request on a connection that is not open")
         manager.requests_count += 1
-        self._keepalive = False  # or aiohttp's timer would take the connection for an idle one
+        self._keepalive = False  # otherwise aiohttp's timer would take the connection for an idle one
         self._current_request = http
         self._request_in_progress = True
         try:
@@ -263,12 +265,12 @@ class InlineRequests(HalfClosable):
                 response = await handler(http)
             except web.HTTPException as answer:
                 response = answer
-            except Exception as error:  # a client must get an answer
+            except Exception as error:  # a client must get a response
                 response = self.handle_error(http, 500, error)
             finally:
                 self._current_request = None
             if isinstance(response, BufferedResponse):
-                # The same as below, without two coroutines that wait for nothing.
+                # This is the same as below, without two coroutines that wait for nothing.
                 if (unread := response.send(http)) is not None:
                     await unread
                 self._keepalive = bool(response._keep_alive)
@@ -292,40 +294,40 @@ class InlineRequests(HalfClosable):
             return
         self._expect_next()
         if self._ahead:
-            self._go_on()
+            self._handle_ahead()
 
     def _expect_next(self) -> None:
-        """Count the time in which the next request has to come."""
+        """Start the time within which the next request must arrive."""
         self._next_keepalive_close_time = close_at = self._now() + self._keepalive_timeout
         if self._keepalive_handle is None:
             self._keepalive_handle = self._loop.call_at(close_at, self._process_keepalive)
 
     def _process_keepalive(self) -> None:
         super()._process_keepalive()
-        # aiohttp closes what its task waits on, and there may be no task.
+        # aiohttp closes the connection through its task, but there may be no task.
         if self._keepalive_handle is None and self._keepalive and self.at_boundary:
             self.force_close()
 
-    def _keep(self, data: bytes) -> None:
-        """Keep bytes of the requests that follow: read now, they would be answered too early."""
+    def _store_ahead(self, data: bytes) -> None:
+        """Store bytes of following requests, which must not be handled before the current response is complete."""
         self._ahead += data
         if len(self._ahead) > MAX_AHEAD and not self._buffer_paused:
             self._pause_reading_for_buffer()
 
-    def _go_on(self) -> None:
-        """Read the kept bytes, in a turn of the loop of their own: each request of a long row would begin within the
-        answer of the one before, and see its context variables."""
-        self._eager = following = self._context.run(EagerTask, _turn(), self._loop, self._read_kept)
+    def _handle_ahead(self) -> None:
+        """Parse the stored bytes in another event loop iteration. Otherwise each request would begin within the handler
+        of the previous one and see its context variables."""
+        self._eager = following = self._context.run(EagerTask, _next_iteration(), self._loop, self._parse_ahead)
         following.begin()
 
-    def _read_kept(self, error: BaseException | None) -> None:
+    def _parse_ahead(self, error: BaseException | None) -> None:
         self._eager = None
-        kept, self._ahead = bytes(self._ahead), bytearray()
+        ahead, self._ahead = bytes(self._ahead), bytearray()
         if self._buffer_paused:
             self._resume_reading_for_buffer()
         if error is None:
-            self.data_received(kept)
+            self.data_received(ahead)
 
 
-async def _turn() -> None:
+async def _next_iteration() -> None:
     await asyncio.sleep(0)

@@ -12,21 +12,21 @@ from proxy.listener.buffered_response import JSON
 from proxy.listener.client_request import Incoming, PlainRequest
 
 BODY_WAIT = 15.0
-"""Seconds a request body may take to arrive, however short it is."""
+"""The seconds within which a request body must arrive, however short it is."""
 
 BODY_PACE = 100_000
-"""Bytes of a body that extend its deadline by a second."""
+"""The number of bytes of a body that extend its deadline by a second."""
 
 _JSON_TYPE = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json[ \t]*(?:;|$)", re.IGNORECASE)
 
 
 async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
-    """Return the request body. `on_received` gets the bytes received so far after each piece and at the end, and may
-    refuse them by raising.
+    """Return the request body. `on_received` gets the number of bytes received so far, after each part and at the end.
+    It may refuse them by raising.
 
-    Raises GatewayError 413 when it is too large, from the declared length where there is one, 408 when it does not
-    arrive in time, and 415 when it is declared as anything but JSON, or is compressed: its length would then not bound
-    the memory it takes. A missing content type is accepted, since raw clients leave it out.
+    Raises GatewayError 413 if the body is too large, judged by the declared length if there is one. Raises 408 if it
+    does not arrive in time. Raises 415 if it is declared as anything but JSON, or is compressed, since its length would
+    then not limit its memory. A missing content type is accepted, since raw clients omit it.
     """
     body = received_body(http)
     if body is None:
@@ -40,11 +40,12 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
 
 
 def received_body(http: web.BaseRequest) -> bytes | None:
-    """Return the body of a request; `None` unless all of it has come. Raises GatewayError as `read_body` does."""
+    """Return the body of a request; `None` unless all of it has been received. Raises GatewayError as `read_body`
+    does."""
     if not (isinstance(http, PlainRequest) or http.content.is_eof()):
         return None
     incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
-    # What has come is measured below, whatever length was declared.
+    # The received body is measured below, whatever length was declared.
     if not incoming.found.takes_body:
         _check_declared(http)
     try:
@@ -57,7 +58,7 @@ def received_body(http: web.BaseRequest) -> bytes | None:
 
 
 def _check_declared(http: web.BaseRequest) -> None:
-    """Raise GatewayError for a body whose head says that it is not taken."""
+    """Raise GatewayError if the head declares a body that is not accepted."""
     headers = http.headers
     kind = headers.get(hdrs.CONTENT_TYPE, JSON)
     if kind != JSON and not _JSON_TYPE.match(kind):
@@ -76,15 +77,15 @@ def _unreadable() -> GatewayError:
 
 
 async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
-    # The value of BytesIO is no copy: copying 30 MB takes 15 ms.
+    # BytesIO returns its value without a copy. Copying 30 MB would take 15 ms.
     body, received = BytesIO(), 0
     started = asyncio.get_running_loop().time()
     deadline = asyncio.timeout(BODY_WAIT)
     try:
         async with deadline:
             await send_continue(http)
-            while piece := await http.content.readany():
-                received += body.write(piece)
+            while part := await http.content.readany():
+                received += body.write(part)
                 if received > http.client_max_size:
                     raise too_large(http.client_max_size)
                 on_received(received)
@@ -95,8 +96,9 @@ async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], Non
 
 
 async def send_continue(http: web.BaseRequest) -> None:
-    """Answer `Expect: 100-continue`: curl sends it from 1 MiB on, and waits a second for the interim answer."""
+    """Send the interim response to `Expect: 100-continue`. curl sends this for bodies from 1 MiB on, and waits a second
+    for it."""
     if http.version >= HttpVersion11 and http.headers.get("expect", "").lower() == "100-continue":
         await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        # aiohttp counts the interim answer as output, but no part of the final answer has been sent yet.
+        # aiohttp counts the interim response as output, but no part of the final response has been sent yet.
         http.writer.output_size = 0

@@ -1,4 +1,4 @@
-"""TLS of the public listener: its certificate, which reloads replace while connections stay open."""
+"""TLS of the public listener. Reloads replace its certificate while connections stay open."""
 
 import os
 import ssl
@@ -13,22 +13,22 @@ from config.problem import Path as Place
 from config.problem import Problem
 
 HANDSHAKE_WAIT: Final = 10.0
-"""Seconds that a handshake may take, as many as the head of a request."""
+"""The most seconds of a handshake, the same as for the head of a request."""
 
 FAREWELL_WAIT: Final = 2.0
-"""Seconds that closing a connection may take."""
+"""The most seconds of closing a connection."""
 
 READ_AT_ONCE: Final = 32 * 1024
-"""Bytes of the buffer in which a TLS connection decrypts: two records of the largest size."""
+"""The size in bytes of the buffer in which a TLS connection decrypts: two records of the largest size."""
 
 _NO_PAIR: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
-"""OpenSSL's reasons for a key of another certificate; the last one for a key of another type (3.0)."""
+"""OpenSSL's reasons for a key that does not belong to the certificate. The last is for a key of another type (3.0)."""
 
 _WEAK: Final = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
 
 
 class Secured(TypedDict, total=False):
-    """asyncio's options for a TLS listener; none for plain HTTP."""
+    """asyncio's options for a TLS listener; empty for plain HTTP."""
 
     ssl: ssl.SSLContext
     ssl_handshake_timeout: float
@@ -38,29 +38,30 @@ class Secured(TypedDict, total=False):
 def keep_small_buffers() -> None:
     """Give every TLS connection of this process, to clients and to vendors, a buffer of READ_AT_ONCE.
 
-    asyncio's buffer has 256 KiB (3.11 to 3.14, without a setting), zeroed for each connection: eight times all memory
-    of a plain connection.
+    asyncio's buffer has 256 KiB (3.11 to 3.14, without a setting), and is zeroed for each connection. That is eight
+    times the memory of a plain connection.
     """
     sslproto.SSLProtocol.max_size = READ_AT_ONCE
 
 
 class Presented:
-    """The certificate of the listener: each handshake gets the latest. Without a first one the listener stays plain.
+    """The certificate of the listener. Each handshake gets the latest one. Without a `first` certificate the listener
+    uses plain HTTP.
 
-    OpenSSL cannot replace a certificate and its key in one step, so every table has a context of its own, and the
-    listening context passes each handshake to the latest.
+    OpenSSL cannot replace a certificate and its key in one step. So every configuration has its own context, and the
+    listening context passes each handshake to the latest one.
     """
 
     def __init__(self, first: ssl.SSLContext | None) -> None:
         self._latest = first
 
     def exchange(self, latest: ssl.SSLContext | None) -> None:
-        """Use this certificate from now on. A reload cannot switch TLS on or off."""
+        """Use this certificate for later handshakes. A reload cannot switch TLS on or off."""
         if self._latest is not None and latest is not None:
             self._latest = latest
 
     def secured(self) -> Secured:
-        """Return the options to listen with."""
+        """Return the options for the listening socket."""
         if self._latest is None:
             return {}
         listening = _context()
@@ -77,7 +78,8 @@ class Presented:
 
 
 def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
-    """Return a context with the table's certificate, or its problem; None without one, or with one refused before."""
+    """Return a context with the certificate of the configuration, or the problem of that certificate; `None` if there
+    is no certificate, or it was refused before."""
     pair = loaded.pair
     if pair is None:
         return None
@@ -87,7 +89,7 @@ def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
         with as_read(pair.cert, contents) as cert, as_read(pair.key, contents) as key:
             context.load_cert_chain(cert, key, _refuse_passphrase)
     except _EncryptedKeyError:
-        return _problem(loaded, "key", "the key is encrypted, and nobody is there to type its passphrase")
+        return _problem(loaded, "key", "the key is encrypted, but the gateway cannot ask for its passphrase")
     except ssl.SSLError as error:
         return _problem(loaded, *_fault(error.reason or ""))
     except OSError as error:
@@ -97,8 +99,9 @@ def listener_context(loaded: Loaded) -> ssl.SSLContext | Problem | None:
 
 @contextmanager
 def as_read(path: Path, contents: Mapping[Path, bytes]) -> Iterator[str | Path]:
-    """Give a name of a file with the contents that were read from `path`, because OpenSSL only takes names, and the
-    file may have changed since. Where the system has no files in memory, or allows none, it is the file itself."""
+    """Yield the name of a file with the `contents` that were read from `path`, because OpenSSL takes only names, and
+    the file may have changed since. If the system has no files in memory, or does not allow them, it is `path`
+    itself."""
     memory = _memory(path.name)
     if memory is None:
         yield path
@@ -122,13 +125,13 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # Else a client could request any number of handshakes on a connection (OpenSSL 1.1.1).
+    # Otherwise a client could request any number of handshakes on a connection (OpenSSL 1.1.1).
     context.options |= ssl.OP_NO_RENEGOTIATION
     return context
 
 
 class _EncryptedKeyError(Exception):
-    """OpenSSL wants a passphrase, for which it would else prompt at the terminal."""
+    """The error that OpenSSL requires a passphrase. It would otherwise prompt at the terminal."""
 
 
 def _refuse_passphrase() -> bytes:
@@ -136,7 +139,7 @@ def _refuse_passphrase() -> bytes:
 
 
 def _fault(reason: str) -> tuple[str, str]:
-    """Return the setting of the wrong file and a message, by OpenSSL's reason."""
+    """Return the setting of the invalid file and a message, by OpenSSL's reason."""
     if reason in _NO_PAIR:
         return "key", "is not the key of the first certificate in cert"
     if reason in _WEAK:

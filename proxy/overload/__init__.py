@@ -1,1 +1,1 @@
-"""What is refused for the gateway's own sake: admission limits, memory, event loop lag, queue of starts."""
+"""Overload protection: admission limits, memory, event loop lag, and the queue of requests that wait to start."""

@@ -1,5 +1,5 @@
-"""Admission control: whether this process takes another request, and fair shares of what it holds among
-owners: teams by name, or clients by address in a table without teams."""
+"""Admission control: decides whether this process accepts another request, and divides its limits fairly among owners.
+Owners are teams by name, or clients by address if the configuration has no teams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from proxy.errors import OverloadReason
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """Limits at any time: `requests` whose answers have not begun, `streams` whose answers have, and `body_bytes` of
-    both. A stream counts as a request until it begins, so streams may exceed their limit by the requests that
-    were admitted before.
+    """Limits at any time: the number of `requests` whose responses have not begun, of `streams` that have begun, and
+    the `body_bytes` of both. A stream counts as a request until it begins, so streams may exceed their limit by the
+    requests that were admitted before.
 
-    Only received bytes count. An owner may hold all of `body_bytes` while no other holds any. At the limit, an owner
-    above its fair share, the limit divided by the owners that hold some, gets no more, and one below it does, up to
-    twice the limit in all. Requests whose bodies are still arriving have a limit of their own, as high as `requests`,
-    by the same rule.
+    Only received bytes count. An owner may hold all of `body_bytes` while no other owner holds any. The fair share is
+    the limit divided by the number of owners that hold some. At the limit, an owner above its fair share gets no more;
+    an owner below it does, up to twice the limit in total. Requests whose bodies are still arriving have a separate
+    limit, as high as `requests`, with the same rule.
     """
 
     requests: int = 2000
@@ -28,8 +28,9 @@ class AdmissionLimits:
 
 @dataclass(frozen=True, slots=True)
 class ShedRules:
-    """From a loop lag of `lag_from` seconds the share `least` of the requests is refused, rising to `most` at `lag_to`.
-    Above the share `memory_streams` of the memory no new stream begins, above `memory_all` no request."""
+    """From an event loop lag of `lag_from` seconds on, the share `least` of the requests is refused, rising to `most`
+    at `lag_to`. From the share `memory_streams` of the memory on, no new stream begins; from `memory_all` on, no
+    request."""
 
     lag_from: float = 0.1
     lag_to: float = 0.5
@@ -48,15 +49,15 @@ class ShedRules:
 
 
 class Lag(Protocol):
-    """How late the event loop runs."""
+    """The lag of the event loop."""
 
     @property
     def steady(self) -> float:
-        """Seconds of lag that has lasted; a single late turn does not count."""
+        """Seconds of lag that has lasted. A single late iteration does not count."""
 
 
 class Queue(Protocol):
-    """The admitted requests that wait to start."""
+    """The queue of admitted requests that wait to start."""
 
     @property
     def too_long(self) -> bool:
@@ -64,7 +65,7 @@ class Queue(Protocol):
 
 
 class Memory(Protocol):
-    """The use of memory."""
+    """The memory usage of the process."""
 
     @property
     def share(self) -> float:
@@ -73,14 +74,14 @@ class Memory(Protocol):
 
 @dataclass(slots=True, eq=False)
 class FairCounts:
-    """The amount that each owner holds of something limited."""
+    """The amounts of a limited resource that each owner holds."""
 
     _limit: int
     total: int = 0
     _by_owner: dict[str, int] = field(default_factory=dict)
 
     def add(self, owner: str, amount: int) -> None:
-        """Add to what an owner holds; `amount` may be negative."""
+        """Add to an owner's amount. `amount` may be negative."""
         held = self._by_owner.get(owner, 0) + amount
         if held:
             self._by_owner[owner] = held
@@ -89,7 +90,7 @@ class FairCounts:
         self.total += amount
 
     def move(self, before: str, owner: str, amount: int) -> None:
-        """Count what one owner holds as held by another from now on."""
+        """Move an amount from one owner to another."""
         amounts = self._by_owner
         if left := amounts.get(before, 0) - amount:
             amounts[before] = left
@@ -98,7 +99,7 @@ class FairCounts:
         amounts[owner] = amounts.get(owner, 0) + amount
 
     def fits(self, owner: str) -> bool:
-        """Return whether an owner may hold what it does."""
+        """Return whether an owner may hold its amount."""
         if self.total <= self._limit:
             return True
         return self.total <= 2 * self._limit and self._by_owner.get(owner, 0) * len(self._by_owner) <= self._limit
@@ -108,9 +109,9 @@ class FairCounts:
 class Admission:
     """Counts requests against the limits. Each request that is not refused is begun or expected, and ended once.
 
-    `requests` are those before their commit point whose bodies are complete, `streams` the committed ones, `bodies` the
-    bytes held for all of them, `arriving` the requests whose bodies are incomplete. `sheds` says whether a request has
-    been refused lately. `draw` returns a random number in [0, 1).
+    `requests` counts requests with complete bodies whose responses have not begun, `streams` counts streams that have
+    begun, `bodies` the bytes of their bodies, `arriving` requests with incomplete bodies. `sheds` says whether a
+    request has been refused lately. `_draw` returns a random number in [0, 1).
     """
 
     limits: AdmissionLimits
@@ -131,7 +132,7 @@ class Admission:
         self.arriving = FairCounts(self.limits.requests)
 
     def refusal(self) -> OverloadReason | None:
-        """Return why another request is refused, or None. Called before its body is read."""
+        """Return why another request is refused; `None` if it is admitted. Called before its body is read."""
         rules = self._rules
         if self.requests >= self.limits.requests:
             reason = OverloadReason.REQUESTS
@@ -152,7 +153,7 @@ class Admission:
         return self.sheds
 
     def refuses_streams(self) -> OverloadReason | None:
-        """Return why a request that has been begun may not stream, or None."""
+        """Return why a request that has begun may not stream; `None` if it may."""
         if self.streams >= self.limits.streams:
             return OverloadReason.STREAMS
         if self._memory.share >= self._rules.memory_streams:
@@ -160,33 +161,33 @@ class Admission:
         return None
 
     def begin(self, length: int) -> "Admitted":
-        """Count a request whose body is complete, `length` bytes long."""
+        """Count a request with a complete body of `length` bytes."""
         self.requests += 1
         if length:
             self.bodies.add("", length)
         return Admitted(self, _REQUEST, length)
 
     def expect(self) -> "Admitted":
-        """Count a request whose body is incomplete."""
+        """Count a request with an incomplete body."""
         self.arriving.add("", 1)
         return Admitted(self)
 
 
 class Stage(Enum):
-    """The progress of a request."""
+    """The stage of a request."""
 
     ARRIVING = auto()
     REQUEST = auto()
     STREAM = auto()
 
 
-# A member looked up in its class costs 0.1 us more (CPython 3.11), five times a request.
+# Looking a member up in its class costs 0.1 us more (CPython 3.11), five times a request.
 _ARRIVING, _REQUEST, _STREAM = Stage
 
 
 @dataclass(slots=True, eq=False)
 class Admitted:
-    """An admitted request, counted until `end`. `starts` says that it need not wait in the queue."""
+    """An admitted request, which is counted until `end`. `starts` says that it need not wait in the queue."""
 
     _admission: Admission
     stage: Stage = _ARRIVING
@@ -195,8 +196,8 @@ class Admitted:
     starts: bool = True
 
     def assign(self, owner: str) -> OverloadReason | None:
-        """Count the request for its owner from now on. Returns why it is refused, or None: the owner may have too many
-        requests whose bodies are still arriving."""
+        """Count the request for its owner from now on. Return why it is refused; `None` if it is not. It is refused if
+        the owner has too many requests whose bodies are still arriving."""
         admission, before, self._owner = self._admission, self._owner, owner
         if self._held:
             admission.bodies.move(before, owner, self._held)
@@ -206,7 +207,7 @@ class Admitted:
         return None if admission.arriving.fits(owner) else OverloadReason.REQUESTS
 
     def hold_body(self, length: int) -> bool:
-        """Count the bytes of the body received so far. Returns False where they are too many with those of others."""
+        """Count the received bytes of the body. Return whether all bodies together are within the limit."""
         grown = length - self._held
         if grown <= 0:
             return True
@@ -216,19 +217,19 @@ class Admitted:
         return length == bodies.total or bodies.fits(self._owner)
 
     def hold_more(self, length: int) -> bool:
-        """Count bytes that the request needs besides its body. Returns False where they are too many with those of
-        others."""
+        """Count bytes that the request needs besides its body. Return whether all bodies together are within the
+        limit."""
         return self.hold_body(self._held + length)
 
     def hold_whole(self, length: int) -> OverloadReason | None:
-        """Count the bytes of a body all of which has been received, and the request as complete. Returns why it is
-        refused, or None."""
+        """Count the bytes of a complete body, and the request as complete. Return why it is refused; `None` if it is
+        not."""
         if not self.hold_body(length):
             return OverloadReason.BODY_BYTES
         return self.complete() if self.stage is _ARRIVING else None
 
     def complete(self) -> OverloadReason | None:
-        """Count the request as complete. Returns why it is refused, or None."""
+        """Count the request as complete. Return why it is refused; `None` if it is not."""
         if self.stage is not _ARRIVING:
             return None
         admission = self._admission
@@ -238,7 +239,7 @@ class Admitted:
         return OverloadReason.REQUESTS if admission.requests > admission.limits.requests else None
 
     def commit(self) -> None:
-        """Count it as a stream that has begun."""
+        """Count the request as a stream that has begun."""
         self.stage = _STREAM
         self._admission.requests -= 1
         self._admission.streams += 1

@@ -1,4 +1,4 @@
-"""Measures how late the event loop runs, and logs the stack of its thread when it stands still."""
+"""Measures the lag of the event loop, and logs the stack of its thread if it stalls."""
 
 import asyncio
 import logging
@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-KEPT = 10
-"""Ticks in the window: a second, without lag."""
+WINDOW_TICKS = 10
+"""The number of ticks in the window: one second, without lag."""
 
-STEADY = 1.0
-"""Seconds that a lag must last to count: another process or the garbage collector is not overload."""
+STEADY_SECONDS = 1.0
+"""Seconds that a lag must last to count. Short lags come from other processes or the garbage collector, not from
+overload."""
 
 MAX_STACK = 3500
-"""Characters of a stack, so that its log line stays below 4 KiB."""
+"""The most characters of a logged stack, so that its log line stays below 4 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagRules:
-    """Seconds: `tick` between ticks, `stall` by which a stalled loop's is late, `look` between checks for a stall."""
+    """Times in seconds: `tick` between ticks, `stall` is the delay of a tick from which the loop counts as stalled,
+    `look` between checks for a stall."""
 
     tick: float = 0.1
     stall: float = 1.0
@@ -31,13 +33,13 @@ class LagRules:
 
 
 class Lags:
-    """The lags of the last ticks, in seconds: their `max`, and `steady`, the minimum of their p90
-    within the last second. Ticks before the first count as punctual."""
+    """The lags of the last ticks, in seconds. `max` is their maximum, `steady` the minimum of their 90th percentile
+    within the last second. The window begins with lags of 0."""
 
     __slots__ = ("_last", "_p90s", "max", "steady")
 
     def __init__(self) -> None:
-        self._last = deque([0.0] * KEPT, KEPT)
+        self._last = deque([0.0] * WINDOW_TICKS, WINDOW_TICKS)
         self._p90s = deque([(float("-inf"), 0.0)])
         self.steady = 0.0
         self.max = 0.0
@@ -47,19 +49,19 @@ class Lags:
         self._last.append(lag)
         *_, p90, self.max = sorted(self._last)
         self._p90s.append((now, p90))
-        while len(self._p90s) > 1 and self._p90s[1][0] <= now - STEADY:
-            self._p90s.popleft()  # the first entry is the value at the begin of the second
+        while len(self._p90s) > 1 and self._p90s[1][0] <= now - STEADY_SECONDS:
+            self._p90s.popleft()  # the first entry is the value at the beginning of the second
         self.steady = min(p90 for _, p90 in self._p90s)
 
 
 class LoopLag:
-    """Ticks while `run` runs. `due` is when the next tick is due on `clock`, infinity while there is none; `thread`
-    identifies the loop's thread. `on_tick` receives the lags after each tick."""
+    """The ticks of the event loop while `run` runs. `due` is the time of the next tick on `clock`, infinity if there is
+    none. `thread` is the id of the loop's thread. `on_tick` receives the lags after each tick."""
 
     def __init__(
         self, rules: LagRules, on_tick: Callable[[Lags], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        # Not the loop's own clock: uvloop's stands still during an iteration.
+        # It is not the loop's own clock, since uvloop's stands still during an iteration.
         self.clock = clock
         self.rules = rules
         self.lags = Lags()
@@ -82,7 +84,7 @@ class LoopLag:
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         self.due = self.clock() + self.rules.tick
-        # A sleeping task would resume two turns of the loop later, which is no lag.
+        # A sleeping task would resume two event loop iterations later, which is not lag.
         self._timer = loop.call_later(self.rules.tick, self._tick, loop)
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -93,7 +95,7 @@ class LoopLag:
 
 
 class Stalls:
-    """Notices each stall once, by its overdue tick."""
+    """Reports each stall once, by its overdue tick."""
 
     __slots__ = ("_limit", "_noticed")
 
@@ -102,7 +104,7 @@ class Stalls:
         self._noticed = float("-inf")
 
     def noticed(self, due: float, now: float) -> bool:
-        """Return whether the tick due at `due` is overdue beyond the limit and has not been noticed yet."""
+        """Return whether the tick due at `due` is overdue beyond the limit and has not been reported yet."""
         if now - due <= self._limit or due == self._noticed:
             return False
         self._noticed = due
@@ -139,7 +141,7 @@ class Watchdog:
 
 
 def thread_stack(thread: int) -> str:
-    """Return the calls of a thread, innermost first, on one line: files, lines and functions, no values."""
+    """Return the calls of a thread on one line, innermost first: files, lines and functions without values."""
     frame = sys._current_frames().get(thread)
     calls = []
     while frame is not None:

@@ -1,8 +1,8 @@
-"""Measures the share of the memory limit of this process's control groups that is in use.
+"""Measures the used share of the memory limits of this process's control groups.
 
-Source: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. File pages that were not used
-lately are subtracted, because the kernel reclaims them before it kills a process: the rest is the working set by which
-kubelet evicts.
+Source: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. Inactive file pages are
+subtracted, because the kernel reclaims them before it kills a process. The rest is the working set by which kubelet
+evicts.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ EVERY = 1.0
 """Seconds between two readings, which take about 50 us each on the event loop."""
 
 NO_LIMIT = 2**60
-"""Bytes; without a limit, version 1 reports 2^63 less a page."""
+"""The bytes from which on a limit counts as none. Without a limit, version 1 reports 2^63 less a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupFiles:
-    """The names of a control group version's files, and of the line of `memory.stat` with reclaimable bytes."""
+    """The names of the files of a control group version, and of the line of `memory.stat` with reclaimable bytes."""
 
     limit: str
     usage: str
@@ -40,7 +40,8 @@ class Group:
     names: CgroupFiles
 
     def share(self) -> float:
-        """Return the share of the limit in use, 0.0 without one. Raises OSError or ValueError for unreadable files."""
+        """Return the used share of the limit, 0.0 without a limit. Raises OSError or ValueError for unreadable
+        files."""
         limit = self._text(self.names.limit).strip()
         if limit == "max" or int(limit) >= NO_LIMIT:
             return 0.0
@@ -52,7 +53,7 @@ class Group:
 
 
 def reclaimable(stat: str, name: str) -> int:
-    """Return the bytes on a line of `memory.stat`; 0 without that line."""
+    """Return the bytes in the line `name` of `memory.stat`; 0 without that line."""
     for line in stat.splitlines():
         key, _, value = line.partition(" ")
         if key == name:
@@ -61,7 +62,8 @@ def reclaimable(stat: str, name: str) -> int:
 
 
 def groups(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> tuple[Group, ...]:
-    """Return the groups whose limits apply to this process: its own and their parents; none without control groups."""
+    """Return the groups whose limits apply to this process: its own groups and their parents. Without control groups
+    the result is empty."""
     paths = own_groups(own)
     version_1 = next((path for controllers, path in paths.items() if "memory" in controllers.split(",")), None)
     if version_1 is not None:
@@ -74,7 +76,7 @@ def _limited(folders: Iterable[Path], names: CgroupFiles) -> tuple[Group, ...]:
 
 
 class MemoryMeter:
-    """`share` is the largest share of a limit that was in use at the last reading: 0.0 without a limit."""
+    """The memory usage at the last reading. `share` is the largest used share of a limit, 0.0 without a limit."""
 
     __slots__ = ("_groups", "share")
 
@@ -83,7 +85,7 @@ class MemoryMeter:
         self.share = 0.0
 
     def read(self) -> None:
-        """Read all groups. One that is gone or malformed counts as without a limit."""
+        """Read all groups. A group that is gone or malformed counts as a group without a limit."""
         shares = [0.0]
         for group in self._groups:
             try:

@@ -1,4 +1,4 @@
-"""The answers of an overloaded gateway, prepared once for each surface and reason: refusing must cost little."""
+"""Responses of an overloaded gateway, prepared once for each surface and reason, since refusing must cost little."""
 
 import time
 
@@ -10,13 +10,13 @@ from proxy.surfaces.registry import ID_HEADERS
 from proxy.surfaces.surface import Surface
 
 DRAIN_BYTES = 64 * 1024
-"""Bytes of an unread body that are read and dropped so that the connection can be kept."""
+"""The most bytes of an unread body that are read and dropped so that the connection can stay open."""
 
 _ID_PLACE = "x" * 24
 
 
 class RefusalResponse:
-    """The answer to a surface's requests that are refused for one reason."""
+    """The response to a surface's requests that are refused for one reason."""
 
     __slots__ = ("_around_ids", "_body", "_headers", "_ids", "_second", "reason", "status", "surface")
 
@@ -31,7 +31,8 @@ class RefusalResponse:
         self.reason = reason
 
     def response(self, request_id: str, keep: bool) -> BufferedResponse:
-        """Return the answer for aiohttp, which keeps the connection with `keep`. The id must be fit for a header."""
+        """Return the response for aiohttp. With `keep` the connection stays open. The id must be a valid header
+        value."""
         ids = header_lines(dict.fromkeys(self._ids, request_id))
         response = BufferedResponse(self.status, self._body, ids + self._headers)
         if not keep:
@@ -49,7 +50,7 @@ class RefusalResponse:
 
 
 class RefusalResponses:
-    """The prepared answers, each made when it is first needed."""
+    """The prepared responses. Each is made when it is first needed."""
 
     __slots__ = ("_prepared",)
 
@@ -57,7 +58,7 @@ class RefusalResponses:
         self._prepared: dict[tuple[str, OverloadReason], RefusalResponse] = {}
 
     def get(self, surface: Surface, reason: OverloadReason) -> RefusalResponse:
-        """Return the answer of a surface for a reason."""
+        """Return the response of a surface for a reason."""
         prepared = self._prepared.get((surface.name, reason))
         if prepared is None:
             prepared = self._prepared[surface.name, reason] = RefusalResponse(surface, reason)
@@ -65,10 +66,10 @@ class RefusalResponses:
 
 
 def may_keep_connection(http: web.BaseRequest) -> bool:
-    """Return whether the connection can serve another request after one whose body was not read.
+    """Return whether the connection can serve another request after a request whose body was not read.
 
-    The protocol reads and drops what is left of a short body, which costs less than a new connection. After
-    `Expect: 100-continue` either the body or the next request may follow, and nothing tells which.
+    The protocol reads and drops the rest of a short body, which costs less than a new connection. After `Expect:
+    100-continue` either the body or the next request may follow, and they cannot be distinguished.
     """
     if not http.keep_alive or http.version < HttpVersion11:
         return False

@@ -1,8 +1,9 @@
-"""Refuses requests under overload before HTTP is parsed: refusing thousands a second must leave time to serve others.
+"""Refuses requests under overload before HTTP is parsed, so that thousands of refusals a second leave time to serve
+other requests.
 
-Refuses only bytes that no parser reads differently: nothing is under way on their connection, the parser holds nothing
-of another request, and they are exactly one request of a restricted form. All other bytes take the ordinary way, and
-are then refused with the same answer.
+Only bytes that every parser reads in the same way are refused here: nothing is in flight on their connection, the
+parser holds nothing of another request, and they are exactly one request of a restricted form. All other bytes are
+parsed as usual, and are then refused with the same response.
 """
 
 import re
@@ -22,15 +23,15 @@ from proxy.surfaces.registry import PATHS
 from proxy.surfaces.surface import Surface
 
 MAX_HEAD = 4096
-"""Bytes of a head that is matched; far below what the parser accepts in one line."""
+"""The most bytes of a head that is matched; far fewer than the parser accepts in one line."""
 
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]"
 _VALUE = rb"[\t -~]*+"
 _HEAD = re.compile(
     rb"POST (/[0-9A-Za-z/._-]*) HTTP/1\.1\r\n(?:(?:"
-    # Most fields differ from those below in their first letter, which is cheap to check.
+    # Most fields differ from the fields below in their first letter, which is cheap to check.
     rb"[AaBbDdFfGgI-Li-l]" + _NAME + rb"*+:" + _VALUE + rb"|[Xx]-(?![Rr])" + _NAME + rb"*+:" + _VALUE +
-    # Fields that the parser accepts once; the conditional groups refuse a second one. The first two are required.
+    # Fields that the parser accepts once. The conditional groups refuse a second one. The first two are required.
     rb"|(?i:(?(2)(?!)|content-length): ?([0-9]{1,9})"
     rb"|(?(3)(?!)|host):(" + _VALUE + rb")"
     rb"|(?(4)(?!)|content-type):(" + _VALUE + rb")"
@@ -48,7 +49,8 @@ _HEAD = re.compile(
 
 
 def read_whole_request(data: bytes) -> tuple[bytes, int, bytes] | None:
-    """Return path, length of the body and Host if the bytes are exactly one request of the restricted form."""
+    """Return the path, the body's length and the Host if the bytes are exactly one request of the restricted form, else
+    `None`."""
     found = _HEAD.match(data, 0, MAX_HEAD)
     if found is None:
         return None
@@ -67,7 +69,7 @@ _GENERATING: dict[bytes, Surface] = {
 
 
 class RefusingGateway(Protocol):
-    """The gateway that prepares refusals, and that closes connections while it drains."""
+    """The gateway. `refusals` are its prepared refusals. While it is `draining`, it closes connections."""
 
     draining: bool
     refusals: RefusalResponses
@@ -75,8 +77,8 @@ class RefusingGateway(Protocol):
 
 @dataclass(slots=True, eq=False)
 class EarlyRefusal:
-    """Decides on requests before they are parsed. Bodies of more than `max_body` bytes, and hosts that `guard` does not
-    serve, are left to the parser.
+    """Decides on requests before they are parsed. Requests with a body of more than `max_body` bytes, and requests to a
+    host that `guard` does not serve, are left to the parser.
 
     `report` receives a surface's name, the status of its refusals, a reason and the number of requests refused since
     the last report.
@@ -91,7 +93,7 @@ class EarlyRefusal:
     _counts: Counter[RefusalResponse] = field(default_factory=Counter)
 
     def read(self, data: bytes) -> WholeRequest | None:
-        """Return the request that these bytes are, or None where they are left to the parser."""
+        """Return the request in these bytes; `None` if they are left to the parser."""
         if (found := read_whole_request(data)) is None or self.gateway.draining:
             return None
         path, length, host = found
@@ -101,7 +103,7 @@ class EarlyRefusal:
         return surface, length
 
     def refusal(self, request: WholeRequest) -> bytes | None:
-        """Return the answer that refuses a request, or None where it is admitted."""
+        """Return the response that refuses a request; `None` if the request is admitted."""
         reason = self.admission.refusal()
         if reason is None:
             return None
@@ -110,8 +112,8 @@ class EarlyRefusal:
         return prepared.encode(fresh_id())
 
     def admit(self, request: WholeRequest) -> Admitted:
-        """Count an admitted request before it is parsed: of many that come in one turn of the loop, each must see the
-        others. The queue expects it until its admission is claimed."""
+        """Count an admitted request before it is parsed, so that of many requests in one event loop iteration each sees
+        the others. The queue expects it until its admission is claimed."""
         self.queue.coming += 1
         return self.admission.begin(request[1])
 

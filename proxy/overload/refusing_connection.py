@@ -1,4 +1,5 @@
-"""Connections of the public listener, which refuse requests before parsing under overload and count malformed input."""
+"""Connections of the public listener that refuse requests before parsing under overload, and count malformed
+requests."""
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -15,8 +16,8 @@ from proxy.surfaces.registry import surface_envelope
 
 
 class EarlyRefusingConnection(PublicHandler):
-    """A connection whose requests go to EarlyRefusal first while requests are refused, where each begins with the bytes
-    that came: see `at_boundary`."""
+    """A connection that offers received bytes to EarlyRefusal first while requests are being refused, if the bytes
+    begin a request: see `at_boundary`."""
 
     __slots__ = ("_admission", "_admitted", "_early", "_malformed")
 
@@ -35,7 +36,7 @@ class EarlyRefusingConnection(PublicHandler):
         self._admitted: Admitted | None = None
 
     def data_received(self, data: bytes) -> None:
-        # All received bytes pass here, so without overload this must cost next to nothing.
+        # All received bytes pass here, so the cost without overload must be minimal.
         if data and self._admission.sheds and self._refuse_early(data):
             return
         PublicHandler.data_received(self, data)
@@ -46,7 +47,7 @@ class EarlyRefusingConnection(PublicHandler):
         return response
 
     def claim(self) -> Admitted | None:
-        """Return the admission of the latest request if it was admitted before it was parsed."""
+        """Return the admission of the latest request if it was admitted before parsing, else `None`."""
         admitted, self._admitted = self._admitted, None
         if admitted is not None:
             self._early.queue.coming -= 1
@@ -58,7 +59,7 @@ class EarlyRefusingConnection(PublicHandler):
             admitted.end()
 
     def _refuse_early(self, data: bytes) -> bool:
-        """Return whether the request that these bytes are has been refused."""
+        """Return whether the request in these bytes has been refused."""
         early, transport = self._early, self.transport
         if transport is None or self._paused or not self.at_boundary or (found := early.read(data)) is None:
             return False
@@ -72,8 +73,9 @@ class EarlyRefusingConnection(PublicHandler):
 
 
 def admit(http: web.BaseRequest, admission: Admission, queue: StartQueue) -> Admitted | OverloadReason:
-    """Admit a request whose head has been read, unless it was admitted before it was parsed, and return its admission,
-    or why it is refused. An admitted request starts at once if its `starts` is set, else when `queue.wait` returns."""
+    """Admit a request whose head has been read, unless it was admitted before parsing. Return its admission, or the
+    reason why it is refused. An admitted request starts at once if `starts` of its admission is set, else when
+    `queue.wait` returns."""
     connection: EarlyRefusingConnection = http._protocol  # type: ignore[assignment]  # the listener makes no others
     admitted = None if connection._admitted is None else connection.claim()
     if admitted is None:
@@ -87,7 +89,7 @@ def admit(http: web.BaseRequest, admission: Admission, queue: StartQueue) -> Adm
 
 
 class EarlyRefusingServer(PublicServer):
-    """A public server of EarlyRefusingConnections. `malformed` counts what they answer without calling the handler."""
+    """A public server that makes EarlyRefusingConnections. `malformed` counts their responses to malformed requests."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
-"""Bounds how many requests start in one turn of the event loop; those beyond wait in a queue, in order of arrival.
+"""Limits how many requests start in one event loop iteration. Further requests wait in a queue, in order of arrival.
 
-Without it a crowd makes each turn of the loop as long as all of its requests together, for which refusals and streams
-would wait: once when they start, and again when the vendor answers all of them at once. The second needs more than a
-bound for each turn: while few answers come there is time for many starts, whose answers leave no time for others, and
-so on in turns, as long as an answer takes. So under overload no more start in a second than the loop can serve to the
-end.
+Without the limit, a burst of requests makes one iteration as long as all of them together. Refusals and streams would
+wait for it: once when the requests start, and again when the vendor responds to all of them at once. A limit for each
+iteration does not prevent the second delay: while few responses arrive, many requests start, whose responses then leave
+no time for other starts, and so on in cycles of one response time. So under overload no more requests start in a second
+than the loop can complete.
 """
 
 import asyncio
@@ -18,11 +18,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class StartQueueRules:
-    """`at_once` requests may start in one turn of the loop. While more than that wait, which is a crowd, `per_turn` do.
+    """The limits of the queue. `at_once` requests may start in one event loop iteration. While more than that wait,
+    `per_turn` may.
 
-    The queue holds at least `least_length`, and as many as start within `longest_wait` seconds. The first `crowd`
-    requests that have to wait join in any case: a crowd that comes at once is served, one that goes on coming is not.
-    From then on requests start at the rate that the loop can serve, or at `least_rate` a second.
+    The queue holds at least `least_length` requests, and as many as start within `longest_wait` seconds. The first
+    `crowd` requests that must wait may always join, so that a single burst is served, but a lasting overload is not.
+    After that, requests start at the rate that the loop can serve, or at `least_rate` a second.
     """
 
     at_once: int = 32
@@ -34,23 +35,24 @@ class StartQueueRules:
 
 
 SMOOTHING = 0.3
-"""The weight of the latest tick in the moving average of the pace."""
+"""The weight of the latest tick in the moving average of starts per second."""
 
 RATE_SMOOTHING = 0.1
-"""The same of the rate: an average over a second, so that starts and their answers are both in it."""
+"""The weight of the latest tick in the moving average of starts per CPU second. It averages over a second, so that
+starts and their responses are both included."""
 
 FIRST_SHARE = 0.5
-"""The share of the first tick's rate that is taken for the rate: the answers to what it started are still to come, and
-cost about as much."""
+"""The share of the first tick's rate that is used, since the responses to its requests are yet to come and cost about
+as much."""
 
 
 HEADROOM = 1.25
-"""How much faster than at the measured rate requests start, so that it can grow: there is no telling what the loop
-could serve beyond what has started."""
+"""The factor by which requests start faster than the measured rate, so that the rate can grow. The loop's capacity
+beyond the started requests cannot be measured."""
 
 
 class Loop(Protocol):
-    """What is needed of the event loop."""
+    """The methods of the event loop that the queue needs."""
 
     def time(self) -> float: ...
 
@@ -61,12 +63,12 @@ class Loop(Protocol):
 
 @dataclass(slots=True, eq=False)
 class StartQueue:
-    """A request starts where `may_start` allows it, and otherwise when `wait` returns. `coming` are the requests that
-    were admitted and have not asked yet.
+    """The queue of requests that wait to start. A request starts at once if `may_start` returns True, else when `wait`
+    returns. `coming` counts the admitted requests that have not called `may_start` yet.
 
-    There are places left only while nobody waits. They are renewed in the turn after one that left less than half of
-    them, and not in each: most have one request or none. `spent` returns the CPU seconds of the loop's thread: the time
-    for which other processes had the core says nothing about what the loop can serve.
+    Slots are free only while no request waits. They are renewed in the iteration after one that left fewer than half of
+    them, not in each iteration, since most have at most one request. `_spent` returns the CPU seconds of the loop's
+    thread, since time used by other processes does not show what the loop can serve.
     """
 
     _rules: StartQueueRules
@@ -74,8 +76,8 @@ class StartQueue:
     _spent: Callable[[], float] = time.thread_time
     coming: int = 0
     _waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
-    _places: int = field(init=False)
-    _half: int = field(init=False)
+    _free_slots: int = field(init=False)
+    _half_of_slots: int = field(init=False)
     _armed: bool = False
     _started: int = 0
     _joined: int = 0
@@ -88,26 +90,26 @@ class StartQueue:
     _credited: float = 0.0
 
     def __post_init__(self) -> None:
-        self._places = self._rules.at_once
-        self._half = self._places // 2
+        self._free_slots = self._rules.at_once
+        self._half_of_slots = self._free_slots // 2
 
     def may_start(self) -> bool:
-        """Take a place of this turn, or return that the request has to wait for one."""
-        if not self._places:
+        """Take a slot of this iteration. Return whether there was one; otherwise the request must wait."""
+        if not self._free_slots:
             return False
-        self._places -= 1
+        self._free_slots -= 1
         self._started += 1
-        if self._places == self._half:
+        if self._free_slots == self._half_of_slots:
             self._arm()
         return True
 
     @property
     def too_long(self) -> bool:
-        """Whether a further request would wait too long at the recent pace and is not of a crowd that came at once."""
+        """Whether a further request would wait too long at the recent pace and is not part of a single burst."""
         return len(self._waiting) + self.coming >= self._longest and self._joined + self.coming >= self._rules.crowd
 
     def tick(self) -> None:
-        """Take note of what has started since the last tick."""
+        """Measure the starts since the last tick."""
         now, spent = self._loop.time(), self._spent()
         if len(self._waiting) > self._rules.at_once:
             self._measure(now - self._since, spent - self._spent_before)
@@ -116,7 +118,7 @@ class StartQueue:
         self._since, self._spent_before, self._started = now, spent, 0
 
     def _measure(self, seconds: float, spent: float) -> None:
-        """Learn from what has started in so many seconds, for which that much CPU time was spent."""
+        """Update pace and rate by the starts within `seconds`, for which `spent` seconds of CPU time were used."""
         pace, rate = self._started / max(1e-3, seconds), self._started / max(1e-3, spent)
         self._pace = pace if self._pace is None else self._pace + SMOOTHING * (pace - self._pace)
         self._longest = max(self._rules.least_length, self._pace * self._rules.longest_wait)
@@ -128,10 +130,10 @@ class StartQueue:
     async def wait(self) -> None:
         """Wait until the request may start."""
         self._joined += 1
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
         self._arm()
-        await turn
+        await waiter
 
     def _arm(self) -> None:
         if not self._armed:
@@ -140,13 +142,13 @@ class StartQueue:
 
     def _start_next(self) -> None:
         rules = self._rules
-        self._places = rules.per_turn if len(self._waiting) > rules.at_once else rules.at_once
+        self._free_slots = rules.per_turn if len(self._waiting) > rules.at_once else rules.at_once
         pause = self._limit_rate(self._rate) if self._rate is not None and self._joined >= rules.crowd else 0.0
-        while self._waiting and self._places:
+        while self._waiting and self._free_slots:
             first = self._waiting.popleft()
-            if not first.done():  # one whose client has left is cancelled
+            if not first.done():  # the waiter of a client that has left is cancelled
                 first.set_result(None)
-                self._places -= 1
+                self._free_slots -= 1
                 self._started += 1
                 self._credit -= 1
         self._armed = bool(self._waiting)
@@ -156,12 +158,12 @@ class StartQueue:
             self._loop.call_soon(self._start_next)
 
     def _limit_rate(self, rate: float) -> float:
-        """Let none start in this turn if the rate does not allow all of its places. Return the seconds until it does.
-        One after another would take a turn of the loop each."""
-        now, rate, places = self._loop.time(), max(HEADROOM * rate, self._rules.least_rate), self._rules.per_turn
-        self._credit = min(max(0.0, self._credit) + (now - self._credited) * rate, 2 * places)
+        """Allow no start in this iteration unless the rate allows all of its slots. Return the seconds until it does.
+        Starting requests one by one would take an iteration each."""
+        now, rate, slots = self._loop.time(), max(HEADROOM * rate, self._rules.least_rate), self._rules.per_turn
+        self._credit = min(max(0.0, self._credit) + (now - self._credited) * rate, 2 * slots)
         self._credited = now
-        if self._credit >= places:
+        if self._credit >= slots:
             return 0.0
-        self._places = 0
-        return (places - self._credit) / rate
+        self._free_slots = 0
+        return (slots - self._credit) / rate

@@ -1,4 +1,4 @@
-"""Where what outlives requests is kept, by the operator's settings: in this process, and at Redis where shared."""
+"""Chooses the storage of data that outlives requests, by the operator's settings: this process, or also Redis."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -21,20 +21,20 @@ from proxy.telemetry.metrics import Metrics
 
 _MIB: Final = 1024 * 1024
 
-TURNS: Final = EntryRules("thinking", TURN_SECONDS, 16 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
-"""A request does without the thinking that Redis does not return in time."""
+TURN_ENTRIES: Final = EntryRules("thinking", TURN_SECONDS, 16 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
+"""A request continues without the reasoning if Redis does not return it in time."""
 
-ANSWERS: Final = EntryRules("answers", ANSWER_SECONDS, 64 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
-"""A request asks a deployment where Redis does not return its answer in time."""
+CACHE_ENTRIES: Final = EntryRules("answers", ANSWER_SECONDS, 64 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
+"""A request calls a deployment if Redis does not return the cached response in time."""
 
 RESPONSE_OWNER_BYTES: Final = 64 * _MIB
 RESPONSE_WAITING_BYTES: Final = 32 * _MIB
 RESPONSE_PATIENCE: Final = 0.25
-"""Seconds: a request that continues a response cannot do without it."""
+"""Seconds to wait for a stored response. A request that continues a response needs it."""
 
-ALONE: Final = (
-    "a client has a response stored, which only this worker finds: requests that continue it and come to another one "
-    "are refused; write server.shared, or server.workers: 1"
+NOT_SHARED: Final = (
+    "a client has stored a response that only this worker finds: requests that continue it and reach another worker "
+    "are refused; set server.shared, or server.workers: 1"
 )
 
 
@@ -44,27 +44,27 @@ def use_settings(gateway: Gateway, guard: BrowserGuard, server: ServerSection) -
     gateway.use_receipts(on=server.receipt)
 
 
-def keep_by_settings(
+def set_up_storage(
     gateway: Gateway, guard: BrowserGuard, shared: SharedState | None, server: ServerSection, metrics: Metrics
 ) -> Iterator[Callable[[], Work]]:
-    """Set what the gateway keeps, watch how much it is, and yield the services that share it with other processes; none
-    where the table has no `shared`."""
+    """Set which data the gateway stores, watch the sizes, and yield the services that share the data with other
+    processes; no services if the configuration has no `shared`."""
     responses = server.keep_responses
     use_settings(gateway, guard, server)
     gateway.turns.off = server.keep_thinking == "off"
     gateway.responses.off = responses.where == "off"
     gateway.responses.entries.kept = StoredEntries(responses.memory, responses.lifetime)
     if server.workers != 1 and (shared is None or responses.where == "process"):
-        gateway.responses.warn = partial(logging.getLogger("dragoman").warning, ALONE)
-    metrics.watch_kept_turns(gateway.turns.entries.kept)
-    metrics.watch_kept_responses(gateway.responses.entries.kept)
-    metrics.watch_kept_answers(gateway.cache.kept)
+        gateway.responses.warn = partial(logging.getLogger("dragoman").warning, NOT_SHARED)
+    metrics.watch_stored_turns(gateway.turns.entries.kept)
+    metrics.watch_stored_responses(gateway.responses.entries.kept)
+    metrics.watch_response_cache(gateway.cache.kept)
     if shared is None:
         return
     yield shared.run
-    yield _share(gateway.cache.there, shared, ANSWERS)
+    yield _share(gateway.cache.there, shared, CACHE_ENTRIES)
     if server.keep_thinking == "shared":
-        yield _share(gateway.turns.entries, shared, TURNS)
+        yield _share(gateway.turns.entries, shared, TURN_ENTRIES)
     if responses.where == "shared":
         rules = EntryRules(
             "responses",
@@ -78,6 +78,6 @@ def keep_by_settings(
 
 
 def _share(memory: OwnerMemory, shared: SharedState, rules: EntryRules) -> Callable[[], Work]:
-    """Share a memory with other processes, and return the service that does."""
+    """Share a storage with other processes, and return the service that shares it."""
     memory.others = others = SharedEntries(shared.command, lambda: shared.up, shared.prefix, rules)
     return others.run

@@ -71,7 +71,9 @@ class RetryBudgets:
 
     def count_request(self, tenant: str, name: str, now: float) -> RetryBucket:
         """Count a request, and return its budget."""
-        budget = self.of(tenant, name, now)
+        budget = self._known.get((tenant, name))
+        if budget is None:
+            budget = self.of(tenant, name, now)
         budget.requests += 1
         return budget
 

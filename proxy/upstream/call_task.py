@@ -1,4 +1,4 @@
-"""Makes the calls of a task on one target, side by side, and joins their answers into one."""
+"""Makes the calls of a task on one target concurrently, and joins their responses into one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.upstream.call_vendor import SPARE, map_calls
+from proxy.upstream.call_vendor import EXTRA_SECONDS, map_calls
 from proxy.upstream.read_answer import LONG, read_arriving, with_status
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import MAX_BODY, refuse_page
@@ -22,13 +22,14 @@ from proxy.upstream.unanswered_usage import is_billed, usage_of_body
 A = TypeVar("A")
 
 MOST_BYTES = 64 * 2**20
-"""Bytes of the answer to a task's only call: 2,048 vectors of 3,072 single floats take 34 MB in base64. One of several
-calls, which are under way together, may take MAX_BODY."""
+"""The most bytes of the response to a task's only call: 2,048 vectors of 3,072 single floats take 34 MB in base64. If
+there are several concurrent calls, each may take MAX_BODY."""
 
 
 class AnsweredParts(Generic[A]):
-    """The calls of one request that a target has answered, by their place, so that a repeat there makes the others
-    alone. Those of one target are kept; another makes all, since its vectors may be split differently."""
+    """The responses of one target to calls of one request, by the call's index, so that a repeat on that target makes
+    only the missing calls. They are dropped for another target, which makes all calls, since its vectors may be split
+    differently."""
 
     def __init__(self, usage_of: Callable[[A], Usage | None] = lambda part: None) -> None:
         self._usage_of = usage_of
@@ -37,7 +38,7 @@ class AnsweredParts(Generic[A]):
         self._parts: dict[int, A] = {}
 
     def of(self, prepared: TaskCalls[A], record: RequestRecord) -> dict[int, A]:
-        """Return the answers of the target of these calls, to add to."""
+        """Return the responses of the target of these calls. The caller adds to them."""
         if prepared.target is not self._target:
             self.drop(record)
             self._target, self._parts = prepared.target, {}
@@ -45,8 +46,8 @@ class AnsweredParts(Generic[A]):
         return self._parts
 
     def drop(self, record: RequestRecord) -> None:
-        """Count what the answers used that are not given to the client, as the vendor reported it or estimated by the
-        length of the call, and forget them."""
+        """Count the usage of responses that the client does not get, as the vendor reported it or estimated by the
+        call's length, and drop them."""
         price = None if self._target is None else self._target.price
         for place, part in self._parts.items():
             usage = self._usage_of(part) or usage_of_body(len(self._calls[place].body))
@@ -70,8 +71,9 @@ class TaskCaller:
         answer: float | None,
         kept: AnsweredParts[A],
     ) -> A:
-        """Return the answer of all calls; the first that fails ends the others. Each must begin to be answered within
-        `answer` seconds (None: at any time). Calls that are `kept` are not made. Raises UpstreamError, DeadlinePassed.
+        """Return the joined response of all calls. The first failure ends the other calls. Each response must begin
+        within `answer` seconds (`None` = no limit). Calls whose responses are in `kept` are not made. Raises
+        UpstreamError, DeadlinePassed.
         """
         started = self._now()
         parts = kept.of(prepared, record)
@@ -86,7 +88,7 @@ class TaskCaller:
         try:
             return prepared.join([parts[place] for place in range(len(prepared.calls))])
         except UpstreamError:
-            # Which of them is wrong is not known.
+            # It is unknown which of them is wrong.
             kept.drop(record)
             raise
 
@@ -99,9 +101,10 @@ class TaskCaller:
         parts: dict[int, A],
         place: int,
     ) -> None:
-        """Add one call's answer to the parts, with limits of its own: one may be silent while another is read."""
-        # The request's own deadline ends the whole.
-        with Deadlines(deadlines.remaining + SPARE) as own:
+        """Add one call's response to the parts. It has its own limits, since one call may be silent while another is
+        read."""
+        # The request's own deadline ends all calls.
+        with Deadlines(deadlines.remaining + EXTRA_SECONDS) as own:
             parts[place] = await self._read(prepared, record, own, answer, prepared.calls[place])
 
     async def _read(

@@ -1,4 +1,4 @@
-"""Calls one target and reads its calls' answers into one. A stream is handed over at its first content."""
+"""Calls one target and joins the responses of its calls into one. A stream is handed over at its first content."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -8,8 +8,8 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, Usage
-from providers.dialect import usage_so_far
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, Usage
+from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import early_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
@@ -37,17 +37,17 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import CountedCall, estimated, usage_of_call
+from proxy.upstream.unanswered_usage import count_failed_call, estimated, usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 
 T = TypeVar("T")
 C = TypeVar("C")
 
-AT_ONCE = 16
-"""Calls of one request that run at a time."""
+MAX_CONCURRENT_CALLS = 16
+"""The most concurrent calls of one request."""
 
-SPARE = 1.0
-"""Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
+EXTRA_SECONDS = 1.0
+"""Seconds by which the limit of one call of several exceeds the remaining time of the request's deadline."""
 
 
 class UpstreamCaller:
@@ -61,11 +61,11 @@ class UpstreamCaller:
     async def whole(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines, answer: float | None
     ) -> Completion:
-        """Return the answer of a request that is not streamed. Each call must begin to be answered within `answer`
-        seconds (None: at any time). Raises UpstreamError, DeadlinePassed.
+        """Return the response to a request that is not streamed. Each call's response must begin within `answer`
+        seconds (`None` = no limit). Raises UpstreamError, DeadlinePassed.
 
-        A whole body begins when all has been generated. Once it has begun, or its head has come and the operator has
-        set the idle timeout, that is the limit.
+        A non-streaming body begins when all of it has been generated. Once it has begun, the idle timeout is the limit.
+        If the operator has set the idle timeout, it is the limit from the response's head on.
         """
         started = self._now()
         try:
@@ -80,7 +80,7 @@ class UpstreamCaller:
                     if call.sent.stream:
                         completion = await self._gather_or_read(record, deadlines, answer, call, repeats)
                     else:
-                        # As `_read` does: nearly every request passes here, and that coroutine would cost it 1 us.
+                        # This does the same as `_read`, whose coroutine would cost nearly every request 1 us.
                         deadlines.expect(Phase.ANSWER, answer)
                         response = await self._calls.ask(call.sent, record, repeats)
                         record.note_head(response.head)
@@ -98,7 +98,7 @@ class UpstreamCaller:
     async def _gather_or_read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
     ) -> Completion:
-        """Read the answer out of a stream, or as one body when streaming has been refused."""
+        """Read the response from a stream, or as one body if streaming has been refused."""
         if not call.sent.stream:
             return await self._read(record, deadlines, answer, call, repeats)
         try:
@@ -116,35 +116,37 @@ class UpstreamCaller:
         deadlines: Deadlines,
         answer: float | None,
     ) -> Completion:
-        """Return the answer of several calls. Each has limits of its own: one may be silent while another is read."""
+        """Return the response of several calls. Each has its own limits, since one call may be silent while another is
+        read."""
         if not prepared.calls:
             return PostProcessor(finishing).whole(echo_only(prepared.request))
-        told: list[Usage] = []
+        reported_usages: list[Usage] = []
 
         async def call_one(call: PlannedCall) -> Completion:
-            # The request's own deadline ends the whole.
-            with Deadlines(deadlines.remaining + SPARE) as own:
+            # The request's own deadline ends all calls.
+            with Deadlines(deadlines.remaining + EXTRA_SECONDS) as own:
                 make = partial(self._read, record, own, answer)
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
-                # Estimated for each call: candidates that are not chosen and repeated prompts count.
+                # The usage is estimated for each call, since candidates that are not chosen and repeated prompts count.
                 completion = estimated(call, await self._calls.make(call, record, make))
             if completion.usage is not None:
-                told.append(completion.usage)
+                reported_usages.append(completion.usage)
             return completion
 
         try:
             return await self._joined(prepared, finishing, record, await map_calls(prepared.calls, call_one))
         except BaseException:
             record.billed = None
-            for usage in told:
+            for usage in reported_usages:
                 record.note_unanswered(usage)
             raise
 
     async def _joined(
         self, prepared: CallPlan, finishing: PostProcessing, record: RequestRecord, completions: list[Completion]
     ) -> Completion:
-        """Return one answer of those of all calls, if it keeps what was asked."""
+        """Return one response joined from the responses of all calls. Raises UpstreamError if it breaks the request's
+        constraint."""
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed_usage(completions)
@@ -157,13 +159,16 @@ class UpstreamCaller:
     async def _read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
     ) -> Completion:
-        """Return what one call is answered. Raises UpstreamError."""
+        """Return the response of one call. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
-        with CountedCall(record, call):
+        try:
             response = await self._calls.ask(call.sent, record, repeats)
             record.note_head(response.head)
             read = read_answer(response, record, deadlines, call, self._off_loop)
             return read if isinstance(read, Completion) else await read
+        except BaseException as error:
+            count_failed_call(record, call, error)
+            raise
 
     async def _gather(
         self,
@@ -174,7 +179,7 @@ class UpstreamCaller:
         call: PlannedCall,
         repeats: Repeats,
     ) -> Completion:
-        """Read one call's answer out of a stream, which ends where the gateway finds a stop string."""
+        """Read one call's response from a stream, which ends when the gateway finds a stop string."""
         timeouts = call.sent.target.timeouts
         deadlines.expect(*_first_limit(timeouts, answer, chosen=finishing is None))
         stream = await self._first(record, finishing, call, repeats)
@@ -194,7 +199,7 @@ class UpstreamCaller:
                     size += 0 if event.extras is None else size_of_extras(event.extras)
                     ended += event.finish_reason is not None
             if size > MAX_BODY:
-                raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {MAX_BODY} bytes.")
+                raise fail(FailureKind.MALFORMED, f"The upstream's response is larger than {MAX_BODY} bytes.")
             return ended
 
         try:
@@ -210,26 +215,16 @@ class UpstreamCaller:
     def streamed(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines
     ) -> AbstractAsyncContextManager[Stream]:
-        """Yield the stream of a request, read up to its first content; closed on leaving. Raises UpstreamError before
-        that.
+        """Return a context manager around the stream of a request, which is read up to its first content. It closes the
+        stream on exit. Entering it raises UpstreamError.
 
-        The first-event limit covers everything before the first content, comments and chunks without content included.
+        The first-event limit covers everything before the first content, including comments and chunks without content.
         """
         calls, timeouts = prepared.calls, prepared.target.timeouts
         deadlines.enter(Phase.FIRST_EVENT, content_limit(calls[0].sent) if calls else timeouts.first_event)
         if len(calls) == 1:
             return SingleStream(self, prepared, record)
         return self._merged_or_local(prepared, record)
-
-    async def open_single(self, prepared: CallPlan, record: RequestRecord) -> OpenStream:
-        """Return the stream of a request's only call, read up to its first content. Raises UpstreamError."""
-        started = self._now()
-        try:
-            if prepared.counted:
-                prepared = await self._counted(prepared, record)
-            return await self._calls.make(prepared.calls[0], record, partial(self._first, record, prepared.finishing))
-        finally:
-            record.waited += self._now() - started
 
     @asynccontextmanager
     async def _merged_or_local(self, prepared: CallPlan, record: RequestRecord) -> AsyncIterator[Stream]:
@@ -256,7 +251,7 @@ class UpstreamCaller:
     async def finished(
         self, stream: OpenStream | MergedStream, prepared: CallPlan, record: RequestRecord
     ) -> OpenStream | MergedStream | HeldStream:
-        """Return the stream with the gateway's own processing of its choices."""
+        """Return the stream with the gateway's post-processing of its choices."""
         finishing = prepared.finishing
         if finishing is None:
             return stream
@@ -282,7 +277,7 @@ class UpstreamCaller:
             return await self._calls.make(call, record, partial(self._first, record, finishing))
 
         tally = UsageTally([call.part for call in prepared.calls])
-        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(AT_ONCE), tally)
+        merged = MergedStream(len(prepared.calls), finishing.n, opened, asyncio.Semaphore(MAX_CONCURRENT_CALLS), tally)
         for number, call in enumerate(prepared.calls):
             tasks.start(merged.pump(number, call))
         return merged
@@ -290,9 +285,11 @@ class UpstreamCaller:
     async def _first(
         self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
     ) -> OpenStream:
-        """Open one call's stream and read it up to its first content."""
+        """Open one call's stream and read it up to its first content. Raises UpstreamError."""
         sent = call.sent
-        with CountedCall(record, call) as counted:
+        seen: list[StreamPart] = []
+        decoder: StreamDecoder | None = None
+        try:
             response = await self._calls.ask(sent, record, repeats)
             record.note_head(response.head)
             if not is_good(response):
@@ -301,25 +298,27 @@ class UpstreamCaller:
                 decoder = sent.target.dialect.stream(sent)
                 if finishing is not None and finishing.stops:
                     decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-                counted.decoder = decoder
                 aside = partial(self._off_loop.threads.run, record.owner)
-                events, ended = await until_content(response, decoder, aside, counted.seen)
+                events, ended = await until_content(response, decoder, aside, seen)
             except BaseException:
                 response.close()
                 raise
-            return OpenStream(response, decoder, events, ended, aside)
+        except BaseException as error:
+            count_failed_call(record, call, error, seen, decoder)
+            raise
+        return OpenStream(response, decoder, events, ended, aside)
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
-        """Return the request with calls that fit the context window, as far as that is known beforehand."""
+        """Return the plan with calls that fit the context window, as far as this is known before they are sent."""
         calls = await map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
         return replace(prepared, calls=tuple(calls))
 
 
 @dataclass(slots=True, eq=False)
 class SingleStream:
-    """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the body, which
-    is freed."""
+    """A context manager around the stream of one call, see UpstreamCaller.streamed. If the stream ends before its usage
+    is known, the `record` gets the usage that the vendor has reported so far. `_size` is the length of the call's body,
+    which is freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
@@ -328,13 +327,20 @@ class SingleStream:
     _size: int = 0
 
     async def __aenter__(self) -> Stream:
-        stream = await self._caller.open_single(self._prepared, self.record)
-        self._size = len(self._prepared.calls[0].sent.body)
+        caller, prepared, record = self._caller, self._prepared, self.record
+        started = caller._now()
         try:
-            finished = await self._caller.finished(stream, self._prepared, self.record)
+            fitting = await caller._counted(prepared, record) if prepared.counted else prepared
+            opened = partial(caller._first, record, prepared.finishing)
+            stream = await caller._calls.make(fitting.calls[0], record, opened)
+        finally:
+            record.waited += caller._now() - started
+        self._size = len(prepared.calls[0].sent.body)
+        try:
+            finished = await caller.finished(stream, prepared, record)
         except BaseException:
             stream.close()
-            self.record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
+            record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
             raise
         self._stream = stream
         return finished
@@ -350,7 +356,7 @@ class SingleStream:
             self.record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
 
     def _estimate(self) -> Usage:
-        """Return an estimate of the prompt, by its length if that is long: see `usage_of_call`."""
+        """Return the estimated usage of the prompt, see `usage_of_call`."""
         return usage_of_call(self._prepared.calls[0].request, self._size)
 
 
@@ -358,23 +364,24 @@ def _whole(gatherer: Gatherer) -> Completion:
     try:
         return gatherer.completion()
     except ValueError as problem:
-        raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+        raise fail(FailureKind.TRUNCATED, f"The upstream's response is incomplete: {problem}.") from None
 
 
 def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
-    """Return the limit of the first content of a stream that a whole answer is read from: that of a whole answer, and
-    no more than the operator's for streams, where it is set or the operator has `chosen` to stream and set nothing
-    else."""
+    """Return the phase and limit until the first content of a stream from which a non-streaming response is read. The
+    limit is `answer`. The operator's limit for streams applies if it is lower, and is set, or if the operator has
+    `chosen` to stream and has set no other limit."""
     first = timeouts.first_event
     counts = "first_event" in timeouts.written or (chosen and timeouts.answer is None)
     return (Phase.FIRST_EVENT, first) if counts and (answer is None or first < answer) else (Phase.ANSWER, answer)
 
 
 async def map_calls(calls: Sequence[C], work: Callable[[C], Coroutine[object, object, T]]) -> list[T]:
-    """Return what `work` returns for each call, in order, several at a time; the first exception ends them all."""
+    """Return the results of `work` for each call, in order. At most MAX_CONCURRENT_CALLS run concurrently. The first
+    exception ends them all."""
     if len(calls) <= 1:
         return [await work(call) for call in calls]
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
 
     async def call_one(call: C) -> T:
         async with slots:
@@ -388,4 +395,4 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
     try:
         return merge([call.part for call in prepared.calls], completions, candidates)
     except ValueError:
-        raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
+        raise fail(FailureKind.MALFORMED, "The upstream's response has choices that were not requested.") from None

@@ -1,4 +1,4 @@
-"""Checks answers against the request's constraint before a choice ends."""
+"""Checks responses against the request's constraint before a choice ends."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from proxy.upstream.vendor_stream import Stream, finished
 
 
 class Constraint:
-    """What the answer of one request is held against: `checks` validates its texts and the arguments of its calls.
-    `owner` is the team, or the client where there are no teams."""
+    """The constraint on the response to one request. `checks` validates its texts and the arguments of its calls.
+    `owner` is the team, or the client if there are no teams."""
 
     __slots__ = ("_calls", "_check", "_checks", "_owner", "_texts")
 
@@ -28,7 +28,7 @@ class Constraint:
         self._calls = FinishedCalls(finishing.call_checks) if finishing.call_checks else None
 
     async def check_chunk(self, chunk: Chunk) -> None:
-        """Raise UpstreamError where the chunk ends a choice that breaks the constraint, or cannot be checked."""
+        """Raise UpstreamError if the chunk ends a choice that breaks the constraint, or that cannot be checked."""
         if self._check is not None and (text := self._texts.add(chunk)) is not None:
             await self._hold(self._check, unfenced(text) if self._check.fenced else text, "answer breaks")
         if self._calls is not None:
@@ -39,18 +39,18 @@ class Constraint:
         try:
             reason = await self._checks.breach(check, text, self._owner)
         except TooCostly as error:
-            # The client's constraint is at fault, which another deployment would not change.
-            message = f"The answer could not be held against '{check.field}': it {error}."
+            # The client's constraint is the cause, so another deployment would not help.
+            message = f"The response could not be checked against '{check.field}': it {error}."
             raise UpstreamError(Failure(FailureKind.INVALID_REQUEST, message, param=check.field)) from None
         except CheckFailed:
-            message = f"The gateway could not hold the answer against '{check.field}'."
+            message = f"The gateway could not check the response against '{check.field}'."
             raise UpstreamError(Failure(FailureKind.BUSY, message)) from None
         if reason is not None:
             message = f"The upstream's {breaks} '{check.field}': {reason}."
             raise UpstreamError(Failure(FailureKind.NONCONFORMING, message))
 
     async def check_all(self, completion: Completion) -> None:
-        """Check every choice of a whole answer like `check_chunk`."""
+        """Check every choice of a non-streaming response as `check_chunk` does."""
         for choice in completion.choices:
             calls = tuple(
                 [
@@ -71,7 +71,8 @@ class Constraint:
 
 @dataclass(slots=True, eq=False)
 class HeldStream:
-    """A stream that breaks where a choice ends that breaks its constraint. See `proxy.upstream.vendor_stream.Stream`.
+    """A stream that raises an error at the end of a choice that breaks its constraint. It is a
+    `proxy.upstream.vendor_stream.Stream`.
 
     Events are decoded in `wait`, so that checks can be awaited, and returned by `take`.
     """
@@ -83,40 +84,34 @@ class HeldStream:
     _broken: UpstreamError | None = None
 
     async def begin(self) -> None:
-        """Check the events up to the first content. To be called once, before the other methods."""
+        """Check the events up to the first content. It must be called once, before the other methods."""
         await self._check(self._stream.first())
 
     @property
     def over(self) -> bool:
-        """See Stream."""
         return self._stream.over
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self.take()
 
     async def wait(self) -> None:
-        """See Stream."""
         await self._stream.wait()
         await self._check(self._stream.take())
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         events, self._events = self._events, []
         yield from finished(iter(events), self._finisher)
         if self._broken is not None:
             raise self._broken
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream. Every choice has ended by then, and been checked."""
+        """Return the events held back. Every choice has ended and been checked before."""
         return finished(self._stream.conclude(), self._finisher)
 
     async def finish(self) -> None:
-        """See Stream."""
         await self._stream.finish()
 
     def close(self) -> None:
-        """See Stream."""
         self._stream.close()
 
     async def _check(self, events: Iterator[StreamEvent]) -> None:
@@ -127,5 +122,5 @@ class HeldStream:
                 self._events.append(event)
         except UpstreamError as error:
             self._broken = error
-            # The piece that ends the choice may report the usage as well.
+            # The chunk that ends the choice may also report the usage.
             self._events += [event for event in events if isinstance(event, Usage)]

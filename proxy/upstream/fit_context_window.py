@@ -1,6 +1,6 @@
-"""Keeps requests within the context window: counts tokens before a call, lowers `max_tokens` after a refusal.
+"""Fits requests into the context window: counts tokens before a call, and lowers `max_tokens` after a refusal.
 
-The context windows that engines named, in errors and through their tokenizers.
+It learns the context windows that engines report in errors and through their tokenizers.
 """
 
 import asyncio
@@ -29,12 +29,14 @@ from proxy.surfaces.request.heavy_body import is_heavy
 from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
 
 MOST = 4096
-"""Engines remembered. Under an entry for any model clients choose the names, so that there is no natural limit."""
+"""The most engines whose windows are stored. Under an entry for any model clients choose the names, so that their
+number has no natural limit."""
 
 
 class Windows:
-    """The latest window of each engine, the oldest forgotten first. An engine is an address and the model's name there,
-    so that a window outlives the table and holds for all deployments of the engine."""
+    """The latest reported window of each engine. Beyond `most` engines, the oldest entries are dropped. An engine is
+    identified by its address and the model's name there, so that a window survives reloads of the configuration and
+    applies to all deployments of the engine."""
 
     __slots__ = ("_learned",)
 
@@ -42,11 +44,12 @@ class Windows:
         self._learned: BoundedDict[tuple[str, str], int] = BoundedDict(most)
 
     def learn(self, target: Target, window: int) -> None:
-        """Remember the tokens that prompt and answer may have together, at least 1."""
+        """Store the window of an engine: the most tokens of prompt and completion together, at least 1."""
         self._learned[engine_of(target)] = window
 
     def known(self, target: Target) -> int | None:
-        """Return the window to keep within: the engine's, or the operator's where that is smaller."""
+        """Return the window that limits a request: the lower of the engine's and the operator's; `None` if both are
+        unknown."""
         known = [
             window for window in (target.context_window, self._learned.get(engine_of(target))) if window is not None
         ]
@@ -54,8 +57,8 @@ class Windows:
 
 
 def named_by_vendor(sent: UpstreamRequest, overflow: Overflow) -> int | None:
-    """Return the window that an error named, unless the call had that number in its body or headers: if a vendor
-    repeats its input, one client could set the window of all."""
+    """Return the window that an error reports; `None` if the call has that number in its body or headers. If a vendor
+    repeats its input, one client could otherwise set the window for all clients."""
     window = overflow.window
     if not window:
         return None
@@ -74,17 +77,18 @@ Ask = Callable[[PlannedCall, RequestRecord], Awaitable[UpstreamResponse]]
 T = TypeVar("T")
 
 COUNT_WAIT = 10.0
-"""Seconds an engine may take to count one prompt."""
+"""The most seconds in which an engine must count one prompt."""
 
 _NO_TOKENIZER = frozenset({401, 403, 404, 405, 501})
-"""Statuses of engines without a tokenizer endpoint, or that forbid it. Others concern one prompt, or pass."""
+"""Statuses of engines that have no tokenizer endpoint or forbid it. Other errors concern a single prompt or are
+temporary."""
 
 
 class Fitting:
-    """Keeps calls within the windows of their engines; `ask` sends a call that generates nothing.
+    """Keeps calls within the context windows of their engines. `ask` sends a call that generates nothing.
 
-    The windows that engines named are remembered, so that most requests are known to fit without counting. The prompts
-    of heavy calls are read in `threads`, if there are any.
+    The windows that engines report are stored, so that most requests are known to fit without counting. The prompts of
+    heavy calls are processed in `threads`, if given.
     """
 
     def __init__(self, ask: Ask, threads: RequestThreads | None = None) -> None:
@@ -94,8 +98,8 @@ class Fitting:
         self._mute: BoundedDict[tuple[str, str], None] = BoundedDict(MOST)
 
     async def beforehand(self, call: PlannedCall, record: RequestRecord) -> PlannedCall:
-        """Return the call as it may be sent. Raises UpstreamError when the prompt leaves no room for the answer, and
-        GatewayError when the client requires certainty and there is none."""
+        """Return the call in a form that fits the window. Raises UpstreamError if the prompt leaves no tokens for the
+        completion, and GatewayError if the client requires a guarantee that cannot be given."""
         target, limit = call.sent.target, call.request.params.get("max_tokens", 1)
         window = self._windows.known(target)
         if fits(await self._done(call, record, partial(_bound, call.request)), limit, window):
@@ -116,19 +120,19 @@ class Fitting:
         return smaller
 
     async def _done(self, call: PlannedCall, record: RequestRecord, work: Callable[[], T]) -> T:
-        """Return what `work` returns, which reads the prompt of a call."""
+        """Return the result of `work`, which reads the prompt of a call. A heavy call is processed in a thread."""
         if self._threads is None or not is_heavy(call.sent.body):
             return work()
         return await self._threads.run(record.owner, work)
 
     async def counted(self, call: PlannedCall, record: RequestRecord) -> int | None:
-        """Return the engine's count of a call's only prompt; None where it has no tokenizer. Raises UpstreamError and
-        GatewayError where a default would not."""
+        """Return the engine's token count of a call's only prompt; `None` if it has no tokenizer. Raises UpstreamError
+        and GatewayError if the client, not a default, requested the behaviour."""
         return (await self._counts(call, record))[0].tokens
 
     async def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
-        """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
-        GatewayError where the client, not a default, asks for the behaviour and it cannot be ensured."""
+        """Return the call if its tokens cannot be counted, with a limit that certainly fits under `truncate`. Raises
+        GatewayError if the client, not a default, requested the behaviour and it cannot be guaranteed."""
         bound = await self._done(call, record, partial(_bound, call.request))
         truncates = call.request.params.get(WINDOW) == "truncate"
         if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
@@ -145,8 +149,8 @@ class Fitting:
         raise field_refused(Refusal(WINDOW, f"'{WINDOW}' cannot be held on {target.name}: {why}."))
 
     async def _counts(self, call: PlannedCall, record: RequestRecord) -> list[Count]:
-        """Return the engine's count of each prompt, by one call each. Raises GatewayError for more than MAX_CALLS
-        prompts where the client asks for the behaviour; where a default does, such a request is not counted."""
+        """Return the engine's token count of each prompt, by one call each. For more than MAX_CALLS prompts, raises
+        GatewayError if the client requested the behaviour; if a default did, such a request is not counted."""
         sent = call.sent
         tokenizer, prompts = TOKENIZERS.get(sent.target.profile.tokenizer or ""), call.request.prompt.count
         if tokenizer is None or engine_of(sent.target) in self._mute:
@@ -159,7 +163,7 @@ class Fitting:
         return [await self._count(call, tokenizer, body, record) for body in _bodies(body, call.request.prompt)]
 
     async def _count(self, call: PlannedCall, tokenizer: Tokenizer, body: JsonObject, record: RequestRecord) -> Count:
-        """Return the engine's count of one prompt, and learn its window."""
+        """Return the engine's token count of one prompt, and store the window that it reports."""
         sent = call.sent
         if engine_of(sent.target) in self._mute:
             return Count()
@@ -170,11 +174,11 @@ class Fitting:
                 while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
                     answered = await self._answer(replace(call, sent=asked), record)
-                    # The response for a long prompt may hold as many tokens.
+                    # The response to a long prompt may hold as many tokens.
                     await self._done(call, record, partial(counting.answer, *answered))
         except (TimeoutError, UpstreamError) as error:
             if WINDOW in call.request.injected:
-                # The call itself will show what is wrong with the engine.
+                # The call itself will report the engine's failure.
                 return Count()
             if isinstance(error, UpstreamError):
                 raise
@@ -184,7 +188,8 @@ class Fitting:
         return counting.count
 
     async def _answer(self, call: PlannedCall, record: RequestRecord) -> tuple[int, bytes]:
-        """Return the status and body of a tokenizer call. Raises UpstreamError when the engine cannot answer now."""
+        """Return the status and body of a tokenizer call. Raises UpstreamError for a temporary failure of the
+        engine."""
         asked = call.sent
         response = await self._ask(call, record)
         try:
@@ -201,8 +206,8 @@ class Fitting:
     async def smaller(
         self, call: PlannedCall, failure: Failure, calls: int, record: RequestRecord
     ) -> PlannedCall | None:
-        """Return the call with the limit to use after a refusal that concerned the window, if the client wants that;
-        else None. `calls` counts those made so far."""
+        """Return the call with a lower limit after a refusal because of the window; `None` if the client does not want
+        this or no lower limit is possible. `calls` is the number of calls made so far."""
         overflow, params = failure.overflow, call.request.params
         if overflow is None:
             return None
@@ -216,14 +221,14 @@ class Fitting:
 
 
 def _bound(request: UnifiedRequest) -> int | None:
-    """Return a number of tokens that no prompt of the request exceeds; None where unknown members may add to them."""
+    """Return a number of tokens that no prompt of the request exceeds; `None` if unknown fields may add tokens."""
     if request.unknown or request.extra_params:
         return None
     return most_prompt_tokens(request.prompt, request.params)
 
 
 def _bodies(body: JsonObject, prompt: Prompt) -> Iterator[JsonObject]:
-    """Yield the body of a call as it would be for each of its prompts alone; a conversation is one prompt."""
+    """Yield the body of a call for each of its prompts alone. A conversation is one prompt."""
     match prompt:
         case ChatPrompt():
             yield body
@@ -233,7 +238,8 @@ def _bodies(body: JsonObject, prompt: Prompt) -> Iterator[JsonObject]:
 
 
 def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> PlannedCall | None:
-    """Return the call with a lower limit, and note it in the record; `None` if the vendor takes none so low."""
+    """Return the call with a lower limit, and note the limit in the record; `None` if the vendor does not take so low a
+    limit."""
     params = cast(Params, {**call.request.params, "max_tokens": limit})
     request = replace(call.request, params=params)
     try:
@@ -247,7 +253,7 @@ def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> Planned
 
 
 def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:
-    """Return the error in OpenAI's words, by which clients recognise it."""
+    """Return the error with OpenAI's message, by which clients recognise it."""
     message = f"This model's maximum context length is {window} tokens. However, you requested "
     if prompt is None:
         message += f"{limit} tokens for the completion alone."

@@ -1,4 +1,4 @@
-"""Streams that no vendor sends: of a response that the gateway has without a call, and around another stream."""
+"""Streams of the gateway itself: for a response that needs no call, and around another stream."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from proxy.upstream.vendor_stream import Stream
 
 
 class LocalStream:
-    """An answer that the gateway has without a call. See Stream."""
+    """The stream of a response that needs no call. It is a Stream."""
 
     __slots__ = ("_events",)
 
@@ -19,18 +19,15 @@ class LocalStream:
         self._events = events
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return iter(self._events)
 
     async def wait(self) -> None:
         """See Stream."""
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return iter(())
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return iter(())
 
     async def finish(self) -> None:
@@ -42,39 +39,32 @@ class LocalStream:
 
 @dataclass(slots=True, eq=False)
 class WrappedStream(ABC):
-    """A stream around another one, whose events it sees. See Stream."""
+    """A Stream around another one, whose events it observes."""
 
     _stream: Stream
 
     @property
     def over(self) -> bool:
-        """See Stream."""
         return self._stream.over
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._seen(self._stream.first())
 
     async def wait(self) -> None:
-        """See Stream."""
         await self._stream.wait()
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._seen(self._stream.take())
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._seen(self._stream.conclude())
 
     async def finish(self) -> None:
-        """See Stream."""
         await self._stream.finish()
 
     def close(self) -> None:
-        """See Stream."""
         self._stream.close()
 
     @abstractmethod
     def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-        """Yield the events as they pass on."""
+        """Yield the events that go on to the client."""

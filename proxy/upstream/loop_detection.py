@@ -1,5 +1,5 @@
-"""Counts the gateways of this kind that a request has passed, so that an address that leads back here ends in an error
-instead of a loop. The plain cases are refused when the table is loaded."""
+"""Counts the gateways that a request has passed, so that an address that leads back to this gateway ends in an error
+instead of a loop. Obvious cases are refused when the configuration is loaded."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from proxy.errors import FieldProblem, invalid_request, upstream_failed
 
 HOPS: Final = "x-dragoman-hops"
 MOST: Final = 4
-"""Gateways that a request may have passed; no sensible setup stacks more."""
+"""The most gateways that a request may have passed. No reasonable setup chains more."""
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _VERDICT: Final = VERDICTS[FailureKind.LOOP]
@@ -23,11 +23,12 @@ _LOOP: Final = Failure(
 )
 
 _passed: ContextVar[int] = ContextVar("hops", default=0)
-"""Gateways that the request of this task has passed. Each request has a task of its own."""
+"""The number of gateways that the request of this task has passed. Each request has its own task."""
 
 
 def arrive(headers: Mapping[str, str]) -> None:
-    """Note the count that a request arrived with. Raises GatewayError for MOST or more, or for what is no number."""
+    """Store the count in a request's headers. Raises GatewayError for MOST or more, and for a text that is not a
+    number."""
     text = headers.get(HOPS)
     if text is None:
         return
@@ -40,16 +41,17 @@ def arrive(headers: Mapping[str, str]) -> None:
 
 
 def onward() -> str:
-    """Return the count that calls of this request carry."""
+    """Return the count that calls of this request must send."""
     return str(_passed.get() + 1)
 
 
 def may_lead_back(target: Target) -> bool:
-    """Return whether the operator chose the address, so that it may be any server's."""
+    """Return whether the operator chose the address, so that it may be the address of a gateway."""
     return target.is_engine or target.base_url != target.profile.base_url
 
 
 def refuse_loop(status: int, body: bytes) -> None:
-    """Raise a final UpstreamError for the error of a gateway that refused a loop: others would go round again."""
+    """Raise a final UpstreamError for the error of a gateway that refused a loop. Another deployment would loop
+    again."""
     if status == _VERDICT.status and _VERDICT.code.encode() in body:
         raise UpstreamError(replace(_LOOP, status=status))

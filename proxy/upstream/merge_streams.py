@@ -17,17 +17,18 @@ from proxy.upstream.unanswered_usage import usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, finished, read_through
 
 MAX_WAITING = 8
-"""Pieces that one client may leave unread before the upstreams of its request are no longer read."""
+"""The most batches of events that a client may leave unread. Beyond that, reading from the vendors of its request
+pauses."""
 
 Open = Callable[[PlannedCall], Awaitable[OpenStream]]
 
 
 @dataclass(slots=True, eq=False)
 class MergedStream:
-    """Several calls' streams as one, in the order in which their pieces come. See Stream.
+    """The streams of several calls as one Stream, in the order in which their events arrive.
 
-    Each call is read by a task of the creator's, which runs `pump`; it hands an upstream's failure over instead of
-    raising it, so that what came before is relayed first.
+    Each call is read by a task of the creator, which runs `pump`. It puts a vendor's failure into the queue instead of
+    raising it, so that earlier events are relayed first.
     """
 
     calls: InitVar[int]
@@ -53,19 +54,18 @@ class MergedStream:
 
     @property
     def over(self) -> bool:
-        """See Stream."""
         return not self._running
 
     @property
     def billed(self) -> Usage | None:
-        """What the vendor charges for; None until every call has ended or reported its usage."""
+        """The usage that the vendor charges for; `None` until every call has ended or reported its usage."""
         return self.tally.billed
 
     @property
     def spent(self) -> Usage | None:
-        """What the calls that have been opened used so far, as far as nothing else is known as an estimate; None if
-        there is none."""
-        return total_usage([self.tally.told(number) or self._early(number) for number in self._opened])
+        """The usage so far of the calls that have been opened, estimated if it was not reported; `None` if no call was
+        opened."""
+        return total_usage([self.tally.usage_of(number) or self._early(number) for number in self._opened])
 
     def _early(self, number: int) -> Usage:
         """Return the usage of a call whose vendor has not reported it at the end of the stream."""
@@ -83,11 +83,10 @@ class MergedStream:
             begun = any(isinstance(event, Chunk) and has_content(event) for event in latest)
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._finished(iter(self._first))
 
     async def wait(self) -> None:
-        """See Stream. Raises RuntimeError when a call's task failed by a bug of ours."""
+        """Wait for the next events. Raises RuntimeError if a call's task failed because of a bug of the gateway."""
         self._item = await self._queue.get() if self._fault is None else None
         if self._fault is not None:
             raise RuntimeError("a call's stream cannot be read") from self._fault
@@ -95,7 +94,6 @@ class MergedStream:
             self._running -= 1
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._finished(self._events())
 
     def _events(self) -> Iterator[StreamEvent]:
@@ -110,17 +108,17 @@ class MergedStream:
         return events if self.finisher is None else finished(events, self.finisher)
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream. The usage, once every call has reported its own; it bypasses the queue, so that no timeout of
-        those who put into the queue can lose it."""
+        """Yield the usage once every call has reported its own. It bypasses the queue, so that a timeout of a task that
+        fills the queue cannot lose it."""
         usage, self._usage = self._usage, None
         if usage is not None:
             yield usage
 
     async def finish(self) -> None:
-        """See Stream. The tasks free their connections."""
+        """Do nothing, since the tasks free their connections."""
 
     def close(self) -> None:
-        """See Stream. The tasks close their connections when they are cancelled."""
+        """Do nothing, since the tasks close their connections when they are cancelled."""
 
     async def pump(self, number: int, call: PlannedCall) -> None:
         """Read one call's stream to its end and hand over its events."""
@@ -178,5 +176,5 @@ class MergedStream:
         try:
             return renumber(call.part, chunk, self.n)
         except ValueError:
-            message = "The upstream answered with a choice that was not asked for."
+            message = "The upstream's response has a choice that was not requested."
             raise fail(FailureKind.MALFORMED, message) from None

@@ -1,4 +1,4 @@
-"""Reads the whole answer of one call, at once where all of it has come."""
+"""Reads the non-streaming response of one call, at once if all of it has arrived."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,7 +9,7 @@ from itertools import islice
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, has_content
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.usage_in_body import usage_in_body
-from providers.emulation.merge_choices import as_asked
+from providers.emulation.merge_choices import require_choices
 from providers.emulation.plan_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
@@ -21,14 +21,15 @@ from proxy.upstream.transport import MAX_BODY, UpstreamResponse, fail, read_whol
 from proxy.upstream.vendor_stream import LONG_EVENT, MOST_AT_ONCE, Aside, reader_of
 
 LONG = 256 * 1024
-"""Bytes of an answer that is decoded on the loop; a longer one may have 100,000 choices and is decoded in a thread."""
+"""The most bytes of a response that is decoded on the event loop. A longer one may have 100,000 choices and is decoded
+in a thread."""
 
 
 def read_answer(
     response: UpstreamResponse, record: RequestRecord, deadlines: Deadlines, call: PlannedCall, off_loop: OffLoop
 ) -> Completion | Awaitable[Completion]:
-    """Return a good answer of common size that has come whole, as nearly every one does, or what reads any other.
-    Either raises UpstreamError."""
+    """Return the completion if the response is good, of common size and has arrived completely, as nearly every one.
+    Otherwise return an awaitable that reads it. Both raise UpstreamError."""
     body = response.take_all() if response.status == 200 else None
     if body is None or len(body) > LONG:
         return _read_on(response, body, record, deadlines, call, off_loop)
@@ -44,7 +45,7 @@ async def _read_on(
     call: PlannedCall,
     off_loop: OffLoop,
 ) -> Completion:
-    """Read an answer whose body, unless it is given, may still be coming. A long one is decoded in a thread."""
+    """Read a response whose `body`, if it is `None`, may still be arriving. A long one is decoded in a thread."""
     if not is_good(response):
         raise await refusal(call.sent, response)
     if body is None:
@@ -60,7 +61,8 @@ async def _read_on(
 
 
 def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record: RequestRecord) -> Completion:
-    """Return the answer of a call. Raises UpstreamError for what is none, and for other choices than asked for."""
+    """Return the completion in a body. Raises UpstreamError if it cannot be decoded, or has other choices than
+    requested."""
     if not body.startswith(b"{"):
         refuse_page(body)
     try:
@@ -69,16 +71,16 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
         raise _counted(with_status(error, response), usage_in_body(body), record) from None
     choices = completion.choices
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
-        return completion  # as nearly all are
+        return completion  # as with nearly all responses
     try:
-        return as_asked(completion, call.part.count)
+        return require_choices(completion, call.part.count)
     except ValueError as problem:
-        failed = fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.")
+        failed = fail(FailureKind.MALFORMED, f"The upstream's response has {problem}.")
         raise _counted(with_status(failed, response), completion.usage, record) from None
 
 
 def _counted(error: UpstreamError, usage: Usage | None, record: RequestRecord) -> UpstreamError:
-    """Return the failure of a call, whose usage is counted if the vendor reported it."""
+    """Return the failure of a call after counting its usage, if the vendor reported it."""
     if usage is not None:
         record.note_unanswered(usage)
         error.counted = True
@@ -88,24 +90,26 @@ def _counted(error: UpstreamError, usage: Usage | None, record: RequestRecord) -
 async def read_arriving(
     response: UpstreamResponse, timeouts: Timeouts, deadlines: Deadlines, limit: int = MAX_BODY
 ) -> bytes:
-    """Return a whole answer's body, of which each piece has its time. Raises as `read_whole` does."""
+    """Return the body of a non-streaming response. Each chunk must arrive within the idle timeout. Raises as
+    `read_whole` does."""
     try:
         if "idle" in timeouts.written:
             deadlines.enter(Phase.IDLE, timeouts.idle)
-        return await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
+        return await read_whole(response, partial(note_chunk, deadlines, timeouts.idle), limit)
     finally:
         response.release()
 
 
-def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
-    """Note a piece of a whole body. White space, which some vendors send while they work, begins no answer."""
+def note_chunk(deadlines: Deadlines, idle: float, chunk: bytes) -> None:
+    """Renew the limits after a chunk of a body. White space, which some vendors send while they work, does not begin
+    the response."""
     deadlines.enter(Phase.IDLE, idle)
-    if not piece.isspace():
+    if not chunk.isspace():
         deadlines.begun()
 
 
 def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
-    """Return the failure with the response's status: the upstream did answer, though not properly."""
+    """Return the failure with the response's status, since the vendor did respond, though not properly."""
     failure = error.failure
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
 
@@ -113,18 +117,18 @@ def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamErr
 async def until_content(
     response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None, seen: list[StreamPart] | None = None
 ) -> tuple[list[StreamPart], bool]:
-    """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
-    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`. `seen` gets
-    what has come, also of a stream that breaks."""
+    """Return the parts of a stream up to the chunk with its first content, and whether its body is over. Raises
+    UpstreamError. A long first event, and the parts of a chunk after MOST_AT_ONCE, are decoded by `aside`. `seen` gets
+    all decoded parts, also if the stream breaks."""
     events: list[StreamPart] = [] if seen is None else seen
     read = reader_of(decoder)
-    piece = await response.read()
-    refuse_page(piece)
+    chunk = await response.read()
+    refuse_page(chunk)
     size = 0
     while True:
         latest: list[StreamPart] = []
         try:
-            parts = iter(read(piece) if piece else decoder.finish())
+            parts = iter(read(chunk) if chunk else decoder.finish())
             at_once = None if aside is None else 0 if size > LONG_EVENT else MOST_AT_ONCE
             latest.extend(islice(parts, at_once))
             if aside is not None and len(latest) == at_once:
@@ -134,18 +138,18 @@ async def until_content(
             raise with_status(error, response) from None
         events += latest
         if any(isinstance(event, TextRun) or (isinstance(event, Chunk) and has_content(event)) for event in latest):
-            return events, not piece
-        if not piece:
+            return events, not chunk
+        if not chunk:
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
         if decoder.complete:
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
-        size += len(piece)
-        piece = await response.read()
+        size += len(chunk)
+        chunk = await response.read()
 
 
 def content_limit(sent: UpstreamRequest) -> float:
-    """Return the seconds until the first content of a stream. One that is made of a whole response has the time of such
-    a response, unless the operator has limited streams."""
+    """Return the most seconds until the first content of a stream. A stream that is made from a non-streaming response
+    has the limit of such a response, unless the operator has set a limit for streams."""
     timeouts = sent.target.timeouts
     if not sent.whole or "first_event" in timeouts.written:
         return timeouts.first_event

@@ -1,4 +1,5 @@
-"""The headers of an upstream call, and which replace which. Opens no socket, so that a dry run can show them."""
+"""Builds the headers of a call to a vendor, with their precedence. It opens no socket, so that a dry run can show
+them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -11,19 +12,20 @@ from providers.target import Target
 from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
 from proxy.version import USER_AGENT
 
-# Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
+# `identity` is requested because a compressed stream cannot be split into events while it arrives, and because it
+# excludes decompression bombs.
 DEFAULT_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"}
-"""Sent with every call unless it has its own; `Host` and `Content-Length` follow from the URL and the body."""
+"""The default headers of every call. `Host` and `Content-Length` follow from the URL and the body."""
 
 _LISTS: Final = frozenset({"anthropic-beta"})
-"""Headers that list switches of a vendor: turning one on must not turn off the others."""
+"""Headers that list a vendor's switches. Adding one entry must not remove the others."""
 
 
 def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_id: str) -> CIMultiDict[str]:
-    """Return a call's headers, names in any case; `credential` holds the target's, in clear for a socket, masked for
-    people.
+    """Return a call's headers, with names in any case. `credential` holds the headers of the target's credential, in
+    clear text for a socket, masked for people.
 
-    The operator's replace those of the request, some of which come from the client; lists are joined.
+    The operator's headers replace headers of the request, some of which come from the client. Lists are joined.
     """
     headers = CIMultiDict(sent.headers)
     lists = {name: headers.getall(name) for name in _LISTS if name in headers}
@@ -40,16 +42,16 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
 
 
 def sent_id(request_id: str, target: Target) -> str:
-    """Return a request's id as a target is sent it: one that names an address does not reach an engine as such. vLLM's
-    connectors for disaggregated serving read the addresses of their peers out of this header."""
+    """Return a request's id in the form that is sent to a target. An id that names an address is changed for engines,
+    since vLLM's connectors for disaggregated serving parse the addresses of their peers from this header."""
     if ":" in request_id and target.is_engine and names_address(request_id):
         return request_id.replace(":", "-")
     return request_id
 
 
 TRACE_HEADERS: Final = frozenset({"traceparent", "tracestate"})
-"""What a client says in them of a trace for one call alone gives way to the trace of its request, which would lead past
-the gateway otherwise."""
+"""Trace headers, which the trace of the request replaces. A trace that the client adds to a single call would otherwise
+bypass the gateway's span."""
 
 
 def _joined(lines: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Sends one call of an attempt, and repeats it where there is a cause: the only place that does.
+"""Sends one call of an attempt, and repeats it if there is a cause. Calls are repeated only here.
 
-A repeat is free: it takes nothing from the retry budget or from `retries.attempts`. It is in the request's record, and
-runs within the time of its attempt.
+A repeat does not count against the retry budget or `retries.attempts`. It is noted in the request's record, and runs
+within the deadline of its attempt.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -32,13 +32,13 @@ Without: TypeAlias = Callable[[UnifiedRequest, UpstreamRequest], Unsealed | None
 
 
 def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
-    """Return whether one call may be made again within its attempt: once for each cause. Only after STALE_CONNECTION
-    may the first one have been executed, however unlikely; there the operator's `retries.safety` decides."""
+    """Return whether a call may be repeated within its attempt: once for each cause. Only after STALE_CONNECTION the
+    vendor may have executed the first call, though this is unlikely. Then the operator's `retries.safety` decides."""
     return cause not in repeats and (cause is not RepeatCause.STALE_CONNECTION or safety == "safe")
 
 
 class CallSender:
-    """Sends calls through the transport of their URL, and keeps them within the context window."""
+    """Sends calls through the transport for their URL, and keeps them within the context window."""
 
     def __init__(self, http: Transport, threads: RequestThreads | None = None) -> None:
         self._http = http
@@ -49,8 +49,8 @@ class CallSender:
     async def make(
         self, call: PlannedCall, record: RequestRecord, make: Callable[[PlannedCall, Repeats], Awaitable[T]]
     ) -> T:
-        """Return what `make` gives for the call, which is repeated as long as there is a cause. `make` gets the call,
-        and the causes of its repeats so far. Raises the UpstreamError after which there is none."""
+        """Return the result of `make` for the call, which is repeated as long as there is a cause. `make` gets the call
+        and the causes of its repeats so far. Raises the first UpstreamError that is not a cause."""
         repeats: Repeats = ()
         while True:
             try:
@@ -64,8 +64,8 @@ class CallSender:
     async def again(
         self, call: PlannedCall, error: UpstreamError, repeats: Repeats, record: RequestRecord
     ) -> tuple[PlannedCall, Repeats] | None:
-        """Return as what a failed call is made again, and the causes of its repeats with this one, which is recorded;
-        None where it is not."""
+        """Return the call that repeats a failed one, and the causes of its repeats including this one, which is
+        recorded; `None` if it is not repeated."""
         if not isinstance(error, RepeatableError):
             made = await self._changed(call, error.failure, repeats, record)
             if made is None:
@@ -83,7 +83,7 @@ class CallSender:
     async def _changed(
         self, call: PlannedCall, failure: Failure, repeats: Repeats, record: RequestRecord
     ) -> tuple[RepeatCause, PlannedCall] | None:
-        """Return why and as which call a refused call is made again; `None` if it is not."""
+        """Return the cause and the changed call with which a refused call is repeated; `None` if it is not repeated."""
         if RepeatCause.REASONING_REFUSED not in repeats and (without := _what_leaves_out(failure)) is not None:
             bare = await self._bare(call, without, record)
             return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
@@ -94,7 +94,8 @@ class CallSender:
         return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
 
     async def _bare(self, call: PlannedCall, without: Without, record: RequestRecord) -> PlannedCall | None:
-        """Return the call without the reasoning that its vendor does not take, and record what it lost."""
+        """Return the call without the reasoning that its vendor refuses, and record the dropped fields; `None` if that
+        is impossible."""
         if self._threads is None or not is_heavy(call.sent.body):
             made = _left_out(call, without)
         else:
@@ -106,8 +107,8 @@ class CallSender:
         return bare
 
     async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
-        """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
-        yet read. Raises UpstreamError for any status but 2xx."""
+        """Send a call that is not planned, repeated as long as there is a cause. Return its response, whose body has
+        not been read. Raises UpstreamError for any status except 2xx."""
         repeats: Repeats = ()
         while True:
             try:
@@ -135,23 +136,23 @@ class CallSender:
     def ask(
         self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats, *, generates: bool = True
     ) -> Coroutine[object, object, UpstreamResponse]:
-        """Send a call and return its response, whatever its status. A call that `generates` is noted as that of the
-        attempt. Raises as Transport.open does."""
+        """Send a call and return its response, whatever its status. A call that `generates` is stored as the attempt's
+        call. Raises as Transport.open does."""
         if generates and record.attempts:
             record.attempts[-1].sent = sent
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        if (trace := record.trace) is not None:  # below the span of the attempt that makes the call
+        if (trace := record.trace) is not None:  # the attempt's span is the parent
             sent.carry_trace(trace.line or trace.lines(len(record.attempts)), TRACE_HEADERS)
         return transport.open(sent, record.request_id, repeats)
 
 
 def is_good(response: UpstreamResponse) -> bool:
-    """Return whether a response holds an answer."""
+    """Return whether a response has a status of success."""
     return 200 <= response.status < 300
 
 
 async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> UpstreamError:
-    """Return the failure that a response which holds no answer means. Raises UpstreamError for a loop."""
+    """Return the failure that a response without success means. Raises UpstreamError for a loop."""
     try:
         body = await read_error(response)
     finally:
@@ -163,15 +164,16 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
 
 
 def _what_leaves_out(failure: Failure) -> Without | None:
-    """Return what leaves out of a request the reasoning that its vendor has refused; `None` if it refused none."""
+    """Return the function that removes the refused reasoning from a request; `None` if the vendor refused no
+    reasoning."""
     if refuses_seal(failure):
         return without_seals
     return without_reasoning if refuses_earlier_reasoning(failure) else None
 
 
 def _left_out(call: PlannedCall, without: Without) -> tuple[PlannedCall, tuple[str, ...]] | None:
-    """Return the call without the reasoning that its vendor does not take, and the fields that it lost; `None` if it
-    has no such reasoning, or cannot be made without it."""
+    """Return the call without the reasoning that its vendor refuses, and the dropped fields; `None` if it has no such
+    reasoning, or cannot be made without it."""
     found = without(call.request, call.sent)
     if found is None:
         return None
@@ -185,7 +187,7 @@ def _left_out(call: PlannedCall, without: Without) -> tuple[PlannedCall, tuple[s
 
 
 def _without_effort(call: PlannedCall, record: RequestRecord) -> PlannedCall:
-    """Return the call without the fields that its model refuses, which are recorded as dropped."""
+    """Return the call without the fields that its model refuses, and record them as dropped."""
     record.dropped = tuple(dict.fromkeys((*record.dropped, *sorted(call.yielding))))
     request = call.request.without(call.yielding)
     return replace(call, request=request, sent=encode_again(call.sent, request), yielding=frozenset())

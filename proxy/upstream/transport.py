@@ -1,4 +1,5 @@
-"""How a call reaches a vendor: the `Transport` protocol, and reading the bodies of answers within limits."""
+"""The `Transport` protocol, which sends calls to vendors, and functions that read the bodies of responses within
+limits."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,24 +12,24 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.vendor_text.vet_message import vet
 
 MAX_ERROR_BODY = 64 * 1024
-"""Bytes of an error body that are read; the rest is dropped with the connection."""
+"""The most bytes of an error body that are read. The rest is dropped with the connection."""
 
 ERROR_BODY_WAIT = 2.0
-"""Seconds an error body may take."""
+"""The most seconds in which an error body must arrive."""
 
 MAX_BODY = 32 * 1024 * 1024
-"""Bytes of an answer that is not streamed."""
+"""The most bytes of a non-streaming response."""
 
 SHOWN = 200
-"""Characters of a web page in place of an answer that the log shows."""
+"""The most characters of a web page that are logged if it arrives instead of a response."""
 
 
 Take = Callable[[bytes], bool]
-"""Takes a piece of a body, empty at its end. Returns whether it is to get the next one; False at the end."""
+"""Takes a chunk of a body, empty at its end. Returns whether it wants the next chunk; False at the end."""
 
 
 class UpstreamResponse(Protocol):
-    """A response whose body is still coming. `headers` has lower-case names."""
+    """A response whose body is still arriving. `headers` has lower-case names."""
 
     @property
     def status(self) -> int:
@@ -36,21 +37,21 @@ class UpstreamResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The response headers; the last of repeated ones."""
+        """The response headers. Of repeated headers the last one counts."""
 
     @property
     def head(self) -> bytes:
-        """The head unchanged, empty if the response came over no network."""
+        """The unchanged head; empty for a response without a network connection."""
 
     def take_all(self) -> bytes | None:
-        """Return the body and free the connection, where all of it has come; else None. To be called before `read`."""
+        """Return the body and free the connection if all of it has arrived, else `None`. To be called before `read`."""
 
     async def read(self) -> bytes:
-        """Return the next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""
+        """Return the next chunk of the body, empty at its end. Raises UpstreamError if the body broke off."""
 
     async def each(self, take: "Take") -> None:
-        """Give `take` what `read` would return, each piece as it comes, until it returns False. Raises what either of
-        them raises. `take` may be called outside the task that waits."""
+        """Call `take` with each chunk that `read` would return, as it arrives, until it returns False. Raises the
+        exceptions of both. `take` may be called outside the waiting task."""
 
     def release(self) -> None:
         """Free the connection for another request if the body was read to its end, else close it."""
@@ -60,7 +61,7 @@ class UpstreamResponse(Protocol):
 
 
 class RepeatCause(StrEnum):
-    """Why a call was made again within its attempt. The values stand in the access log."""
+    """The cause of a repeated call within its attempt. The values are in the access log."""
 
     STALE_CONNECTION = "stale_connection"
     CREDENTIAL_REFRESHED = "credential_refreshed"
@@ -71,18 +72,18 @@ class RepeatCause(StrEnum):
 
 
 Repeats = tuple[RepeatCause, ...]
-"""Why one call has been repeated so far, in order."""
+"""The causes of the repeats of one call so far, in order."""
 
 NO_REPEATS: Final[Repeats] = ()
-"""Of a call that has not been made before."""
+"""The causes for a call that has not been made before."""
 
 FRESH_CONNECTION: Final[Repeats] = (RepeatCause.STALE_CONNECTION,)
-"""For calls that are not repeated and therefore take no pooled connection."""
+"""The causes for calls that must not be repeated and therefore use no pooled connection."""
 
 
 class RepeatableError(UpstreamError):
-    """A call failed for a reason that says nothing about the request or the deployment: the same call may be made again
-    at once. Nothing was generated, except perhaps after STALE_CONNECTION."""
+    """The error of a call that failed for a reason independent of request and deployment, so that it may be repeated at
+    once. Nothing was generated, except perhaps after STALE_CONNECTION."""
 
     def __init__(self, failure: Failure, cause: RepeatCause) -> None:
         super().__init__(failure)
@@ -90,12 +91,12 @@ class RepeatableError(UpstreamError):
 
 
 class Transport(Protocol):
-    """Sends calls to deployments. Implementations send each call once; the caller decides on repeats."""
+    """A sender of calls to deployments. Implementations send each call once. The caller decides on repeats."""
 
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
-        """Send the call with `request_id` as its `x-request-id`, and return the response once its head has come.
+        """Send the call with `request_id` as its `x-request-id`, and return the response once its head has arrived.
 
-        `repeats` says why this call has been made before: it goes over a fresh connection after STALE_CONNECTION.
+        `repeats` are the causes of earlier repeats of this call. After STALE_CONNECTION it uses a fresh connection.
         Raises RepeatableError, once for each cause, and UpstreamError.
         """
 
@@ -104,52 +105,54 @@ class Transport(Protocol):
 
 
 def fail(kind: FailureKind, message: str) -> UpstreamError:
-    """Return an UpstreamError whose message is our own."""
+    """Return an UpstreamError with a message of the gateway."""
     return UpstreamError(Failure(kind, message, ours=True))
 
 
 async def read_each(response: UpstreamResponse, take: Take) -> None:
-    """See UpstreamResponse.each: for responses whose pieces are brought by no callback."""
+    """Implement UpstreamResponse.each for responses whose chunks do not arrive by callbacks."""
     while take(await response.read()):
         pass
 
 
-def unwatched(piece: bytes) -> None:
-    """Ignore a piece: for bodies whose silence only the request's deadline limits."""
+def unwatched(chunk: bytes) -> None:
+    """Ignore a chunk. It is for bodies that only the request's deadline limits."""
 
 
 async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
-    """Return the body; `arrived` gets each piece. Raises UpstreamError above `limit` bytes or where it breaks off."""
-    # Not a list of pieces: byte by byte, each would take a hundred bytes of memory. The value of BytesIO is no copy:
-    # copying 30 MB takes 15 ms.
+    """Return the body. `arrived` gets each chunk. Raises UpstreamError for more than `limit` bytes, or if the body
+    breaks off."""
+    # It is not a list of chunks, since chunks of one byte would take a hundred bytes of memory each. BytesIO returns
+    # its value without a copy. Copying 30 MB would take 15 ms.
     body, received = BytesIO(), 0
-    while piece := await response.read():
-        arrived(piece)
-        received += body.write(piece)
+    while chunk := await response.read():
+        arrived(chunk)
+        received += body.write(chunk)
         if received > limit:
-            raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")
+            raise fail(FailureKind.MALFORMED, f"The upstream's response is larger than {limit} bytes.")
     return body.getvalue()
 
 
 async def read_error(response: UpstreamResponse) -> bytes:
-    """Return an error body up to MAX_ERROR_BODY bytes; what came before it broke off or stalled is kept."""
-    pieces: list[bytes] = []
+    """Return an error body up to MAX_ERROR_BODY bytes. If it breaks off or stalls, return the received part."""
+    chunks: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(ERROR_BODY_WAIT):
-            while size < MAX_ERROR_BODY and (piece := await response.read()):
-                pieces.append(piece)
-                size += len(piece)
+            while size < MAX_ERROR_BODY and (chunk := await response.read()):
+                chunks.append(chunk)
+                size += len(chunk)
     except (TimeoutError, UpstreamError):
-        # The status alone says that the attempt failed; the broken body is no further error.
+        # The status alone shows that the attempt failed. The broken body is not a further error.
         response.close()
-    return b"".join(pieces)[:MAX_ERROR_BODY]
+    return b"".join(chunks)[:MAX_ERROR_BODY]
 
 
 def refuse_page(start: bytes) -> None:
-    """Raise UpstreamError for an HTML page, whatever its content type: it is from a proxy before the vendor."""
+    """Raise UpstreamError for an HTML page, whatever its content type, since it comes from a proxy in front of the
+    vendor."""
     if start[:SHOWN].lstrip()[:1] == b"<":
-        # The ellipsis tells `conceal` that a credential may have been cut in two.
+        # The ellipsis shows `conceal` that a credential may have been cut in two.
         shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
         message = "The upstream answered with a web page."
         raise UpstreamError(Failure(FailureKind.MALFORMED, message, evidence=shown, ours=True))

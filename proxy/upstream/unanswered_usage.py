@@ -1,13 +1,13 @@
-"""What a call used whose answer the client does not get: vendors bill it, so it counts.
+"""Usage of calls whose responses the client does not get. It counts, since vendors bill it.
 
-What a vendor reported counts as reported. Of a call that ended before anything was reported, because its client left or
-its time was over or its connection broke, the prompt counts as its estimate. A refused call is not billed.
+Usage that a vendor reported counts unchanged. If a call ended before its usage was reported, because the client left, a
+deadline passed or the connection broke, the prompt counts with its estimate. A refused call is not billed.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage
 from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
@@ -19,13 +19,13 @@ from proxy.deadlines import DeadlinePassed
 from proxy.request_record import RequestRecord
 
 LONG_BODY: Final = 128 * 1024
-"""Bytes of a call from which the usage is estimated by its length."""
+"""The bytes of a call from which on its usage is estimated by its length."""
 
 _UNANSWERED: Final = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED})
-"""Kinds of failures of a call that ended without an answer, which have no status."""
+"""Kinds of failures of a call that ended without a response. They have no status."""
 
 _GENERATED: Final = frozenset({FailureKind.MALFORMED, FailureKind.NONCONFORMING, FailureKind.TRUNCATED})
-"""Kinds of failures that a good status may turn out to be."""
+"""Kinds of failures of a response with a status of success."""
 
 
 def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
@@ -33,7 +33,7 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     if not sent.written:
         return False
     if not isinstance(error, UpstreamError):
-        # A connection that ends as the client's: the vendor's have become UpstreamErrors.
+        # These are errors of the client's connection, since errors of the vendor's have become UpstreamErrors.
         return isinstance(error, asyncio.CancelledError | ConnectionError | DeadlinePassed)
     failure = error.failure
     if error.counted:
@@ -45,13 +45,13 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
 
 
 def usage_of_body(length: int, size: int = 0) -> Usage:
-    """Return an estimate from the bytes of a call's body and of its response."""
+    """Return a usage that is estimated from the bytes of a call's body and of its response."""
     return Usage(-(-length // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
 
 
 def usage_of_call(request: UnifiedRequest, length: int, size: int = 0) -> Usage:
-    """Return an estimate of the usage of a call with a body of `length` bytes, of whose response `size` bytes came. It
-    is made on the event loop, which reading a long prompt would block: its length counts instead."""
+    """Return the estimated usage of a call with a body of `length` bytes, of whose response `size` bytes arrived. This
+    runs on the event loop, which reading a long prompt would block, so a long prompt is estimated by its length."""
     return usage_of_body(length, size) if length > LONG_BODY else estimate_usage(request, size)
 
 
@@ -63,32 +63,21 @@ def estimated(call: PlannedCall, completion: Completion) -> Completion:
     return replace(completion, usage=usage_of_call(call.request, len(call.sent.body), size))
 
 
-class CountedCall:
-    """Context manager around the opening of one call, which counts its usage if it fails: the usage that is among
-    `seen` or that `decoder` has read, or else an estimate if the vendor has generated text or may bill the prompt."""
-
-    __slots__ = ("_call", "_record", "decoder", "seen")
-
-    def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
-        self._record = record
-        self._call = call
-        self.seen: list[StreamPart] = []
-        self.decoder: StreamDecoder | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        shown = [each for each in self.seen if isinstance(each, Usage)]
-        reported = shown[-1] if shown else usage_so_far(self.decoder)
-        size = sum([_size_of(each) for each in self.seen])
-        if reported is not None or size or is_billed(error, self._call.sent):
-            estimate = usage_of_call(self._call.request, len(self._call.sent.body), size)
-            self._record.note_unanswered(early_usage(reported, estimate))
+def count_failed_call(
+    record: RequestRecord,
+    call: PlannedCall,
+    error: BaseException,
+    seen: Sequence[StreamPart] = (),
+    decoder: StreamDecoder | None = None,
+) -> None:
+    """Count the usage of a call that `error` ended before its content: the usage that is among `seen` or that `decoder`
+    has read, or else an estimate if the vendor has generated text or may bill the prompt."""
+    shown = [each for each in seen if isinstance(each, Usage)]
+    reported = shown[-1] if shown else usage_so_far(decoder)
+    size = sum([_size_of(each) for each in seen])
+    if reported is not None or size or is_billed(error, call.sent):
+        estimate = usage_of_call(call.request, len(call.sent.body), size)
+        record.note_unanswered(early_usage(reported, estimate))
 
 
 def _size_of(part: StreamPart) -> int:

@@ -28,13 +28,14 @@ _OWN: Final[Mapping[tuple[str, str], re.Pattern[bytes]]] = {
         for profile in ("openai", "azure", "azure_v1")
     },
 }
-"""The vendor's headers that are passed on, by surface and profile: clients read the headers of their API's vendor."""
+"""The vendor's headers that are passed on, by surface and profile. Clients read the headers of their API's vendor."""
 
 MOST_PASSED: Final = 32
 
 
 def request_id_in(head: bytes, ours: str) -> str:
-    """Return the vendor's id of a request, empty without one. Engines send back `ours`, which is none."""
+    """Return the vendor's id of a request, empty if there is none. The gateway's own id `ours`, which engines send
+    back, does not count."""
     for found in _ID_LINE.finditer(head):
         if (named := found[1].decode()) != ours:
             return named
@@ -42,7 +43,7 @@ def request_id_in(head: bytes, ours: str) -> str:
 
 
 def request_id_in_body(body: bytes) -> str:
-    """Return the vendor's id of a request that an error names, empty without one."""
+    """Return the vendor's id of a request in an error body, empty if there is none."""
     found = _ID_MEMBER.search(body)
     return "" if found is None else found[1].decode()
 

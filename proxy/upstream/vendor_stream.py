@@ -1,4 +1,4 @@
-"""One vendor's streamed answer, as the relay reads it."""
+"""The streamed response of one vendor, as the relay reads it."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -18,69 +18,72 @@ T = TypeVar("T")
 P = TypeVar("P", bound=StreamPart)
 
 TAIL_WAIT = 2.0
-"""Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
+"""The seconds for which the terminator of a finished response is awaited. Some servers keep the connection open instead
+of sending it."""
 
 DRAIN_WAIT = 0.25
-"""Seconds spent on reaching the body's end, so that the connection can serve another request."""
+"""The most seconds for reading to the body's end, so that the connection can serve another request."""
 
 MAX_DRAIN = 64 * 1024
-"""Bytes read for the same purpose."""
+"""The most bytes that are read to reach the body's end."""
 
 LONG_EVENT = 64 * 1024
-"""Bytes that have come of an event from which on it is read in a thread: one of 14 MB may hold 200,000 log
+"""The received bytes of an event from which on it is decoded in a thread. An event of 14 MB may hold 200,000 log
 probabilities, which take 1.8 s to read and to write."""
 
 MOST_AT_ONCE = 500
-"""Parts of a piece that are read and written where it comes; what follows is in a thread. Nearly every piece is one
-part, however large; one of 256 KiB may hold 4,000 of 30 us, where each event has another member that nobody knows."""
+"""The most parts of a chunk that are processed on the event loop. The following parts are decoded in a thread. Nearly
+every chunk is one part, however large. A chunk of 256 KiB may hold 4,000 parts of 30 us each, if each event has a
+different unknown field."""
 
-_SHORT = 4096
-"""Bytes without an event up to which it is not asked whether one has ended, as most pieces are."""
+_UNTRACKED_BYTES = 4096
+"""The most bytes since the last event up to which the ends of events are not tracked, as with most chunks."""
 
 
 Parts = Iterable[StreamPart]
-Led = tuple[TextRun, bytes]
-"""A run, and what of the piece follows it. See RunDecoder.read_run."""
+RunAndRest = tuple[TextRun, bytes]
+"""A run, and the rest of the chunk after it. See RunDecoder.read_run."""
 
 HandOn = Callable[[Parts], bool]
-"""Takes the parts of a piece, which raise UpstreamError where the stream breaks; returns whether to go on."""
+"""Takes the parts of a chunk, whose iteration raises UpstreamError if the stream breaks. Returns whether to go on."""
 
 
 HandRunOn = Callable[[TextRun], bool]
-"""Does the same with a piece that is a run and nothing else."""
+"""Takes a chunk that is a single run. Returns whether to go on."""
 
 
 Shorten = Callable[[RunDecoder, Take], Take]
-"""Returns what takes the pieces of a stream, of which it leaves to another what it does not relay itself."""
+"""Returns a function that takes the chunks of a stream. It leaves chunks that it does not relay itself to the given
+function."""
 
 
 class Aside(Protocol):
-    """Runs work in a thread, in turn with that of other owners, and returns what it does."""
+    """Runs work in a thread, sharing the threads fairly among owners, and returns its result."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class Stream(Protocol):
-    """A stream that has shown its first content. Calls of `wait` and `take` alternate."""
+    """A stream that has been read up to its first content. Calls of `wait` and `take` must alternate."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to wait for."""
+        """Whether the stream is over, so that `wait` must not be called."""
 
     def first(self) -> Iterator[StreamEvent]:
         """Return the events read up to the first content. To be called once, before the other methods."""
 
     async def wait(self) -> None:
-        """Wait for the next piece, or the end. Raises UpstreamError."""
+        """Wait for the next chunk, or the end. Raises UpstreamError."""
 
     def take(self) -> Iterator[StreamEvent]:
-        """Return the events of the piece. Raises UpstreamError where the stream breaks, after the events before."""
+        """Return the events of the chunk. Raises UpstreamError if the stream breaks, after the events before that."""
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """Return the events held back, when the rest is not waited for."""
+        """Return the events held back, if the rest of the stream is not awaited."""
 
     async def finish(self) -> None:
-        """Free the connection for another request after a whole answer, or close it."""
+        """Free the connection for another request after a complete response, or close it."""
 
     def close(self) -> None:
         """Close the connection without reading the rest."""
@@ -88,9 +91,10 @@ class Stream(Protocol):
 
 @dataclass(slots=True, eq=False)
 class OpenStream:
-    """See Stream. `events` are those read so far, `ended` says whether the body is over. Without `aside` everything is
-    decoded in place. `_unended` are the bytes that have come since the last event, about; `_read` are the events to be
-    taken next: of a heavy piece, or the rest of one with many."""
+    """The stream of one call, see Stream. `events` are the parts that were read so far, `ended` says whether the body
+    is over. Without `aside` everything is decoded on the event loop. `_unended` is the approximate number of bytes
+    since the last event. `_read` are the events to be taken next: the events of a heavy chunk, or the rest of a chunk
+    with many events."""
 
     response: UpstreamResponse
     decoder: StreamDecoder
@@ -98,58 +102,55 @@ class OpenStream:
     ended: bool
     aside: Aside | None = None
     finisher: PostProcessor | None = None
-    _piece: bytes = b""
+    _chunk: bytes = b""
     _read: Iterator[StreamEvent] | None = None
     _unended: int = 0
 
     @property
     def over(self) -> bool:
-        """See Stream."""
         return (self.ended or self.decoder.complete) and self._read is None
 
     def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._finished(without_runs(self.first_parts()))
 
     def first_parts(self) -> Sequence[StreamPart]:
-        """Return what `first` does, runs as such, and before any post-processing."""
-        # Not kept: the stream may last for minutes, and the first piece may be large.
+        """Return the same as `first`, with runs not split into events, and before any post-processing."""
+        # They are not stored any longer: the stream may last for minutes, and the first chunk may be large.
         events, self.events = self.events, ()
         return events
 
     async def wait(self) -> None:
-        """See Stream."""
         if self._read is not None:
-            return  # of the piece before
-        self._piece = await self.response.read()
-        self.ended = not self._piece
+            return  # events of the previous chunk are left
+        self._chunk = await self.response.read()
+        self.ended = not self._chunk
         if (aside := self.aside_if_heavy) is not None:
             self._read = await aside(lambda: read_now(self.take()))
 
     def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         events, self._read = self._read, None
         if events is not None:
             return events
-        piece, self._piece = self._piece, b""
-        return self._finished(self._noted(self.decoder.feed(piece), len(piece)) if piece else self.decoder.finish())
+        chunk, self._chunk = self._chunk, b""
+        return self._finished(self._noted(self.decoder.feed(chunk), len(chunk)) if chunk else self.decoder.finish())
 
     @property
     def aside_if_heavy(self) -> Aside | None:
-        """By what to take what is there, where it may be long, so that it holds nobody up: a large piece, one that may
-        end a long event, or the rest of one with many events; None for others, and where there is none."""
-        heavy = self._read is not None or (self._piece and self._unended + len(self._piece) > LONG_EVENT)
+        """The threads that must decode the received chunk if it is heavy, so that it does not block other requests: a
+        large chunk, a chunk that may end a long event, or the rest of a chunk with many events. `None` for light
+        chunks, and if there are no threads."""
+        heavy = self._read is not None or (self._chunk and self._unended + len(self._chunk) > LONG_EVENT)
         return self.aside if heavy else None
 
     def _noted(self, parts: Iterable[P], size: int) -> Iterator[P]:
-        """Yield the parts of a piece of so many bytes, and note whether an event ended in it."""
+        """Yield the parts of a chunk of `size` bytes, and note whether an event ended in it."""
         self._unended += size
         for each in parts:
             self._unended = 0
             yield each
 
     def _begin(self, parts: Iterable[StreamPart]) -> Iterator[StreamPart]:
-        """Yield the first of the parts, and leave those beyond MOST_AT_ONCE to be taken."""
+        """Yield the first MOST_AT_ONCE parts, and store the others to be taken next."""
         every = iter(parts)
         for count, each in enumerate(every, 1):
             yield each
@@ -158,96 +159,96 @@ class OpenStream:
                 return
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See hand_each. A piece is decoded and handed on within the callback that brought it. What is heavy is left
-        for the next call, unless it is taken before that."""
+        """Do as `hand_each` describes. A chunk is decoded and handed on within the callback that received it. A heavy
+        chunk is left for the next call, unless it is taken before that."""
         if (aside := self.aside_if_heavy) is not None:
             return self._hand_heavy(hand, aside)
         decoder = self.decoder
         runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
-        take = partial(self._came, hand, hand_run, runs)
+        take = partial(self._receive, hand, hand_run, runs)
         return self.response.each(take if runs is None or shorten is None else shorten(runs, take))
 
-    def _came(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, piece: bytes) -> bool:
-        """Hand on a piece, or the end. Returns whether to go on: not where the piece is heavy."""
-        self.ended = not piece
-        if self._unended > LONG_EVENT and piece and self.aside is not None:  # then it is heavy
-            self._piece = piece
+    def _receive(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, chunk: bytes) -> bool:
+        """Hand on a chunk, or the end. Return whether to go on, which is False for a heavy chunk."""
+        self.ended = not chunk
+        if self._unended > LONG_EVENT and chunk and self.aside is not None:  # then it is heavy
+            self._chunk = chunk
             return False
-        if runs is None or not piece:
-            parts: Parts = self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
+        if runs is None or not chunk:
+            parts: Parts = self._finished(self.decoder.feed(chunk) if chunk else self.decoder.finish())
         else:
-            found = runs.read_run(piece)
+            found = runs.read_run(chunk)
             if found is not None and not found[1]:
-                return hand_run(found[0])  # nearly every piece is a run, which ends no stream
-            parts = _parts_after(found, runs, piece)
-        if self._unended + len(piece) > _SHORT:
-            parts = self._begin(self._noted(parts, len(piece)))
+                return hand_run(found[0])  # nearly every chunk is a run, which does not end a stream
+            parts = _parts_after(found, runs, chunk)
+        if self._unended + len(chunk) > _UNTRACKED_BYTES:
+            parts = self._begin(self._noted(parts, len(chunk)))
         else:
-            self._unended += len(piece)
+            self._unended += len(chunk)
         return hand(parts) and self._read is None and not self.over
 
     async def _hand_heavy(self, hand: HandOn, aside: Aside) -> None:
         hand(await aside(lambda: read_now(self.take())))
 
     def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
         return self._finished(self.decoder.finish())
 
     def _finished(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         return events if self.finisher is None else finished(events, self.finisher)
 
     async def finish(self) -> None:
-        """See Stream. A server that still generates is cut off."""
+        """Free the connection, or close it if the server is still generating."""
         if isinstance(self.decoder, StopScanningDecoder) and self.decoder.cut:
             self.close()
         else:
             await drain(self.response)
 
     def close(self) -> None:
-        """See Stream."""
         self.response.close()
 
 
 MOST_SINGLE = 6
-"""Events of a piece that are decoded one by one in search of a run: those of a stream's begin, up to one whose form can
-be learned, are fewer. Each costs a copy of the rest."""
+"""The most events of a chunk that are decoded one by one in search of a run. Each costs a copy of the rest. A stream
+has fewer events than this before the first one whose form can be learned."""
 
 Read = Callable[[bytes], Parts]
-"""Decodes a piece of a stream. Raises UpstreamError."""
+"""Decodes a chunk of a stream. Raises UpstreamError."""
 
 
 def reader_of(decoder: StreamDecoder) -> Read:
-    """Return what decodes the pieces of a stream, with runs of text as such where the decoder can read them."""
+    """Return the function that decodes the chunks of a stream, with runs of text not split into events if the decoder
+    supports them."""
     return partial(_parts_of, decoder) if isinstance(decoder, RunDecoder) else decoder.feed
 
 
-def _parts_of(decoder: RunDecoder, piece: bytes) -> Parts:
-    return _parts_after(decoder.read_run(piece), decoder, piece)
+def _parts_of(decoder: RunDecoder, chunk: bytes) -> Parts:
+    return _parts_after(decoder.read_run(chunk), decoder, chunk)
 
 
-def _parts_after(found: Led | None, decoder: RunDecoder, piece: bytes) -> Parts:
-    """Return the parts of a piece that begins with what `found` says."""
-    if found is None and piece.find(b"\n\n") + 2 in (1, len(piece)):
-        return decoder.feed(piece)  # most others are one event, or a part of one
-    return _with_runs(decoder, found, piece)
+def _parts_after(found: RunAndRest | None, decoder: RunDecoder, chunk: bytes) -> Parts:
+    """Return the parts of a chunk, which begins with the run `found` if there is one."""
+    if found is None and chunk.find(b"\n\n") + 2 in (1, len(chunk)):
+        return decoder.feed(chunk)  # most other chunks are one event, or a part of one
+    return _with_runs(decoder, found, chunk)
 
 
-def _with_runs(decoder: RunDecoder, found: Led | None, piece: bytes) -> Iterator[StreamPart]:
-    """Yield the parts of a piece that begins with what `found` says: runs, and the events between and after them."""
+def _with_runs(decoder: RunDecoder, found: RunAndRest | None, chunk: bytes) -> Iterator[StreamPart]:
+    """Yield the parts of a chunk, which begins with the run `found` if there is one: runs, and the events between and
+    after them."""
     left = MOST_SINGLE
     while True:
         if found is not None:
-            run, piece = found
+            run, chunk = found
             yield run
-        end = piece.find(b"\n\n") + 2
-        if not left or end in (1, len(piece)):
+        end = chunk.find(b"\n\n") + 2
+        if not left or end in (1, len(chunk)):
             break
         left -= 1
-        yield from decoder.feed(piece[:end])
-        piece = piece[end:]
-        found = decoder.read_run(piece)
-    if piece:
-        yield from decoder.feed(piece)
+        yield from decoder.feed(chunk[:end])
+        chunk = chunk[end:]
+        found = decoder.read_run(chunk)
+    if chunk:
+        yield from decoder.feed(chunk)
 
 
 def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
@@ -260,7 +261,8 @@ def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
 
 
 def read_now(events: Iterator[P]) -> Iterator[P]:
-    """Read events, and return them, with the UpstreamError that ended them if there was one."""
+    """Read all events, and return an iterator over them, which raises the UpstreamError that ended them if there was
+    one."""
     found: list[P] = []
     try:
         found.extend(events)
@@ -284,38 +286,39 @@ def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator
 
 
 class PartsStream(ABC):
-    """A stream that also hands on runs as such. See Stream."""
+    """A Stream that also hands on runs without splitting them into events."""
 
     __slots__ = ()
 
     @abstractmethod
     def first_parts(self) -> Parts:
-        """Return what `first` does, runs as such."""
+        """Return the same as `first`, with runs not split into events."""
 
     @property
     def aside_if_heavy(self) -> Aside | None:
-        """See OpenStream."""
+        """The threads for a heavy chunk, `None` by default, as in OpenStream."""
         return None
 
     @abstractmethod
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See hand_each."""
+        """Do as `hand_each` describes."""
 
 
 def first_parts(stream: Stream) -> Parts:
-    """Return what a stream's `first` does, with runs where the stream has them and nothing changes its choices."""
-    if isinstance(stream, OpenStream):  # nearly always, and asked for at no cost, unlike an abstract class
+    """Return the same as the stream's `first`, with runs if the stream supports them and is not post-processed."""
+    if isinstance(stream, OpenStream):  # the usual class, and a cheap test, unlike the test for an abstract class
         return stream.first_parts() if stream.finisher is None else stream.first()
     return stream.first_parts() if isinstance(stream, PartsStream) else stream.first()
 
 
 def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-    """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
-    stream is over; or `hand_run` the only part of a piece. Raises what the stream and both raise. They may be called
-    outside the task that waits. Where nobody else sees the stream, `shorten` may put something before both."""
+    """Call `hand` with the parts of each chunk of a stream as it arrives, including the parts at the end, until it
+    returns False or the stream is over. For a chunk that is a single run, call `hand_run` instead. Raises the
+    exceptions of the stream and of both functions, which may be called outside the waiting task. If nothing else
+    observes the stream, `shorten` may put a faster function before both."""
     if isinstance(stream, OpenStream | PartsStream):
         return stream.each(hand, hand_run, shorten)
-    return _pulled(stream, hand)
+    return _pull_each(stream, hand)
 
 
 def aside_of(stream: Stream) -> Aside | None:
@@ -323,7 +326,7 @@ def aside_of(stream: Stream) -> Aside | None:
     return stream.aside_if_heavy if isinstance(stream, OpenStream | PartsStream) else None
 
 
-async def _pulled(stream: Stream, hand: HandOn) -> None:
+async def _pull_each(stream: Stream, hand: HandOn) -> None:
     going = True
     while going and not stream.over:
         await stream.wait()
@@ -331,25 +334,25 @@ async def _pulled(stream: Stream, hand: HandOn) -> None:
 
 
 async def drain(response: UpstreamResponse) -> None:
-    """Read a little of what follows a whole answer, so that the connection is kept; close it where there is more."""
+    """Read the few bytes after a complete response, so that the connection can be reused. Close it if more follows."""
     if response.take_all() is not None:
-        return  # nearly always: a timeout and a wait would cost 10 us
+        return  # the usual case: a timeout and a wait would cost 10 us
     size = 0
     try:
         async with asyncio.timeout(DRAIN_WAIT):
-            while size < MAX_DRAIN and (piece := await response.read()):
-                size += len(piece)
+            while size < MAX_DRAIN and (chunk := await response.read()):
+                size += len(chunk)
     except (TimeoutError, UpstreamError):
         response.close()
     response.release()
 
 
 Hand = Callable[[Iterator[StreamEvent]], Awaitable[int]]
-"""Takes the events of a piece, and returns how many choices ended in them."""
+"""Takes the events of a chunk, and returns how many choices ended in them."""
 
 
 async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
-    """Read one call's stream to its end. Raises UpstreamError when it breaks before `expected` choices ended."""
+    """Read one call's stream to its end. Raises UpstreamError if it breaks before `expected` choices ended."""
     ended = await hand(stream.first())
     while not stream.over and ended < expected:
         await stream.wait()
@@ -363,9 +366,9 @@ async def read_through(stream: OpenStream, expected: int, hand: Hand) -> None:
 async def read_tail(
     stream: Stream, wait: Callable[[], Awaitable[None]], hand: Callable[[Iterator[StreamEvent]], Awaitable[object]]
 ) -> None:
-    """Read what follows the end of the last choice: usage and the terminator, whose lack is no failure.
+    """Read the usage and the terminator after the end of the last choice. If they are missing, this is not a failure.
 
-    `wait` waits for the next piece, `hand` takes its events. Raises UpstreamError for an error that the vendor sends.
+    `wait` waits for the next chunk, `hand` takes its events. Raises UpstreamError for an error that the vendor sends.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(TAIL_WAIT):
@@ -373,14 +376,15 @@ async def read_tail(
                 try:
                     await wait()
                 except UpstreamError:
-                    break  # a finished answer whose connection broke
+                    break  # the connection broke after a finished response
                 await hand(_settled(stream.take()))
     if not stream.over:
         await hand(_settled(stream.conclude()))
 
 
 def _settled(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-    """Yield events up to a TRUNCATED error: every choice has ended, so the answer is whole."""
+    """Yield events up to a TRUNCATED error, which is ignored since every choice has ended, so the response is
+    complete."""
     try:
         yield from events
     except UpstreamError as error:

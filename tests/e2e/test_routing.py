@@ -32,8 +32,8 @@ SSE = [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]
 
 
 def table_of(one: str, two: str) -> str:
-    """Return a configuration of two vendors. Each upstream model name belongs to one test, so no test receives another's
-    requests."""
+    """Return a configuration of two vendors. Each upstream model name belongs to one test, so no test receives
+    another's requests."""
     return f"""\
 version: 1
 vendors:

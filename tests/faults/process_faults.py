@@ -27,7 +27,7 @@ from tests.support.vendor_script import Delay, Hang, Received, Script, Send
 ASK: Final[JsonObject] = {"model": "one/m", "prompt": "hi"}
 STREAM: Final[JsonObject] = {**ASK, "stream": True}
 
-PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
+PATIENT_EXIT: Final = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 600.0\n"
 """Prevents a process that closes slowly, as on a busy machine, from ending itself. `tests/security/test_stall.py` tests
 that."""
 
@@ -245,7 +245,7 @@ async def output_that_nobody_reads_for_a_while(rig: Rig) -> None:
     assert dropped
     told = [line["message"] for line in lines if "access log" in line["message"]]
     begun, ended = told[::2], [re.fullmatch(AGAIN, each) for each in told[1::2]]
-    assert begun == ["lines of the access log are dropped: nobody reads them"] * len(ended)
+    assert begun == ["lines of the access log are dropped: nothing reads them"] * len(ended)
     assert all(ended)
 
 

@@ -83,9 +83,9 @@ async def test_a_name_that_turned_inwards_is_refused_when_it_is_asked_again(
         await refused(transport, vendor)
         await refused(transport, vendor)
         assert names.asked == 1
-        monkeypatch.setattr("proxy.http_client.address_guard.KEPT", 0.0)
+        monkeypatch.setattr("proxy.http_client.address_guard.CACHED_SECONDS", 0.0)
         for resolver in transport.dialer.resolvers.values():
-            resolver._kept.clear()
+            resolver._cached.clear()
         await refused(transport, vendor)
     assert names.asked == 2
     assert set(names.connected) == {PUBLIC}

@@ -11,7 +11,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from proxy.process.freeze_watchdog import main_thread
-from proxy.process.shutdown import LAST_CALL
+from proxy.process.shutdown import FORCED_EXIT_AFTER
 from proxy.workers.assemble_supervisor import STOP_TIMEOUT
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
@@ -48,11 +48,11 @@ SITE = "import ctypes, os, re, time\nfrom proxy.upstream.mock_transport import M
 )
 """Code that runs before the gateway: a prompt can block its loop. A file in FOLDER names the process that does."""
 
-IMPATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 1.0\n"
+IMPATIENT = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 1.0\n"
 """More code that runs before it: after a second signal it waits for less than the built-in five seconds, in which a
 blocked loop uses a whole processor. It is not for a supervisor, which ends its workers in that time."""
 
-PATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
+PATIENT = "from proxy.process import shutdown\nshutdown.FORCED_EXIT_AFTER = 600.0\n"
 """Code that runs before a supervisor: on a busy machine it may take longer than five seconds to end its workers and
 itself. With this, no worker ends by itself."""
 
@@ -142,7 +142,7 @@ async def test_a_worker_that_stands_is_killed_named_and_replaced(way: str, tmp_p
         ]
         assert f"(process {victim})" in line
         assert f"the last request begun: {GUARDED}" in line
-        assert f"(process {victim}) ended on SIGKILL; another takes its place" in gateway.messages()
+        assert f"(process {victim}) ended on SIGKILL; it is replaced" in gateway.messages()
         assert SECRET not in gateway.messages()
         assert KEY not in gateway.messages()
         assert await gateway.stop() == 0
@@ -243,7 +243,7 @@ async def test_a_second_sigterm_ends_workers_that_stand(way: str, tmp_path: Path
 
 
 def test_a_supervisor_ends_its_workers_before_it_would_end_itself() -> None:
-    assert STOP_TIMEOUT < LAST_CALL
+    assert STOP_TIMEOUT < FORCED_EXIT_AFTER
 
 
 async def test_a_drain_ends_although_a_worker_stands(tmp_path: Path) -> None:

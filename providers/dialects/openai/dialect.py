@@ -36,7 +36,7 @@ from providers.dialects.responses.request import (
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.decode_stream import NativeReader, NativeStream
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.field_writers import check_images
+from providers.dialects.shared.field_writers import check_images, params_without_field
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.read_json import malformed
@@ -88,7 +88,7 @@ class OpenAIDialect(OpenAIErrors):
             request, renamed = with_fitting_names(request, profile)
         draft = RequestBody(request, target, endpoint.table, {**endpoint.base_fields})
         endpoint.put_prompt(draft, profile)
-        put_fields(draft, endpoint.writers)
+        put_fields(draft, endpoint.writers, endpoint.without_field)
         if request.stream or profile.streams_only:
             draft.body.update(endpoint.streaming)
         if endpoint.because:
@@ -216,7 +216,8 @@ class _CompiledEndpoint:
     """The parts of a vendor's endpoint that are the same for all requests of one kind to a target.
 
     `base_fields` are the fields of every body, `streaming` are the additional fields of a body that requests a stream.
-    `because` is the reason for using the Responses API, empty if another API is used.
+    `because` is the reason for using the Responses API, empty if another API is used. `without_field` names the params
+    that are honoured without a field of the body.
     """
 
     profile: Profile
@@ -228,6 +229,7 @@ class _CompiledEndpoint:
     base_fields: JsonObject
     streaming: JsonObject
     because: str = ""
+    without_field: frozenset[str] = frozenset()
 
 
 def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
@@ -256,6 +258,7 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
     ):
         return _compile_responses(request, target, because)
     profile = _for_target(target).profile
+    fields = writers(profile, operation)
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
         # Always requested for the gateway's own accounting. The surface shows usage only to a client that requests it.
@@ -264,11 +267,12 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
         profile,
         operation,
         capabilities(profile, request.operation, operation, _counted(profile, target)),
-        writers(profile, operation),
+        fields,
         _PUT_PROMPT[operation],
         endpoint_url(target, profile, profile.wires[operation].path),
         {"model": target.upstream_model, **profile.body},
         streaming,
+        without_field=params_without_field(fields),
     )
 
 

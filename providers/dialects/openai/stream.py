@@ -52,7 +52,7 @@ from providers.dialects.shared.read_json import (
 )
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.emulation.collect_stream import to_chunks
-from providers.emulation.merge_choices import as_asked
+from providers.emulation.merge_choices import require_choices
 from providers.failure import UpstreamError
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
 from providers.framing.text_frames import Around
@@ -394,7 +394,7 @@ class OpenAIStream(RunDecoder):
             raise cut()
         completion = decode_object(self._sent, json_object(data))
         try:
-            yield from to_chunks(as_asked(completion, self._sent.choices))
+            yield from to_chunks(require_choices(completion, self._sent.choices))
         except ValueError as problem:
             raise malformed(f"has {problem}") from None
         self._done = True

@@ -39,6 +39,11 @@ def write_nothing(draft: RequestBody, value: object) -> None:
     """Write nothing, for a field that is honoured without being sent or is written with another field."""
 
 
+def params_without_field(fields: Mapping[str, FieldWriter]) -> frozenset[str]:
+    """Return the names of the fields for which `write_nothing` stands, which `put_fields` need not visit."""
+    return frozenset(name for name, put in fields.items() if put is write_nothing)
+
+
 def check_images(draft: RequestBody, value: object) -> None:
     """Check `images`, which are already parts of the prompt's message. Raises Refusal for a chat."""
     if (cell := draft.table["images"]).refused:

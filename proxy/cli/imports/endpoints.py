@@ -1,7 +1,8 @@
 """Distribute another gateway's deployments over vendors, models and deployments of a configuration.
 
 A vendor has one profile. Settings that all its deployments share are written at the vendor. Settings that all
-deployments of a model share are written at the model, and the rest at the deployment. Two deployments with equal settings become one.
+deployments of a model share are written at the model, and the rest at the deployment. Two deployments with equal
+settings become one.
 """
 
 import re

@@ -59,9 +59,9 @@ MECHANISMS: Sequence[Mechanism] = (
             f"{_OF_EAGER}._begin_alone",
             f"{_OF_EAGER}._answer",
             f"{_OF_EAGER}._answered",
-            f"{_OF_EAGER}._keep",
-            f"{_OF_EAGER}._go_on",
-            f"{_OF_EAGER}._read_kept",
+            f"{_OF_EAGER}._store_ahead",
+            f"{_OF_EAGER}._handle_ahead",
+            f"{_OF_EAGER}._parse_ahead",
             f"{_OF_EAGER}._parse",
         ),
         (
@@ -117,7 +117,7 @@ MECHANISMS: Sequence[Mechanism] = (
             "proxy/gateway/match_path.py:head_of",
         ),
         (),
-        (("proxy.listener.fast_head_parser:_kept", "uncached"),),
+        (("proxy.listener.fast_head_parser:_read_cached", "uncached"),),
     ),
     Mechanism(
         "early_refusal",

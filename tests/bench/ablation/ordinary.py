@@ -11,7 +11,7 @@ from aiohttp import web
 from providers.dialect import UpstreamRequest
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.request_bytes import CallHead, CallHeads
-from proxy.http_client.request_bytes import _made as made_head
+from proxy.http_client.request_bytes import _make_head as made_head
 from proxy.listener.buffered_response import BASE_HEADERS, JSON
 from proxy.timers import Slot, Timer, Timers, TimerWheel, Watcher
 from proxy.upstream.transport import Take

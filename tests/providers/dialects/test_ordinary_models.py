@@ -103,7 +103,7 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
         assert check.kind is CheckKind.SCHEMA
         keeps = compile_check(check)
         assert keeps(orjson.dumps(good).decode()) is None
-        assert keeps(orjson.dumps(bad).decode()) == "it does not keep the schema"
+        assert keeps(orjson.dumps(bad).decode()) == "it does not satisfy the schema"
     if not plan.checks:
         # What the vendor enforces admits nothing that the model would not.
         if is_wrapped(schema, sent[0]):

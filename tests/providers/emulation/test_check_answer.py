@@ -29,7 +29,7 @@ SCHEMA: JsonObject = {
     "additionalProperties": False,
 }
 NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}
-NOT_JSON, BROKEN = "it is not JSON", "it does not keep the schema"
+NOT_JSON, BROKEN = "it is not JSON", "it does not satisfy the schema"
 OTHER, NO_MATCH, NO_OBJECT = "it is none of the choices", "it does not match the pattern", "it is not a JSON object"
 PHONE = Guided("regex", r"\d{3}-\d{4}")
 

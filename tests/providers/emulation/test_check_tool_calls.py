@@ -55,8 +55,8 @@ def test_where_nothing_is_promised_a_tool_is_not_strict_and_its_calls_are_checke
     assert set(held.checks) == {"f"}
     keeps = compile_check(held.checks["f"])
     assert keeps('{"a": 1}') is None
-    assert keeps('{"a": "1"}') == "it does not keep the schema"
-    assert keeps("[]") == "it does not keep the schema"
+    assert keeps('{"a": "1"}') == "it does not satisfy the schema"
+    assert keeps("[]") == "it does not satisfy the schema"
 
 
 def test_what_the_vendor_enforces_is_not_checked() -> None:

@@ -133,7 +133,7 @@ def test_the_last_usage_counts() -> None:
         ([], "choice 0 never finished"),
         ([Chunk(0, "a", "stop")], "choice 1 never finished"),
         ([Chunk(0, "a"), Chunk(1, "b", "stop")], "choice 0 never finished"),
-        ([Chunk(0, "a", "stop"), Chunk(1, "b", "stop"), Chunk(2, "c", "stop")], "choice 2 was not asked for, 2 were"),
+        ([Chunk(0, "a", "stop"), Chunk(1, "b", "stop"), Chunk(2, "c", "stop")], "choice 2 was not requested, 2 were"),
     ],
 )
 def test_an_answer_that_is_not_whole_is_none(events: list[StreamEvent], message: str) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
-from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, spell
+from providers.emulation.logprob_slices import join_logprobs, slice_logprobs, text_of_tokens
 
 A, B, C = (TokenLogprob(text, -1.0, tuple(text.encode())) for text in "abc")
 ARRAYS = LegacyLogprobs(("a", "b", "c"), (None, -1.0, -2.0), (None, {"b": -1.0}, {"c": -2.0}), (0, 1, 2))
@@ -59,6 +59,6 @@ def test_pieces_of_both_forms_become_a_list() -> None:
 
 def test_tokens_spell_their_text_across_halved_characters() -> None:
     halves = (TokenLogprob("\\xc3", -1.0, (0xC3,)), TokenLogprob("\\xa9", -1.0, (0xA9,)))
-    assert spell(ContentLogprobs((A, *halves), (C,))) == "aé"
-    assert spell(ContentLogprobs((A, halves[0]))) == "a\ufffd"
-    assert spell(ARRAYS) == "abc"
+    assert text_of_tokens(ContentLogprobs((A, *halves), (C,))) == "aé"
+    assert text_of_tokens(ContentLogprobs((A, halves[0]))) == "a\ufffd"
+    assert text_of_tokens(ARRAYS) == "abc"

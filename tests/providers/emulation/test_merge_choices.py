@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Extras, Usage
-from providers.emulation.merge_choices import CallShare, UsageTally, as_asked, billed_usage, merge, renumber
+from providers.emulation.merge_choices import CallShare, UsageTally, billed_usage, merge, renumber, require_choices
 from tests.support.looped import looped
 
 # Prompts A and B, two candidates each, one to a call.
@@ -127,7 +127,7 @@ def test_a_renumbered_chunk_names_no_fingerprint() -> None:
 
 @pytest.mark.parametrize("index", [-1, 2])
 def test_a_chunk_of_a_choice_that_the_call_does_not_have_is_refused(index: int) -> None:
-    with pytest.raises(ValueError, match=f"choice {index} was not asked for, 2 of prompt 0 were"):
+    with pytest.raises(ValueError, match=f"choice {index} was not requested, 2 of prompt 0 were"):
         renumber(CallShare(0, 0, 2), Chunk(index), 2)
 
 
@@ -148,7 +148,7 @@ def test_extras_stay_with_their_choices_and_those_of_every_answer_come_together(
 def test_other_choices_than_asked_for_are_refused(indices: tuple[int, ...]) -> None:
     choices = tuple([Choice(index, "x", "stop") for index in indices])
     with pytest.raises(ValueError, match="choice"):
-        as_asked(replace(answer("a"), choices=choices), 2)
-    with pytest.raises(ValueError, match="not asked for"):
-        as_asked(replace(answer("a"), choices=(Choice(1, "x", "stop"),)), 1)
-    assert as_asked(answer("a", "b"), 2) == answer("a", "b")
+        require_choices(replace(answer("a"), choices=choices), 2)
+    with pytest.raises(ValueError, match="not requested"):
+        require_choices(replace(answer("a"), choices=(Choice(1, "x", "stop"),)), 1)
+    assert require_choices(answer("a", "b"), 2) == answer("a", "b")

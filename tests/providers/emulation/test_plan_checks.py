@@ -8,7 +8,7 @@ from providers.capabilities import NATIVE, REFUSED, Capabilities
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.plan_calls import plan_calls
-from providers.emulation.plan_checks import BESIDE_TOOLS, OBJECT, plan_checks, tell_in_prompt
+from providers.emulation.plan_checks import BESIDE_TOOLS, OBJECT, describe_in_prompt, plan_checks
 from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,
@@ -71,7 +71,7 @@ def test_strict_tools_are_checked_by_their_names() -> None:
 
 
 def test_a_text_prompt_tells_it_at_its_end() -> None:
-    told = tell_in_prompt(request({"guided": Guided("json", {"type": "array"})}, TextPrompt(("List.",))))
+    told = describe_in_prompt(request({"guided": Guided("json", {"type": "array"})}, TextPrompt(("List.",))))
     assert isinstance(told.prompt, TextPrompt)
     assert told.prompt.texts[0].startswith("List.\n\nAnswer with one JSON value")
     assert told.prompt.texts[0].endswith('{"type":"array"}')
@@ -89,7 +89,7 @@ def test_a_choice_in_the_prompt_stands_in_no_fence() -> None:
 
 def test_a_prompt_in_token_ids_cannot_tell_it() -> None:
     with pytest.raises(Unenforceable, match="no text"):
-        tell_in_prompt(request(ANY, TokenPrompt(((1,),))))
+        describe_in_prompt(request(ANY, TokenPrompt(((1,),))))
 
 
 CHAIN = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "object"}}}
@@ -115,6 +115,6 @@ def test_a_schema_of_objects_is_told_beside_the_vendors_own_json_mode(schema: Js
 @looped(("choice", "free"), [("auto", True), ("none", False)])
 def test_the_prompt_leaves_the_model_free_to_call_tools_first(choice: str, free: bool) -> None:
     params = cast(Params, {**ANY, "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": choice})
-    told = tell_in_prompt(request(params)).prompt
+    told = describe_in_prompt(request(params)).prompt
     assert isinstance(told, ChatPrompt)
     assert told.messages[1]["content"] == (BESIDE_TOOLS if free else "") + OBJECT

@@ -163,11 +163,11 @@ class Unhurried:
 
 async def test_a_visitor_who_leaves_costs_the_others_nothing(operator: Operator) -> None:
     admin = Admin(cast(StatusSource, source := Unhurried()), operator.app.reloader, None)
-    first, second, third = (asyncio.ensure_future(admin._drawn_for_all(PageQuery())) for _ in range(3))
-    await until(lambda: source.asked == 1 and len(admin._wanted) == 1)
+    first, second, third = (asyncio.ensure_future(admin._shared_page(PageQuery())) for _ in range(3))
+    await until(lambda: source.asked == 1 and len(admin._renderings) == 1)
     second.cancel()
     source.go_on.set_result(None)
     pages = await asyncio.gather(first, second, third, return_exceptions=True)
     assert isinstance(pages[1], asyncio.CancelledError)
     assert [isinstance(page, bytes) for page in (pages[0], pages[2])] == [True, True]
-    assert admin._wanted == {}
+    assert admin._renderings == {}

@@ -48,4 +48,4 @@ def test_a_table_is_called_by_its_whole_path(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert Source(A, {}).title == f"{tmp_path}/a.yaml"
     assert Source(A, {}, found="named by DRAGOMAN_CONFIG").title == f"{tmp_path}/a.yaml (named by DRAGOMAN_CONFIG)"
-    assert Source(None, {}).title == "the embedded table"
+    assert Source(None, {}).title == "the embedded configuration"

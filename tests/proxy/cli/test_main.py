@@ -63,8 +63,8 @@ TABLE = "version: 1\nvendors: {mock: }\nmodels: {mock/own: }\n"
 """A table unlike the embedded one."""
 
 EMBEDDED_WARNING = (
-    "dragoman: warning: no table is named (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this folder: "
-    "this is the embedded one, which has only the mock vendor\n"
+    "dragoman: warning: no config file is given (-c FILE, or DRAGOMAN_CONFIG) and there is no table.yaml in this "
+    "folder: this is the embedded configuration, which has only the mock vendor\n"
 )
 
 

@@ -137,9 +137,9 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
     async with serving(tmp_path, "port: 0, workers: 2, drain_grace: 0s, admin: {port: 0}", *given) as lines:
         first, *told, last = lines
     cores = usable_cores()
-    assert f"serving the table {tmp_path / 't.yaml'}" in first
+    assert f"serving the configuration {tmp_path / 't.yaml'}" in first
     assert (f"with {count} workers" in last) == (count > 0)
-    assert [f"{count} workers on {cores} cores: more than there are cores" in each for each in told] == [True] * (
+    assert [f"{count} workers on {cores} cores: more workers than cores" in each for each in told] == [True] * (
         count > cores
     )
 
@@ -207,5 +207,5 @@ def shown_on_a_terminal(table: Path, piped: bool) -> str:
 @pytest.mark.parametrize("piped", [False, True])
 def test_a_person_at_a_terminal_reads_text_and_a_program_json(piped: bool, tmp_path: Path) -> None:
     line = shown_on_a_terminal(tmp_path / "t.yaml", piped)
-    assert "serving the table" in line
+    assert "serving the configuration" in line
     assert line.startswith("{") == piped

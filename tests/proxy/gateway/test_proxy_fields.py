@@ -89,7 +89,7 @@ def test_checks_that_the_client_relies_on_are_refused(name: str) -> None:
     path, body = ROWS[name]
     found = explained(TABLE, ANYONE, path, orjson.dumps({**body, "guardrails": ["pii"]}))
     assert found.error is not None
-    assert b"which guards hold is the operator" in found.error[1]
+    assert b"the operator decides which guards apply" in found.error[1]
 
 
 def test_an_upstream_that_is_such_a_proxy_gets_what_the_operator_allows() -> None:

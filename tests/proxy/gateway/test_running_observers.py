@@ -66,7 +66,7 @@ FAULTS: Final = {
     "a trace begins": Fault("tracing", of_class(TraceStarter, "begin")),
     "a request is noted": Fault("tracing", of_trace_hook("note_request")),
     "a prompt is noted": Fault("tracing", of_trace_hook("note_prompt")),
-    "a whole response is noted": Fault("tracing", of_trace_hook("note_answer"), (False,)),
+    "a whole response is noted": Fault("tracing", of_trace_hook("note_response"), (False,)),
     "a chunk is noted": Fault("tracing", of_class(GatheredTexts, "add"), (True,)),
     "the texts of a stream are noted": Fault("tracing", of_class(GatheredTexts, "json"), (True,)),
     "the end of a choice is noted": Fault("tracing", of_class(SpanNotes, "ended"), (True,)),

@@ -49,7 +49,7 @@ async def test_a_call_on_a_connection_that_was_just_left_is_no_fault_of_the_vend
 async def test_a_call_that_may_not_run_twice_takes_no_connection_that_was_idle_for_long(
     vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch, safety: Literal["strict", "off"]
 ) -> None:
-    monkeypatch.setattr("proxy.http_client.http_transport.ONCE_IDLE", 0.05)
+    monkeypatch.setattr("proxy.http_client.http_transport.POOL_IDLE_UNREPEATED", 0.05)
     transport = HttpTransport()
     vendor.default = OK
     for target in (replace(TARGET, retries=Retries(3, safety)), TARGET):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proxy.http_client.answer_head import FIELD_LIMIT, HEAD_LIMIT, LINE_LIMIT
 from proxy.http_client.http1_connection import (
     AHEAD,
-    BARREN_LIMIT,
+    FRAMING_LIMIT,
     INTERIM_LIMIT,
     SHORT,
 )
@@ -203,7 +203,7 @@ def test_an_answer_to_head_has_no_body_and_its_connection_serves_on_where_that_i
 
 @pytest.mark.parametrize(
     "framing",
-    [b"1;" + b"e" * BARREN_LIMIT, b"0\r\n" + b"x: y\r\n" * BARREN_LIMIT],
+    [b"1;" + b"e" * FRAMING_LIMIT, b"0\r\n" + b"x: y\r\n" * FRAMING_LIMIT],
     ids=["an extension of a chunk", "trailers"],
 )
 def test_framing_without_a_body_is_bounded(framing: bytes) -> None:
@@ -218,7 +218,7 @@ def test_framing_without_a_body_is_bounded(framing: bytes) -> None:
 def test_reading_never_stops_while_there_is_nothing_to_take() -> None:
     head = CHUNKED[:-2] + b"".join(b"a%d: %s\r\n" % (number, b"x" * 8000) for number in range(8)) + b"\r\n"
     assert len(head) < HEAD_LIMIT
-    line = Line().feed(head + b"1;" + b"e" * (BARREN_LIMIT - 100))
+    line = Line().feed(head + b"1;" + b"e" * (FRAMING_LIMIT - 100))
     assert line.reading == "resumed"
     assert line.feed(b"\r\nx\r\n" + END).told == ("ended", b"x")
 
@@ -281,7 +281,7 @@ def test_what_comes_while_no_answer_is_awaited_ends_the_connection(data: bytes) 
     assert idle.reused
     idle.feed(data)
     assert idle.wire.aborted
-    assert not idle.connection.untouched
+    assert not idle.connection.has_no_input
 
 
 @pytest.mark.parametrize("change", [lambda far: far.send(b"x"), lambda far: far.close()], ids=["bytes", "end"])
@@ -290,9 +290,9 @@ def test_what_the_loop_has_not_read_yet_shows_on_an_idle_connection(change: Call
     near, far = line.wire.ends
     with near, far:
         assert line.reused
-        assert line.connection.untouched
+        assert line.connection.has_no_input
         change(far)
-        assert not line.connection.untouched
+        assert not line.connection.has_no_input
 
 
 def test_a_fresh_connection_that_the_vendor_has_closed_shows_that_before_the_loop_does() -> None:

@@ -12,7 +12,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.upstream.transport import Take, fail, read_each
 
 USAGE = Usage(6, 2)
-CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's answer broke off."))
+CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's response broke off."))
 
 Step = bytes | float | UpstreamError
 """A piece of the body, seconds that pass, or how it breaks. After the last step the connection stays open and silent

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from proxy.listener import fast_head_parser
 from proxy.listener.fast_head_parser import (
-    KEPT_HEADS,
-    MAX_KEPT_HEAD,
+    CACHED_HEADS,
+    MAX_CACHED_HEAD,
     MAX_PLAIN_HEAD,
     PlainHead,
     head_fault,
@@ -105,16 +105,16 @@ def test_a_head_that_differs_in_one_byte_is_another() -> None:
 
 
 def test_a_number_of_heads_of_common_size_is_kept() -> None:
-    fast_head_parser._kept.cache_clear()
-    for number in range(2 * KEPT_HEADS):
+    fast_head_parser._read_cached.cache_clear()
+    for number in range(2 * CACHED_HEADS):
         read_plain_head(told(f"a: {number}", "Content-Length: 5"))
-    assert fast_head_parser._kept.cache_info().currsize == KEPT_HEADS
-    fast_head_parser._kept.cache_clear()
-    rest = MAX_KEPT_HEAD - len(told("a: "))
+    assert fast_head_parser._read_cached.cache_info().currsize == CACHED_HEADS
+    fast_head_parser._read_cached.cache_clear()
+    rest = MAX_CACHED_HEAD - len(told("a: "))
     assert read_plain_head(told("a: " + "x" * (rest + 1))) is not None
-    assert fast_head_parser._kept.cache_info().currsize == 0
+    assert fast_head_parser._read_cached.cache_info().currsize == 0
     assert read_plain_head(told("a: " + "x" * rest)) is not None
-    assert fast_head_parser._kept.cache_info().currsize == 1
+    assert fast_head_parser._read_cached.cache_info().currsize == 1
 
 
 def told(*fields: str, first: str = "POST /x HTTP/1.1") -> bytes:

@@ -292,7 +292,7 @@ SHORT = 0.1
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connection, "GRACE", SHORT)
+    monkeypatch.setattr(http_connection, "LEAST_IDLE", SHORT)
 
 
 async def test_too_many_connections_close_the_longest_idle(short_grace: None, caplog: pytest.LogCaptureFixture) -> None:

@@ -277,7 +277,7 @@ WRONG: dict[str, tuple[Callable[[bytes, bytes], tuple[bytes | None, bytes | None
     ),
     "an encrypted key": (
         lambda cert, key: (cert, encrypted(key)),
-        [KEY + "the key is encrypted, and nobody is there to type its passphrase"],
+        [KEY + "the key is encrypted, but the gateway cannot ask for its passphrase"],
     ),
 }
 

@@ -59,9 +59,9 @@ async def made() -> AsyncIterator[AnswerChecks]:
 async def test_a_constraint_is_compiled_and_answers_are_held_against_it(made: AnswerChecks) -> None:
     assert await made.problem(NUMBERS, "a") is None
     assert await made.breach(NUMBERS, "[1]", "a") is None
-    assert await made.breach(NUMBERS, '["x"]', "a") == "it does not keep the schema"
+    assert await made.breach(NUMBERS, '["x"]', "a") == "it does not satisfy the schema"
     large = AnswerCheck("guided_regex", CheckKind.PATTERN, b"((a{900}){900}){900}")
-    reason = "the answer could not be checked, since the pattern is too large to be checked"
+    reason = "the response could not be checked, since the pattern is too large to be checked"
     assert [await made.problem(large, "a") for _ in range(2)] == [reason, reason]
 
 
@@ -105,7 +105,7 @@ async def test_a_client_that_leaves_takes_its_process_along(made: AnswerChecks) 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await made.breach(NUMBERS, '["x"]', "a") == "it does not keep the schema"
+    assert await made.breach(NUMBERS, '["x"]', "a") == "it does not satisfy the schema"
 
 
 async def test_one_team_s_checks_leave_a_process_to_the_others(made: AnswerChecks) -> None:

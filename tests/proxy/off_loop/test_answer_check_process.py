@@ -63,7 +63,7 @@ def checker() -> Iterator[Checker]:
 def test_each_question_is_answered_in_turn(checker: Checker) -> None:
     assert checker.ask(NUMBER, None) == (CheckVerdict.KEEPS, "")
     assert checker.ask(NUMBER, "[1, 2]") == (CheckVerdict.KEEPS, "")
-    assert checker.ask(NUMBER, '["ü"]') == (CheckVerdict.BREAKS, "it does not keep the schema")
+    assert checker.ask(NUMBER, '["ü"]') == (CheckVerdict.BREAKS, "it does not satisfy the schema")
     assert checker.ask(NUMBER, "[1") == (CheckVerdict.BREAKS, "it is not JSON")
     pattern = AnswerCheck("guided_regex", CheckKind.PATTERN, b"[a-f]+")
     assert checker.ask(pattern, "abc") == (CheckVerdict.KEEPS, "")

@@ -44,7 +44,7 @@ async def test_a_child_that_ends_by_itself_keeps_its_status(caplog: pytest.LogCa
 
 
 async def test_a_child_is_killed_where_it_does_not_end_with_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_process, "BY_ITSELF", 0.01)
+    monkeypatch.setattr(child_process, "END_TIMEOUT", 0.01)
     busy = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
     assert await end_child(busy) == -signal.SIGKILL
     stopped = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.overload.event_loop_lag import KEPT, MAX_STACK, LagRules, Lags, LoopLag, Stalls, Watchdog, thread_stack
+from proxy.overload.event_loop_lag import (
+    MAX_STACK,
+    WINDOW_TICKS,
+    LagRules,
+    Lags,
+    LoopLag,
+    Stalls,
+    Watchdog,
+    thread_stack,
+)
 from tests.proxy.kit.virtual_time import in_virtual_time
 
 SCALED = LagRules(tick=0.01, stall=0.05, look=0.01)
@@ -51,10 +60,10 @@ def test_a_lag_is_over_when_nine_ticks_were_punctual() -> None:
     assert lags(*[0.4] * 10, *[0.0] * 10) == (0.0, 0.0)
 
 
-@given(st.lists(st.floats(0, 1e3), min_size=KEPT))
+@given(st.lists(st.floats(0, 1e3), min_size=WINDOW_TICKS))
 def test_two_of_the_last_ten_ticks_were_as_late_as_the_steady_lag(values: list[float]) -> None:
     steady, worst = lags(*values)
-    last = values[-KEPT:]
+    last = values[-WINDOW_TICKS:]
     assert sum(value >= steady for value in last) >= 2
     assert worst == max(last)
 

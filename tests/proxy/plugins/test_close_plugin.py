@@ -116,7 +116,7 @@ async def test_a_slow_close_of_a_guard_is_waited_for_at_the_end(tmp_path: Path) 
     made: list[Hider] = []
     table = f"{MOCK}plugins: {{g: {plugin('Hider')}}}\n"
     async with up(table, tmp_path) as app:
-        registry = app.front.plugins.registry
+        registry = app.front.plugins.guards
         assert registry is not None
         guard: Hider = registry.running["g"].plugin.made
         began, close = threading.Event(), guard.close

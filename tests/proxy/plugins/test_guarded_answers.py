@@ -316,7 +316,7 @@ async def test_every_part_of_a_large_request_is_seen(tmp_path: Path, kinds: list
 
 async def test_a_reload_brings_other_guards_and_closes_the_old(tmp_path: Path) -> None:
     async with guarded(tmp_path, plugin("Hider")) as app:
-        old = app.front.plugins.registry
+        old = app.front.plugins.guards
         assert old is not None
         made = old.running["g1"].plugin.made
         del old

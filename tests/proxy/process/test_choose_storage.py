@@ -10,7 +10,7 @@ import pytest_asyncio
 from config.sections.server_section import ServerSection
 from proxy.gateway.handle_request import Gateway
 from proxy.listener.cors_and_host_names import BrowserGuard
-from proxy.process.choose_storage import keep_by_settings
+from proxy.process.choose_storage import set_up_storage
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.metrics import Metrics
 from tests.proxy.conversations.test_response_entries import response
@@ -37,7 +37,7 @@ async def gateway() -> AsyncIterator[Gateway]:
 async def kept(gateway: Gateway, **settings: object) -> Kept:
     server = ServerSection.model_validate(settings)
     shared = None if server.shared is None else SharedState(server.shared, lambda cooldowns, now: None)
-    services = list(keep_by_settings(gateway, BrowserGuard("127.0.0.1", (), ()), shared, server, Metrics()))
+    services = list(set_up_storage(gateway, BrowserGuard("127.0.0.1", (), ()), shared, server, Metrics()))
     await asyncio.sleep(0)
     return Kept(gateway, len(services))
 

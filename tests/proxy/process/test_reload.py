@@ -48,7 +48,7 @@ async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogC
     assert result.digest != before.digest
     assert list(before.models) == ["mock/one"]
     assert (rig.count("success"), rig.count("failure")) == (1, 0)
-    assert f"table {result.digest[:12]} in force" in told.text
+    assert f"configuration {result.digest[:12]} is current" in told.text
 
 
 @pytest.mark.parametrize(

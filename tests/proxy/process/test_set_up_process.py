@@ -61,7 +61,7 @@ def test_the_log_says_which_table_is_served(tmp_path: Path, caplog: pytest.LogCa
         log_table(log, Source(tmp_path / "table.yaml", {}))
         log_table(log, Source(None, {}))
     named, embedded = caplog.messages
-    assert named == f"serving the table {tmp_path / 'table.yaml'}"
+    assert named == f"serving the configuration {tmp_path / 'table.yaml'}"
     assert caplog.records[1].levelname == "WARNING"
     assert embedded
 

@@ -187,7 +187,7 @@ async def test_who_leaves_while_the_gateway_ends_at_once_has_left(tmp_path: Path
             await client.send(request("POST", "/v1/completions", ask("v/m")))
             await vendor.received(1)
         await app.front.gateway.idle.wait()
-        await app.front.public.shutdown(ending_module.AT_ONCE)
+        await app.front.public.shutdown(ending_module.STOP_AT_ONCE_TIMEOUT)
     (line,) = log.getvalue().splitlines()
     assert json.loads(line)["outcome"] == "client_gone"
 

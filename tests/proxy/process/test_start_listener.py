@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.process.assemble_app import Addresses
-from proxy.process.start_listener import ACCEPTED_AT_ONCE, with_reach
+from proxy.process.start_listener import ACCEPTS_PER_ITERATION, with_reach
 from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 from tests.support.looped import looped
@@ -39,7 +39,8 @@ async def test_a_crowd_is_kept_by_the_kernel_while_the_loop_is_at_something_else
         with ExitStack() as crowd:
             # A connection that the kernel does not keep waits here for good: the loop is not there to accept it.
             clients = [
-                crowd.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(3 * ACCEPTED_AT_ONCE)
+                crowd.enter_context(socket.create_connection(address, PATIENCE))
+                for _ in range(3 * ACCEPTS_PER_ITERATION)
             ]
             for client in clients:
                 client.sendall(request("GET", "/v1/models"))

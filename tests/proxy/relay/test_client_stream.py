@@ -11,7 +11,7 @@ import pytest
 from aiohttp import HttpVersion11
 
 from proxy.deadlines import Deadlines
-from proxy.listener.buffered_response import AT_ONCE
+from proxy.listener.buffered_response import MAX_WRITE_BYTES
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.relay.client_stream import BLANK, ClientStream, comment
 from proxy.relay.relay_to_client import Relay
@@ -214,7 +214,7 @@ def test_nothing_comes_within_a_long_event(paused_after: int) -> None:
         response = client.stream.begin("")
         sender = Sent(0.0)
         client.stream.follow(sender, EVERY)
-        event = b"data: " + b"x" * (2 * AT_ONCE + 100) + b"\n\n"
+        event = b"data: " + b"x" * (2 * MAX_WRITE_BYTES + 100) + b"\n\n"
         for _ in range(paused_after):
             response.send(b"data: 1\n\n")
         client.wire.stop_reading()

@@ -125,8 +125,8 @@ def test_a_deployment_s_own_key_silences_its_vendor_s_credentials() -> None:
 
 def test_what_credentials_need_and_nobody_says_is_told_where_they_are_written() -> None:
     assert made(f"vendors:\n  v: {{{OWN}}}\nmodels:\n  v/m: {{credentials: aws}}") == [
-        "table.yaml:5:22 models.v/m.credentials: the profile 'openai_compatible' does not say what such credentials "
-        "are for: set credentials.aws.service"
+        "table.yaml:5:22 models.v/m.credentials: the profile 'openai_compatible' has no default for this setting: "
+        "set credentials.aws.service"
     ]
 
 

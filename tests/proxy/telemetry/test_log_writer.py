@@ -57,7 +57,7 @@ def test_a_reader_that_stalls_costs_lines_and_no_time_and_both_ends_are_told(mon
     for _ in range(100):
         writer.write(b"line")
     assert writer.dropped >= 80
-    assert told == ["lines of the access log are dropped: nobody reads them"]
+    assert told == ["lines of the access log are dropped: nothing reads them"]
     writer.close(timeout=0.01)
     stream.free.set()
     writer.close()

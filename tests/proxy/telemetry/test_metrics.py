@@ -349,14 +349,14 @@ def test_the_use_of_memory_is_what_it_is_when_it_is_shown() -> None:
 
 def test_what_is_kept_of_turns_has_gauges() -> None:
     metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
-    metrics.watch_kept_turns(kept)
+    metrics.watch_stored_turns(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     assert (series(metrics)["dragoman_kept_turns{}"], series(metrics)["dragoman_kept_turns_bytes{}"]) == (1.0, 600.0)
 
 
 def test_stored_responses_have_gauges() -> None:
     metrics, kept = Metrics(), StoredEntries(1_000_000, 3600.0)
-    metrics.watch_kept_responses(kept)
+    metrics.watch_stored_responses(kept)
     kept.put("a", "k", b"x" * 88, 0.0)
     found = series(metrics)
     assert (found["dragoman_kept_responses{}"], found["dragoman_kept_responses_bytes{}"]) == (1.0, 600.0)

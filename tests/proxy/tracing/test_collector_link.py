@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from proxy.tracing import collector_link
-from proxy.tracing.collector_link import MOST_ANSWER, TOO_SLOW, UNREACHED, CollectorLink
+from proxy.tracing.collector_link import MOST_RESPONSE, TOO_SLOW, UNREACHED, CollectorLink
 
 Answer = tuple[int, Mapping[str, str], bytes]
 EMPTY = {"content-length": "0"}
@@ -79,7 +79,7 @@ def test_one_connection_carries_all_exports_under_the_endpoints_path() -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("status", sorted(collector_link.REPEATED))
+@pytest.mark.parametrize("status", sorted(collector_link.REPEATED_STATUSES))
 def test_what_may_pass_is_repeated(status: int) -> None:
     with answering((status, EMPTY, b""), (status, {**EMPTY, "retry-after": "0"}, b""), GOOD) as server:
         link = server.link()
@@ -116,7 +116,7 @@ def test_a_wait_that_is_longer_than_an_export_may_take_is_not_waited_for() -> No
 def test_at_the_end_nothing_is_repeated() -> None:
     with answering((503, EMPTY, b"")) as server:
         link = server.link()
-        link.hurry()
+        link.stop_repeating()
         assert link.post("/v1/traces", b"x") == "the collector answers with status 503"
         link.close()
     assert len(server.got) == 1
@@ -131,7 +131,7 @@ def test_the_environments_proxy_does_not_count(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_long_answer_is_not_read() -> None:
-    endless = {"content-length": str(MOST_ANSWER + 2**40)}
+    endless = {"content-length": str(MOST_RESPONSE + 2**40)}
     with answering((200, {**endless, "connection": "close"}, b"x" * 10), GOOD) as server:
         link = server.link()
         assert [link.post("/v1/traces", b"x") for _ in range(2)] == [None, None]

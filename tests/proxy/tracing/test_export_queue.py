@@ -40,7 +40,7 @@ class Sink:
     def metrics_due(self) -> bool:
         return self.due
 
-    def hurry(self) -> None:
+    def stop_repeating(self) -> None:
         self.hurried = True
 
     def close(self) -> str | None:

@@ -99,5 +99,5 @@ async def test_a_collector_and_a_webhook_that_hang_hold_up_the_end_together_and_
     server.close()
     await server.wait_closed()
     assert "plugin hook: 1 rows were not delivered before the end" in messages
-    assert "tracing: the collector is too slow; what it has not taken is lost" in messages
+    assert "tracing: the collector is too slow; requests that it has not accepted are lost" in messages
     assert "canary" not in messages

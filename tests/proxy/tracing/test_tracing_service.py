@@ -49,7 +49,7 @@ class Kept:
     def metrics_due(self) -> bool:
         return False
 
-    def hurry(self) -> None:
+    def stop_repeating(self) -> None:
         """Nothing is repeated."""
 
     def close(self) -> str | None:

@@ -13,7 +13,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.request_record import Attempt, RequestRecord
 from proxy.upstream import call_task
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
-from proxy.upstream.call_vendor import AT_ONCE
+from proxy.upstream.call_vendor import MAX_CONCURRENT_CALLS
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Take, UpstreamResponse, fail, read_each
 from tests.providers.tasks.kit import at
@@ -109,7 +109,7 @@ def test_the_answers_are_joined_in_the_order_of_the_calls() -> None:
 
 def test_so_many_run_at_once_and_no_more() -> None:
     vendor = _Vendor(lambda body: _Answering(1.0, [b"x"]))
-    assert _ask(vendor, 2 * AT_ONCE)[1] == 4.0
+    assert _ask(vendor, 2 * MAX_CONCURRENT_CALLS)[1] == 4.0
 
 
 def test_the_first_failure_ends_all() -> None:

@@ -45,7 +45,7 @@ def test_an_answer_with_another_number_of_choices_is_malformed(expected: int) ->
     failure = rig.fails(lambda: rig.whole(expected))
     assert (failure.kind, failure.message) == (
         FailureKind.MALFORMED,
-        f"The upstream answered with 2 of {expected} choices.",
+        f"The upstream's response has 2 of {expected} choices.",
     )
 
 

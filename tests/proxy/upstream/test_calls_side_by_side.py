@@ -15,7 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import StreamOptions, TextPrompt
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.errors import GatewayError
-from proxy.upstream.call_vendor import AT_ONCE
+from proxy.upstream.call_vendor import MAX_CONCURRENT_CALLS
 from proxy.upstream.vendor_stream import DRAIN_WAIT, TAIL_WAIT
 from tests.proxy.kit.mark_streams import CUT, Body, Step, often
 from tests.proxy.kit.scripted_calls import Exchange, Vendor, ask, refusal, target, whole
@@ -69,8 +69,8 @@ def test_a_fingerprint_is_told_where_all_agree(second: str, expected: str | None
 def test_calls_of_one_request_are_under_way_together_but_not_without_limit() -> None:
     vendor = Vendor(lambda body: whole(completion("x"), 1.0))
     exchange = Exchange(vendor)
-    assert len(exchange.whole(ask("hi", {"n": 2 * AT_ONCE + 1})).choices) == 2 * AT_ONCE + 1
-    assert (vendor.most, exchange.time) == (AT_ONCE, 3.0)
+    assert len(exchange.whole(ask("hi", {"n": 2 * MAX_CONCURRENT_CALLS + 1})).choices) == 2 * MAX_CONCURRENT_CALLS + 1
+    assert (vendor.most, exchange.time) == (MAX_CONCURRENT_CALLS, 3.0)
 
 
 @looped("stream", [False, True])
@@ -137,9 +137,9 @@ def test_one_call_of_several_that_is_silent_too_long_ends_them_all(
 
 
 def test_each_call_of_several_has_the_time_of_an_answer() -> None:
-    prompts = TextPrompt(tuple(map(str, range(3 * AT_ONCE))))
+    prompts = TextPrompt(tuple(map(str, range(3 * MAX_CONCURRENT_CALLS))))
     exchange = Exchange(Vendor(lambda body: whole(completion("x"), 2.9)), answer=3.0)
-    assert len(exchange.whole(ask(prompts)).choices) == 3 * AT_ONCE
+    assert len(exchange.whole(ask(prompts)).choices) == 3 * MAX_CONCURRENT_CALLS
     assert exchange.time == pytest.approx(3 * 2.9)
 
 
@@ -212,7 +212,7 @@ def test_a_searched_answer_that_never_finished_is_none(steps: Sequence[Step]) ->
 def test_a_searched_answer_with_a_choice_that_was_not_asked_for_is_none() -> None:
     frame: JsonObject = {"choices": [{"index": 1, "text": "x", "finish_reason": "stop"}]}
     exchange = Exchange(Vendor(lambda body: Body(*data_frames(frame), DONE, b"")))
-    assert "a choice that was not asked for" in exchange.fails(ask("hi", SEARCHED)).message
+    assert "a choice that was not requested" in exchange.fails(ask("hi", SEARCHED)).message
 
 
 def test_the_guess_counts_candidates_that_were_not_chosen() -> None:

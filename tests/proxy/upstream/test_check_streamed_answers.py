@@ -124,7 +124,11 @@ def test_the_owner_is_told_to_the_checks() -> None:
             FailureKind.INVALID_REQUEST,
             "against 'guided_choice': it takes too much time",
         ),
-        (CheckFailed("no process"), FailureKind.BUSY, "The gateway could not hold the answer against 'guided_choice'"),
+        (
+            CheckFailed("no process"),
+            FailureKind.BUSY,
+            "The gateway could not check the response against 'guided_choice'",
+        ),
     ],
 )
 def test_a_check_that_cannot_be_made_is_no_deployment_s_fault(error: Exception, kind: FailureKind, words: str) -> None:

@@ -10,7 +10,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.mock.server import End, SimulatedChunk, SimulatedResponse
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
-from proxy.upstream.mock_transport import AT_ONCE, MockResponse, MockTransport
+from proxy.upstream.mock_transport import CHUNKS_PER_ITERATION, MockResponse, MockTransport
 from tests.proxy.kit.tables import snapshot
 from tests.proxy.kit.transport_calls import whole
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -118,7 +118,7 @@ async def test_pieces_without_a_delay_give_others_their_turn() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    response = scripted(*[SimulatedChunk(0, b"x")] * (4 * AT_ONCE))
+    response = scripted(*[SimulatedChunk(0, b"x")] * (4 * CHUNKS_PER_ITERATION))
     while await response.read():
         pass
     beside.cancel()

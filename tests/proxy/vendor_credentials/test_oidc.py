@@ -131,14 +131,14 @@ ECHO: JsonValue = {"error": "invalid_client", "error_description": f"the secret 
             json_answer(200, {"access_token": TOKEN, "token_type": "mac"}),
             "the token endpoint returned a token that is not a Bearer token",
         ),
-        ((Fin(),), "the token endpoint: The upstream closed the connection without answering."),
+        ((Fin(),), "the token endpoint: The upstream closed the connection without a response."),
         (
             (Send(head(200, [("content-length", "99")]) + b"{"), Fin()),
-            "the token endpoint: The upstream's answer broke off.",
+            "the token endpoint: The upstream's response broke off.",
         ),
         (
             body_answer(200, b" " * (MAX_RESPONSE + 1)),
-            f"the token endpoint: The upstream's answer is larger than {MAX_RESPONSE} bytes.",
+            f"the token endpoint: The upstream's response is larger than {MAX_RESPONSE} bytes.",
         ),
     ],
 )

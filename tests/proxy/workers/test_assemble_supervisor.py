@@ -155,7 +155,7 @@ async def test_a_worker_that_dies_is_replaced_even_while_the_table_is_broken(tmp
         await gateway.serving(2, restarts=1)
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/echo" in answer.body for answer in answers)
-        assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; another takes its place", gateway.messages())
+        assert re.search(r"worker \d \(process \d+\) ended on SIGKILL; it is replaced", gateway.messages())
 
 
 def serial(port: int, authority: Authority) -> int:

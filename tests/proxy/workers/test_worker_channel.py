@@ -69,7 +69,7 @@ async def test_questions_are_answered_beside_each_other() -> None:
 
 async def test_who_does_not_answer_in_time_is_as_good_as_gone_and_a_late_answer_nobodys() -> None:
     async with pair() as ends:
-        with pytest.raises(PeerGone, match=r"no answer to 'status' within 0.01 s"):
+        with pytest.raises(PeerGone, match=r"no response to 'status' within 0.01 s"):
             await ends.channel.request("status", 0.01)
         number, word, _ = await receive(ends.reader)
         send(ends.writer, number, word, b"late")

@@ -162,7 +162,7 @@ async def test_it_drains_when_its_supervisor_is_gone_and_says_what_to_do(tmp_pat
         worker.channel._writer.close()
         _, told = await asyncio.wait_for(worker.process.communicate(), 30.0)
         assert worker.process.returncode == 0
-    assert b"the supervisor is gone: this worker finishes what it has and ends; start the gateway again" in told
+    assert b"the supervisor is gone: this worker finishes its requests and ends; start the gateway again" in told
 
 
 async def test_it_says_unasked_what_it_has_counted_and_nothing_where_it_counted_nothing(tmp_path: Path) -> None:

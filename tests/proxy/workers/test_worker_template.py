@@ -129,7 +129,7 @@ async def test_a_signal_to_a_forked_worker_drains_it_and_one_to_the_template_is_
         first = workers(gateway)[0]
         os.kill(first, signal.SIGTERM)
         await gateway.serving(2, restarts=1)
-        assert f"(process {first}) ended with status 0; another takes its place" in gateway.messages()
+        assert f"(process {first}) ended with status 0; it is replaced" in gateway.messages()
         assert template_of(gateway) == template
         assert len(workers(gateway)) == 2
         assert not [line for line in messages_of(gateway) if "template" in line]
@@ -216,7 +216,7 @@ async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(
         await until_ready(gateway)
         await gateway.serving(2, restarts=1)
         assert "the gateway ended on a fault of its own" in gateway.messages()
-        assert "ended with status 1; another takes its place" in gateway.messages()
+        assert "ended with status 1; it is replaced" in gateway.messages()
         assert await gateway.stop() == 0
     finally:
         gateway.process.kill()

@@ -11,6 +11,7 @@ from providers.dialects.shared.field_writers import (
     emulate_stop_string,
     few_pairs,
     neutral_as,
+    params_without_field,
     sampled,
     short_id,
     write_nothing,
@@ -40,6 +41,7 @@ def test_a_field_may_be_honoured_without_a_member() -> None:
     draft = draft_of(text_request())
     write_nothing(draft, 1)
     assert draft.body == {}
+    assert params_without_field({"a": write_nothing, "b": emulate_stop_string}) == {"a"}
 
 
 def test_images_belong_to_a_prompt_that_goes_as_a_chat() -> None:

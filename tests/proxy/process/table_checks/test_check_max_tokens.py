@@ -84,7 +84,7 @@ def test_check_and_serve_warn_with_what_to_write(tmp_path: Path) -> None:
     (warning,) = Source(table, {"K": "x"}).load_to_serve().warnings
     assert str(warning) == (
         f"{table}:6:3 models.anthropic/c.max_output_tokens: requests without max_tokens get 16384 tokens at most here: "
-        "the profile 'anthropic' must be told a number, and that of the model 'c' is not known; set max_output_tokens"
+        "the profile 'anthropic' requires a number, and the limit of the model 'c' is unknown; set max_output_tokens"
     )
 
 
@@ -93,8 +93,8 @@ def test_a_vendor_whose_every_model_needs_a_number_is_said_to_refuse() -> None:
     loaded = load_text(text, "t", {})
     (warning,) = needed_limits(loaded, build_snapshot(loaded))
     assert str(warning) == (
-        "t:5:3 models.t/m.max_output_tokens: requests without max_tokens are refused here: the profile 'triton' must "
-        "be told the most tokens of an answer; set max_output_tokens"
+        "t:5:3 models.t/m.max_output_tokens: requests without max_tokens are refused here: the profile 'triton' "
+        "requires a limit on the tokens of a response; set max_output_tokens"
     )
 
 

@@ -238,8 +238,8 @@ def test_thinking_between_calls_keeps_its_place() -> None:
     ]
     (read,) = read_conversation(turn(*blocks, role="assistant"))
     assert [type(part).__name__ for part in read.parts] == [
-        *("Thinking", "Text", "ToolUse"),
-        *("RedactedThinking", "Text", "ToolUse"),
+        *("Reasoning", "Text", "ToolUse"),
+        *("RedactedReasoning", "Text", "ToolUse"),
     ]
 
 

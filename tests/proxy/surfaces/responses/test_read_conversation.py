@@ -155,10 +155,10 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
     turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
     shown = [(type(it).__name__, getattr(it, "signature", None) or getattr(it, "text", "")) for it in turn.parts]
     assert shown == [
-        ("Thinking", "S1"),
+        ("Reasoning", "S1"),
         ("Text", "first"),
         ("ToolUse", ""),
-        ("Thinking", "S2"),
+        ("Reasoning", "S2"),
         ("Text", "\n\nsecond"),
         ("ToolUse", ""),
     ]
