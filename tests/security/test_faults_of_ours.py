@@ -1,4 +1,5 @@
-"""A fault of ours at any step: the client learns that there was one, the log where, and nobody what its text said."""
+"""A fault of our own at any step: the client learns that there was one, the log has its position, and no output has its
+text."""
 
 import logging
 import ssl
@@ -33,7 +34,7 @@ STEPS = (
     "providers.dialects.openai.dialect.OpenAIDialect.stream",
     "providers.dialects.openai.dialect.OpenAIDialect.classify",
 )
-"""Where a request passes; a module's functions, and methods of classes."""
+"""The steps of a request: functions of modules, and methods of classes."""
 
 
 def chained() -> Exception:
@@ -59,7 +60,7 @@ FAULTS: tuple[Exception, ...] = (
 
 @pytest.fixture
 def written() -> Iterator[StringIO]:
-    """What every logger of the process writes, in both forms."""
+    """All output of the loggers of the process, in both formats."""
     stream = StringIO()
     root, dragoman = logging.getLogger(), logging.getLogger("dragoman")
     handlers = [logging.StreamHandler(stream), logging.StreamHandler(stream)]
@@ -94,7 +95,7 @@ async def test_the_text_of_no_exception_reaches_a_client_or_a_log(
 
 
 def thrower(fault: Exception) -> object:
-    """Something that raises it whatever it is called with."""
+    """Return a function that raises `fault` for any arguments."""
 
     def throw(*args: object, **names: object) -> None:
         raise fault

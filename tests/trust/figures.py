@@ -23,8 +23,7 @@ _SCENARIO: Final = re.compile(r"\[S\d\d-(pass|partial|safe|fail)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
-    """Return a good result if each fault passed on both loops. A test that this machine cannot run does not count;
-    .ci/run lists the tests that may be skipped."""
+    """Return a good result if each fault passed on both loops. A skipped test does not count; .ci/run lists these."""
     cases = _run(cases)
     loops: dict[int, set[str]] = defaultdict(set)
     failed = set()
@@ -51,14 +50,12 @@ def _names(numbers: Iterable[int]) -> str:
 
 
 def none_hung(cases: Sequence[Case]) -> Result:
-    """Return a good result if no case hung. A case that exceeds its limit fails for that. A case that failed otherwise
-    proves nothing."""
+    """Return a good result if no case hung. A case that hangs fails at its limit."""
     return _none("hung", cases)
 
 
 def none_leaked(cases: Sequence[Case]) -> Result:
-    """Return a good result if no case leaked. Each case compares the held resources before and after it, and fails if
-    they differ."""
+    """Return a good result if no case leaked. A case fails if the resources before and after it differ."""
     return _none("leaked", cases)
 
 
