@@ -12,6 +12,7 @@ import orjson
 from multidict import CIMultiDict
 
 from providers.dialect import UpstreamRequest
+from providers.emulation.plan_calls import CallPlan
 from providers.failure import FailureKind, Refusal
 from proxy.cli.chosen_table import find_team
 from proxy.cli.terminal import FAILED, USAGE, CommandError, Style, paint
@@ -31,6 +32,7 @@ from proxy.gateway.dry_run import (
 )
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
+from proxy.response_cache.lookup import explained_use
 from proxy.routing.route_settings import CacheRules
 from proxy.routing.session_load import PlacedSession
 from proxy.teams.limit_outline import RequestLimits
@@ -209,8 +211,9 @@ def _passed_lines(explanation: Explanation) -> Iterator[str]:
     """Yield the checks between the request and its targets: limits, the response cache, second attempts, plugins."""
     if explanation.limits is not None:
         yield from _limit_lines(explanation.limits)
-    if explanation.cached and (rules := cache_of(explanation)) is not None:
-        yield f"Aesponses are cached {rules.words}; {explanation.cached}."
+    cached = cached_clause(explanation)
+    if cached and (rules := cache_of(explanation)) is not None:
+        yield f"Responses are cached {rules.words}; {cached}."
     if explanation.plan is not None and (hedge := explanation.plan.hedge) is not None:
         why = explanation.without_second
         yield f"It may have a second attempt: {hedge.words}." if why is None else f"It has no second attempt: {why}."
@@ -235,7 +238,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         },
         "fallbacks_of": explanation.fallbacks_of or None,
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
-        "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
+        "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, cached_clause(explanation)),
         "affinity": None if explanation.placed is None else _placed_facts(explanation, explanation.placed),
         "hedge": _hedge_facts(explanation),
         "plugins": explanation.plugins,
@@ -250,6 +253,14 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
 def cache_of(explanation: Explanation) -> CacheRules | None:
     """Return the rules of the response cache of the requested name."""
     return None if explanation.plan is None else explanation.plan.cache
+
+
+def cached_clause(explanation: Explanation) -> str:
+    """Return whether the response cache of the name is used for the request, as a clause; empty if it has no cache."""
+    calls = explanation.chosen
+    if cache_of(explanation) is None or not isinstance(calls, CallPlan):
+        return ""
+    return explained_use(calls.request, explanation.surface)
 
 
 def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:

@@ -173,14 +173,14 @@ def _time(milliseconds: object) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
 
 
-def _attempt(attempt: Fields) -> str:
+def _attempt(fields: Fields) -> str:
     """Return an attempt as text, for example `a/m/eu: connect (refused): Refused.`, as in the log's own text form."""
-    cause = f" ({_shown(attempt['cause'])})" if attempt.get("cause") else ""
-    status = f" {_shown(attempt['status'])}" if attempt.get("status") else ""
-    marks = " (hedge)" if attempt.get("hedge") else ""
-    marks += " (maybe executed)" if attempt.get("maybe_executed") else ""
-    message = f": {_shown(attempt['message'])}" if attempt.get("message") else ""
-    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{marks}{message}"
+    cause = f" ({_shown(fields['cause'])})" if fields.get("cause") else ""
+    status = f" {_shown(fields['status'])}" if fields.get("status") else ""
+    marks = " (hedge)" if fields.get("hedge") else ""
+    marks += " (maybe executed)" if fields.get("maybe_executed") else ""
+    message = f": {_shown(fields['message'])}" if fields.get("message") else ""
+    return f"{_shown(fields.get('deployment'))}: {_shown(fields.get('outcome'))}{cause}{status}{marks}{message}"
 
 
 def _message(fields: Fields, form: LineForm) -> Iterator[str]:

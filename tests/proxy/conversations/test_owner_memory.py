@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.conversations import owner_memory
-from proxy.conversations.owner_memory import FoundEntries, OwnerMemory
+from proxy.conversations.owner_memory import FoundEntries, OwnerMemory, owner_of
 from proxy.conversations.stored_entries import StoredEntries
+from proxy.request_record import NO_TEAM, UNKNOWN_TEAM, RequestRecord
 
 
 @dataclass
@@ -96,3 +97,8 @@ async def test_an_answer_does_not_wait_long_for_others_to_know() -> None:
     async with asyncio.timeout(30):
         await memory(others).put_and_wait("a", {"k": b"1"})
     assert others.data == {("a", "k"): b"1"}
+
+
+def test_stored_data_are_a_team_s_or_without_teams_an_address_s() -> None:
+    of = [owner_of(RequestRecord("r", 0.0, "openai", "/", "10.0.0.1", team)) for team in ("a", NO_TEAM, UNKNOWN_TEAM)]
+    assert of == ["team a", "client 10.0.0.1", "team unknown"]

@@ -11,10 +11,10 @@ from providers.target import Retries, Target
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Rig, hangs, outcomes, says
 from tests.proxy.kit.mark_streams import Body, often
 from tests.support.looped import looped
@@ -30,7 +30,7 @@ def patient(name: str, answer: float | None = None, retries: Retries | None = No
 
 
 def response_text(rig: Rig, *targets: Target, total: float = 600.0, hurried: bool = False) -> str:
-    async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
+    async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
         plan = Plan("v/m", "v/m", targets, False, ())
         return (await dispatcher.whole(replace(job, plan=plan)))[1].choices[0].text
 

@@ -15,10 +15,10 @@ from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.deployment_health.circuit_breaker import TEAM_FAILURES
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE, Team
 from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
@@ -47,13 +47,13 @@ def targets(rig: Rig, names: Iterable[str]) -> tuple[Target, ...]:
 
 def asking(
     rig: Rig, label: str, order: Sequence[Target], team: Team = ANYONE, total: float = HURRIED
-) -> PlannedRequest[UnifiedRequest]:
+) -> Exchange[UnifiedRequest]:
     plan = Plan(label, label, tuple(order), False, (), {})
     request = UnifiedRequest(Operation.COMPLETIONS, label, TextPrompt(("hi",)), {})
-    return PlannedRequest(plan, team, request, rig.record, Deadlines(total), total, hurried=total < HURRIED)
+    return Exchange(plan, team, request, rig.record, Deadlines(total), total, hurried=total < HURRIED)
 
 
-async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest[UnifiedRequest]], rate: float) -> Counter[str]:
+async def paced(dispatcher: Dispatcher, jobs: Iterable[Exchange[UnifiedRequest]], rate: float) -> Counter[str]:
     """Return the outcomes of requests that come at `rate` a second, whether or not the previous ones have ended."""
     begun = []
     for job in jobs:

@@ -97,7 +97,7 @@ def test_the_loser_s_late_bytes_reach_nobody_and_its_body_is_not_read_on() -> No
     rig = HedgeRig({"a": [lambda: late], "b": [says_after(0.1, "b")]})
 
     async def read(dispatcher: Dispatcher, job: Job) -> tuple[str, int]:
-        async with dispatcher.streamed(job) as (prepared, stream):
+        async with await dispatcher.streamed(job) as (prepared, stream):
             await asyncio.sleep(5)
             return prepared.target.deployment, len(list(stream.first()))
 
@@ -109,7 +109,7 @@ def test_a_winner_that_breaks_after_its_first_content_is_not_replaced() -> None:
     rig = HedgeRig({"a": [hangs()], "b": [lambda: Body(b"+b", CUT)]})
 
     async def read(dispatcher: Dispatcher, job: Job) -> None:
-        async with dispatcher.streamed(job) as (_, stream):
+        async with await dispatcher.streamed(job) as (_, stream):
             list(stream.first())
             await stream.wait()
 
@@ -127,7 +127,7 @@ def test_a_client_that_leaves_while_both_run_leaves_neither(way: Way) -> None:
         async def asked() -> None:
             if way is HedgeRig.whole:
                 await dispatcher.whole(job)
-            async with dispatcher.streamed(job):
+            async with await dispatcher.streamed(job):
                 pass
 
         task = asyncio.ensure_future(asked())
@@ -189,7 +189,7 @@ def test_a_deployment_without_a_free_slot_gets_none_and_one_after_it_does() -> N
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         try:
-            async with dispatcher.streamed(job) as (prepared, _):
+            async with await dispatcher.streamed(job) as (prepared, _):
                 return prepared.target.deployment
         finally:
             held.release("other")
@@ -206,7 +206,7 @@ def test_a_deployment_that_was_busy_is_still_there_for_a_retry() -> None:
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         asyncio.get_running_loop().call_at(2.0, held.release, "other")
-        async with dispatcher.streamed(job) as (prepared, _):
+        async with await dispatcher.streamed(job) as (prepared, _):
             return prepared.target.deployment
 
     assert (rig.run(busy), rig.order, rig.record.hedge) == ("narrow", ["a", "narrow"], "refused_busy")
@@ -221,7 +221,7 @@ def test_a_deployment_whose_circuit_is_open_gets_none() -> None:
         )
         with pytest.raises(UpstreamError):
             await dispatcher.whole(alone)
-        async with dispatcher.streamed(job):
+        async with await dispatcher.streamed(job):
             pass
 
     rig.run(opened)
@@ -235,7 +235,7 @@ def test_a_wait_for_a_slot_is_not_a_wait_for_content() -> None:
         held = dispatcher.deployments.queue(TARGETS["narrow"])
         assert held.take_free("other")
         asyncio.get_running_loop().call_at(0.7, held.release, "other")
-        async with dispatcher.streamed(job) as (prepared, _):
+        async with await dispatcher.streamed(job) as (prepared, _):
             return prepared.target.deployment
 
     assert (rig.run(busy), rig.record.hedge) == ("narrow", None)
@@ -284,7 +284,7 @@ def many(rig: HedgeRig, count: int) -> list[HedgeOutcome | None]:
             job = rig.job()
             job = replace(job, record=replace(job.record, attempts=[], hedge=None))
             with job.deadlines:
-                async with dispatcher.streamed(job):
+                async with await dispatcher.streamed(job):
                     pass
             found.append(job.record.hedge)
         return found

@@ -58,7 +58,7 @@ async def whole(rig: Rig) -> None:
 
 async def streamed(rig: Rig) -> None:
     with suppress(UpstreamError):
-        async with rig.dispatcher().streamed(rig.job()):
+        async with await rig.dispatcher().streamed(rig.job()):
             pass
 
 
@@ -84,7 +84,7 @@ async def within_deadlines(rig: HedgeRig) -> None:
     job = rig.job()
     with suppress(UpstreamError), job.deadlines:
         if rig.stream:
-            async with rig.dispatcher().streamed(job):
+            async with await rig.dispatcher().streamed(job):
                 pass
         else:
             await rig.dispatcher().whole(job)

@@ -15,7 +15,7 @@ from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.next_deployment import Candidates, prepared_for
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.mark_vendor import Scripted
 from tests.proxy.kit.tables import snapshot
@@ -92,10 +92,10 @@ def test_those_that_are_away_or_went_away_meanwhile_are_left_out() -> None:
     assert Group("good", "better", away=("good",)).order() == ["better"]
     group = Group("good", "better")
     group.first()
-    assert group.candidates.more
+    assert group.candidates.left
     group.breakers.of(TARGETS["better"]).begin(0.0, AnswerKind.WHOLE).failed(0.0, Failure(FailureKind.SERVER, "why"))
     assert group.next() is None
-    assert not group.candidates.more
+    assert not group.candidates.left
 
 
 def test_when_all_are_away_one_is_let_through_and_the_others_are_told_when_to_come_or_to_slow_down() -> None:

@@ -12,11 +12,11 @@ from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import Limited
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.dispatch_rig import (
     OK,
@@ -149,8 +149,8 @@ def test_a_share_of_a_client_s_patience_turns_to_another_and_speaks_against_nobo
 def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [lambda: Body(b"+a", 100.0, b"")], "b": [OK]}, ejecting())
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job):
             raise leaves
 
     with pytest.raises(leaves):
@@ -162,11 +162,11 @@ def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type
 def test_a_client_that_leaves_with_its_whole_answer_says_nothing_of_the_deployment(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [OK]}, ejecting(2))
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
         health = dispatcher.deployments.breakers.of(TARGETS["a"])
         health.begin(0.0, AnswerKind.STREAM).failed(0.0, Failure(FailureKind.SERVER, "before"))
         try:
-            async with dispatcher.streamed(job):
+            async with await dispatcher.streamed(job):
                 job.record.finished = 1.0
                 raise leaves
         finally:
@@ -201,8 +201,8 @@ def test_a_client_that_leaves_between_two_tries_ends_them() -> None:
 def test_a_fault_of_ours_leaves_nothing_in_flight() -> None:
     rig = Rig({"a": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job):
             raise LookupError("ours")
 
     with pytest.raises(LookupError):

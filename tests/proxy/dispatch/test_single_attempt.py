@@ -8,7 +8,7 @@ import pytest
 from providers.failure import Failure, FailureKind
 from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
@@ -206,8 +206,8 @@ def test_off_means_that_nothing_is() -> None:
 def test_after_the_first_content_nothing_is() -> None:
     rig = Rig({"a": [lambda: Body(b"+a", CUT)], "b": [OK]})
 
-    async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:
-        async with dispatcher.streamed(job) as (_, stream):
+    async def read(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> None:
+        async with await dispatcher.streamed(job) as (_, stream):
             await stream.wait()
 
     assert rig.fails(lambda: rig.run(read)).kind is FailureKind.TRUNCATED

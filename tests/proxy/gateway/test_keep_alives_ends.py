@@ -86,10 +86,7 @@ async def test_a_fault_of_ours_after_keep_alives_is_an_error_and_no_second_respo
         await gate.wait()
         raise ZeroDivisionError
 
-    class Broken:
-        __aenter__, __aexit__ = broken, broken
-
-    monkeypatch.setattr(Dispatcher, "streamed", lambda *_: Broken())
+    monkeypatch.setattr(Dispatcher, "streamed", broken)
     async with connected(served.port) as client:
         await client.send(request("POST", PATHS[surface], asked(surface), AUTH))
         headers = await silent(client, 1)

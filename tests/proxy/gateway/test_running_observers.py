@@ -54,7 +54,7 @@ def of_gateway(name: str) -> Patch:
 
 
 def of_payload_hook(name: str) -> Patch:
-    return lambda patch, served: patch.setattr(served.gateway.hooks["search"][-1], name, fails)
+    return lambda patch, served: patch.setattr(served.gateway.hooks["search", "openai"][-1], name, fails)
 
 
 def of_trace_hook(name: str) -> Patch:

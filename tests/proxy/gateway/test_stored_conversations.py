@@ -112,17 +112,17 @@ async def test_a_stream_that_broke_is_not_stored(served: Rig) -> None:
     response = failed["response"]
     assert isinstance(response, dict)
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
 
 
 async def test_what_the_client_does_not_want_stored_is_not_nor_is_a_request_of_another_surface(served: Rig) -> None:
     response = json_of(await ask(served, "one", store=False))
     assert response["store"] is False
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
     body: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "previous_response_id"}]}
     json_of(await served.post("/v1/chat/completions", body))
-    assert len(served.gateway.responses.entries.kept) == 0
+    assert len(served.features.responses.entries.kept) == 0
 
 
 async def test_an_item_is_found_by_its_id_whether_it_was_said_or_answered(served: Rig) -> None:
@@ -165,7 +165,7 @@ async def test_the_response_that_a_conversation_has_lost_is_named(served: Rig) -
 
 
 async def test_a_response_that_is_too_long_to_be_stored_says_so(served: Rig) -> None:
-    kept = served.gateway.responses.entries.kept
+    kept = served.features.responses.entries.kept
     kept.most = 2000
     answer = await ask(served, "x" * 4000)
     assert json_of(answer)["status"] == "completed"
@@ -175,7 +175,7 @@ async def test_a_response_that_is_too_long_to_be_stored_says_so(served: Rig) -> 
 
 async def test_where_nothing_is_stored_the_answer_says_so_and_nobody_can_go_on(served: Rig) -> None:
     first = json_of(await ask(served, "one"))
-    served.gateway.responses.off = True
+    served.features.responses.off = True
     answer = await ask(served, "one")
     assert json_of(answer)["store"] is False
     assert "x-dragoman-dropped" not in answer.headers

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 from proxy.routing.deployment_load import Load
-from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.request_plan import Plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.session_load import PlacedSession, SessionLoad
 from proxy.routing.snapshot import ANYONE, Snapshot, Team
 from tests.proxy.kit.deployment_loads import Told
@@ -41,7 +42,7 @@ def planned(
 ) -> tuple[Plan, PlacedSession]:
     """Return the plan of a request of a session, and its placement."""
     own = session_load(session, load, team)
-    made = plan(table, team, name, "openai", own)
+    made = plan_for(table, team, name, "openai", own)
     assert own.placed is not None
     return made, own.placed
 

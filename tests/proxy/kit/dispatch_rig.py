@@ -15,12 +15,12 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Retries
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, UpstreamResponse
@@ -117,19 +117,19 @@ class Rig:
 
     def job(
         self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS
-    ) -> PlannedRequest[UnifiedRequest]:
+    ) -> Exchange[UnifiedRequest]:
         """Return a request for all deployments, in order."""
         lists = {kind: tuple(TARGETS[name] for name in names) for kind, names in fallbacks.items()}
         beside = {name for names in fallbacks.values() for name in names}
         targets = tuple(TARGETS[name] for name in self.behaviours if name not in beside)
         plan = Plan("v/m", "v/m", targets, False, (), lists)
         request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
-        return PlannedRequest(plan, ANYONE, request, self.record, Deadlines(total), total, hurried)
+        return Exchange(plan, ANYONE, request, self.record, Deadlines(total), total, hurried)
 
     def whole(self, total: float = 600.0, hurried: bool = False, fallbacks: Fallbacks = NO_FALLBACKS) -> str:
         """Return the text of a non-streaming response."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> Completion:
+        async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> Completion:
             return (await dispatcher.whole(job))[1]
 
         return self.run(asked, total, hurried, fallbacks).choices[0].text
@@ -137,8 +137,8 @@ class Rig:
     def streamed(self, total: float = 600.0) -> str:
         """Return the first texts of a stream."""
 
-        async def asked(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
-            async with dispatcher.streamed(job) as (_, stream):
+        async def asked(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
+            async with await dispatcher.streamed(job) as (_, stream):
                 return "".join(event.text for event in stream.first() if isinstance(event, Chunk))
 
         return self.run(asked, total)
@@ -151,7 +151,7 @@ class Rig:
 
     def run(
         self,
-        work: Callable[[Dispatcher, PlannedRequest[UnifiedRequest]], Awaitable[T]],
+        work: Callable[[Dispatcher, Exchange[UnifiedRequest]], Awaitable[T]],
         total: float = 600.0,
         hurried: bool = False,
         fallbacks: Fallbacks = NO_FALLBACKS,
@@ -191,7 +191,7 @@ def outcomes(rig: Rig) -> list[tuple[str, str]]:
     return [(attempt.deployment.rpartition("/")[2], attempt.outcome) for attempt in rig.record.attempts]
 
 
-async def outcome_of(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> str:
+async def outcome_of(dispatcher: Dispatcher, job: Exchange[UnifiedRequest]) -> str:
     """Return the text of a non-streaming response, or the failure, error code or deadline that ended the request."""
     try:
         with job.deadlines:

@@ -30,6 +30,7 @@ from proxy.overload.memory_usage import MemoryMeter
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.process.choose_storage import GatewayFeatures, attach_features
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.teams.team_limiter import TeamLimiter
@@ -86,6 +87,7 @@ class Rig:
     guard: BrowserGuard
     dispatcher: Dispatcher
     limits: TeamLimiter
+    features: GatewayFeatures
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, OverloadReason, int]] = field(default_factory=list)
@@ -166,7 +168,9 @@ async def rig(
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)
         guard = BrowserGuard("127.0.0.1", (), ())
         door = EarlyRefusal(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
-        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, records=told)
+        features = attach_features(gateway, dispatcher, live.now)
+        parts = gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, features
+        made = Rig(*parts, records=told)
         public = EarlyRefusingServer(
             gateway.handle, MAX_BODY, door, guard, gateway.refuse, MalformedRequests(made.malformed.update)
         )

@@ -8,7 +8,7 @@ from typing_extensions import override
 from providers.dialect import UpstreamRequest
 from providers.pricing import Price
 from providers.unified_request import UnifiedRequest
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.upstream.transport import Repeats, UpstreamResponse
@@ -20,7 +20,7 @@ AFTER_ONE = HedgeRules(times=None, seconds=1.0)
 DOLLAR = Price(1_000_000.0, 1_000_000.0)
 """A USD for each token."""
 
-Job = PlannedRequest[UnifiedRequest]
+Job = Exchange[UnifiedRequest]
 
 
 def says_after(seconds: float, text: str) -> Behaviour:

@@ -11,11 +11,11 @@ from providers.dialect import UpstreamRequest
 from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.hedging.hedge_rules import HedgeRules
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import Plan
+from proxy.routing.request_plan import Plan
 from proxy.routing.snapshot import ANYONE
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.transport import Repeats, Take, UpstreamResponse, read_each
@@ -140,11 +140,11 @@ def simulated(
         targets: Sequence[object] = (*TARGETS[turn:members], *TARGETS[:turn])
         plan = Plan("v/m", "v/m", targets, False, (), hedge=hedge)  # type: ignore[arg-type]  # Targets, rotated
         record = RequestRecord(f"r{number}", 0.0, "openai", "/", model="v/m")
-        job = PlannedRequest(plan, ANYONE, REQUEST, record, Deadlines(600.0), 600.0)
+        job = Exchange(plan, ANYONE, REQUEST, record, Deadlines(600.0), 600.0)
         began = asyncio.get_running_loop().time()
         outcome.began.append(began)
         with job.deadlines:
-            async with dispatcher.streamed(job) as (_, stream):
+            async with await dispatcher.streamed(job) as (_, stream):
                 outcome.waits.append(asyncio.get_running_loop().time() - began)
                 text = sum(len(event.text) for event in stream.first() if isinstance(event, Chunk))
                 assert text == len("ok")

@@ -46,7 +46,7 @@ async def ask(app: WholeGateway, stream: bool, team: str = "strict") -> Answer:
 
 
 def kept(app: WholeGateway) -> int:
-    return len(app.front.gateway.cache.kept)
+    return len(app.front.features.cache.kept)
 
 
 def refused(answer: Answer) -> bool:

@@ -120,7 +120,7 @@ def test_families_say_what_the_exposition_says() -> None:
     metrics.inflight("v/m/d", 1)
     travelled = FAMILIES.validate_json(FAMILIES.dump_json(metrics.families()))
     shown, said = (set(text.splitlines()) for text in (metrics.render(), exposition(travelled)))
-    # What the process itself takes goes on while it is asked.
+    # The process's own metrics change while they are read.
     assert {line for line in shown ^ said if not line.startswith(b"process_")} == set()
 
 

@@ -1,4 +1,4 @@
-"""What a scrape shows, read back as Prometheus reads it."""
+"""The contents of a scrape, parsed as Prometheus parses it."""
 
 import re
 import resource
@@ -57,7 +57,7 @@ GAUGES = {
 
 
 def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -> RequestRecord:
-    """A streamed request of 5 s, of which 4 were the upstream's, with its first content after 2."""
+    """Return a streamed request of 5 s, of which 4 were the upstream's, with its first content after 2."""
     return RequestRecord(
         "id",
         100.0,
@@ -82,7 +82,7 @@ def observe(metrics: Metrics, record: RequestRecord) -> None:
 
 
 def series(metrics: Metrics) -> Mapping[str, float]:
-    """The samples of a scrape: name with sorted labels to value."""
+    """Return the samples of a scrape: name with sorted labels to value."""
     return {
         f"{sample.name}{{{','.join(f'{key}={value}' for key, value in sorted(sample.labels.items()))}}}": sample.value
         for family in text_string_to_metric_families(metrics.render().decode())
@@ -91,7 +91,7 @@ def series(metrics: Metrics) -> Mapping[str, float]:
 
 
 def everything() -> Metrics:
-    """All instruments with a value."""
+    """Return all instruments with a value."""
     metrics = Metrics()
     record = finished()
     record.price = Price(1, 2)

@@ -1,4 +1,4 @@
-"""What requests add to the metrics, against prometheus_client's own instruments fed with the same records."""
+"""The metrics that requests add to, compared with prometheus_client's own instruments fed with the same records."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own 
 
 @dataclass
 class LibraryMetrics:
-    """The same metrics by prometheus_client's instruments, with the same bound on label values."""
+    """The same metrics with prometheus_client's instruments, and with the same bound on label values."""
 
     most: int
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -133,7 +133,7 @@ OUTCOMES: list[Outcome] = ["ok", "client_error", "client_gone", "shed"]
 
 @st.composite
 def records(draw: st.DrawFn) -> RequestRecord:
-    """Any record whose times follow one another."""
+    """Generate any record whose times are in order."""
     record = RequestRecord("id", draw(SECONDS), draw(st.sampled_from(["openai", "scale"])), "/v1/completions")
     record.team, record.model = draw(st.sampled_from(["a", 'q"\\\n', OTHER])), draw(st.sampled_from(["m", OTHER]))
     record.stream, record.status = draw(st.booleans()), draw(st.sampled_from([200, 503]))
@@ -152,7 +152,7 @@ BOUNDS = st.sampled_from([0, 3, 8, 5000])
 
 
 def families(text: bytes) -> dict[str, str]:
-    """The text of each family by its name."""
+    """Return the text of each family by its name."""
     found = re.split(r"^# HELP ", text.decode(), flags=re.MULTILINE)[1:]
     return {each.partition(" ")[0]: each for each in found}
 

@@ -1,4 +1,4 @@
-"""What a scrape shows of the table in force."""
+"""The metrics of the current configuration in a scrape."""
 
 import math
 

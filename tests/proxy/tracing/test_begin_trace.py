@@ -1,4 +1,4 @@
-"""Which trace a request is part of."""
+"""The trace that a request belongs to."""
 
 import re
 from collections.abc import Mapping

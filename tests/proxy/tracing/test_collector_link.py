@@ -1,4 +1,4 @@
-"""Exports go to the table's address alone, are repeated where OTLP says so, and nobody reads what comes back."""
+"""Exports go only to the configured address, are repeated if OTLP allows it, and responses are not read."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ GOOD: Answer = (200, EMPTY, b"")
 
 @dataclass
 class Server:
-    """What a server got, each with the port that it came from."""
+    """The requests that a server received, each with the client's port."""
 
     port: int = 0
     got: list[tuple[str, Mapping[str, str], bytes, int]] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Server:
 
 @contextmanager
 def answering(*answers: Answer) -> Iterator[Server]:
-    """A server that answers so in turn."""
+    """Run a server that sends these responses in turn."""
     seen, left = Server(), [*answers]
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +48,7 @@ def answering(*answers: Answer) -> Iterator[Server]:
             self.close_connection = "connection" in headers or status == 307
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         seen.port = server.server_address[1]

@@ -1,4 +1,4 @@
-"""The texts of prompts and answers in spans: the conventions' form, bounded, and never media."""
+"""The texts of prompts and responses in spans: the conventions' form, bounded, and never media."""
 
 import json
 from collections.abc import Mapping

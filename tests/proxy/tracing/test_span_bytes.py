@@ -36,7 +36,7 @@ def test_texts_of_every_length_do(size: int) -> None:
 
 
 def span(values: SpanValues) -> Span:
-    """The span, through a whole export."""
+    """Return the span after a complete export."""
     body = export_bytes(resource_bytes({"service.name": "a"}), scope_bytes("b", "c"), [span_bytes(values)])
     (of,) = ExportTraceServiceRequest.FromString(body).resource_spans
     (scope,) = of.scope_spans

@@ -1,4 +1,4 @@
-"""What is noted of a request besides its record, and that its texts are noted where they are wanted."""
+"""The notes about a request besides its record, and that its texts are noted only if they are wanted."""
 
 from unittest.mock import patch
 
@@ -21,7 +21,7 @@ def guard(metrics: Metrics) -> OneGuard:
 
 
 class Pieces:
-    """A stream of two pieces."""
+    """A stream of two chunks."""
 
     over = False
     closed = finished = waited = 0

@@ -33,7 +33,7 @@ TABLE = MOCK + TWO
 
 
 async def pids(gateway: RunningGateway) -> list[int]:
-    """The workers' process ids. One that does not respond in time is not on the status page."""
+    """Return the workers' process ids. A worker that does not respond in time is not on the status page."""
     while len(found := await gateway.in_flight()) < 2:  # noqa: ASYNC110 - nothing notifies
         await asyncio.sleep(0.01)
     return [*found]
@@ -41,7 +41,7 @@ async def pids(gateway: RunningGateway) -> list[int]:
 
 @asynccontextmanager
 async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
-    """A gateway all of whose workers take requests; it is ready as soon as one does."""
+    """Run a gateway until all of its workers accept requests; it is ready as soon as one does."""
     async with running_gateway(table, folder) as gateway:
         await gateway.serving(2)
         yield gateway
@@ -87,7 +87,7 @@ async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None
             (limit,) = said(await exchange(admin, request("GET", "/limits?team=search")))["limits"]
             usage = said(await exchange(admin, request("GET", "/usage?by=team")))
             status = said(await exchange(admin, request("GET", "/status")))
-            # What has just been loaded may count twice, until the workers have told each other.
+            # New usage may count twice until the workers have exchanged their state.
             shown = status["limits"] == ["team search: 8 of 100 requests per day (8%)"]
             if shown and limit["used"] == 8 and usage.get("total", {}).get("requests") == 8:
                 break
@@ -188,7 +188,7 @@ async def test_every_worker_shows_the_latest_certificate_even_where_its_files_ar
 
 
 async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExitStack, count: int) -> list[RawClient]:
-    """Streams that have begun, over all workers."""
+    """Return clients whose streams have begun, over all workers."""
     clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(count)]
     for client in clients:
         await client.send(request("POST", "/v1/completions", ask("v/m", stream=True)))
@@ -229,7 +229,7 @@ async def test_a_second_signal_ends_every_worker_at_once(tmp_path: Path) -> None
 
 
 def has_ended(pid: int) -> bool:
-    """Return whether a process has ended, be it that its parent has not been told yet."""
+    """Return whether a process has ended, even if its parent has not collected its status yet."""
     found = main_thread(pid)
     return found is None or found.state == "Z"
 

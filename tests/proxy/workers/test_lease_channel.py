@@ -1,4 +1,4 @@
-"""Leases between a worker and its supervisor: what is asked arrives as it was, and no answer is a loss."""
+"""Leases between a worker and its supervisor: requests arrive unchanged, and a missing response counts as a loss."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from proxy.workers.lease_channel import LeaseService, SupervisorLeases
 
 
 def joined(desk: LeaseService, worker: str) -> SupervisorLeases:
-    """A worker's end whose bodies reach the desk, and whose answers come in the next turn of the loop."""
+    """Return a worker's end whose bodies reach the service, and whose responses arrive in the next event loop
+    iteration."""
 
     def send(body: bytes) -> None:
         asyncio.get_running_loop().call_soon(lambda: ends.receive_grants(desk.response(worker, body)))

@@ -120,7 +120,7 @@ async def test_answering_ends_with_the_supervisor() -> None:
 
 
 async def framed(data: bytes) -> tuple[int, str, bytes]:
-    """The frame that these bytes and then nothing hold."""
+    """Return the frame of these bytes, at the end of the input."""
     reader = asyncio.StreamReader()
     reader.feed_data(data)
     reader.feed_eof()

@@ -62,7 +62,7 @@ class Started:
 
 
 async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
-    """A worker process that waits for its settings, and the supervisor's end of the socket pair."""
+    """Return a worker process that waits for its settings, and the supervisor's end of the socket pair."""
     here, there = socket.socketpair()
     pulse = shared_file()
     with there:
@@ -171,7 +171,7 @@ async def test_it_says_unasked_what_it_has_counted_and_nothing_where_it_counted_
             assert (await worker.post()).status == 200
             while not worker.reports or await worker.counted() != {"200": count}:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
-        # Of what has not changed since it says no more.
+        # It no longer reports families that have not changed.
         assert {family.name for family in FAMILIES.validate_json(worker.reports[-1])} < {
             family.name for family in FAMILIES.validate_json(await worker.channel.request("families", 5.0))
         }

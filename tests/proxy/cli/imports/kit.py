@@ -14,7 +14,7 @@ from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from proxy.process.load_table import LoadedTable, Source
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE
 
 FIXTURES = Path("tests/fixtures/imports")
@@ -43,7 +43,7 @@ class Imported:
         chance.
         """
         user = ANYONE if team is None else self.table.snapshot.teams[team]
-        return [target.name for target in plan(self.table.snapshot, user, name, "openai", IDLE).targets]
+        return [target.name for target in plan_for(self.table.snapshot, user, name, "openai", IDLE).targets]
 
 
 def imported(gateway: str, path: Path, name: str = "name", exports: Exports = NO_EXPORTS) -> Imported:

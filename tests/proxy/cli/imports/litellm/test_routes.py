@@ -6,7 +6,7 @@ import pytest
 
 from proxy.cli.imports.endpoints import MAX_TARGETS
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.cli.imports.kit import Imported, imported
 from tests.support.looped import looped
@@ -264,7 +264,7 @@ def test_max_fallbacks_ends_a_chain(tmp_path: Path) -> None:
 def test_an_alias_goes_where_its_name_goes_for_single_reasons_too(tmp_path: Path) -> None:
     rest = "router_settings: {model_group_alias: {s: b}, context_window_fallbacks: [{b: [c]}]}\n"
     snapshot = table(tmp_path, TWO, rest).table.snapshot
-    plans = [plan(snapshot, ANYONE, name, "openai", IDLE) for name in ("b", "s")]
+    plans = [plan_for(snapshot, ANYONE, name, "openai", IDLE) for name in ("b", "s")]
     assert [[target.name for each in it.fallbacks.values() for target in each] for it in plans] == [
         ["mistral/w/default"],
         ["mistral/w/default"],

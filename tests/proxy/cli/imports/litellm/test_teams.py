@@ -14,7 +14,7 @@ from proxy.cli.imports.import_command import import_to_file
 from proxy.cli.imports.written_file import write_new
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, imported
 from tests.proxy.cli.imports.litellm.kit import export, rows
 from tests.support.litellm_installation import installation
@@ -39,7 +39,7 @@ def reached(made: Imported, secret: str, names: list[str]) -> list[str]:
         return []
     for name in names:
         try:
-            plan(made.table.snapshot, key.team, name, "openai", IDLE)
+            plan_for(made.table.snapshot, key.team, name, "openai", IDLE)
         except GatewayError:
             continue
         found.append(name)
