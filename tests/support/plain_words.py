@@ -36,7 +36,7 @@ HABITS: Final[Mapping[str, re.Pattern[str]]] = {
         "turn, for iteration": r"\bturns? of the (event )?loop\b|\bthis turn\b|\bat the next turn\b",
         "thinking, for reasoning": r"\b(thoughts?|thinking)\b(?!`)",
         "phrases of our own": r"\b(aside|under way|in force|as it came|passed over|left alone|on trial|as usual)\b"
-        r"|\broll call\b|\b(desks?|wish(es|ed)?|flights?|ink|houses?|floors?|voices?|faces?)\b",
+        r"|\broll call\b|\b(desks?|wish(es|ed)?|(?<!in )flights?|ink|houses?|floors?|voices?|faces?)\b",
         "no more, any more": r"\b(no|any) more\b",
         "see, alone": r"^See [^.]+\.?$",
     }.items()
