@@ -391,10 +391,10 @@ def _attempts(request: FailedRequest) -> str:
     return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"))
 
 
-def _outcome_text(attempt: FailedAttempt) -> str:
-    return attempt.outcome if attempt.status is None else f"{attempt.outcome} ({attempt.status})"
+def _outcome_text(failed: FailedAttempt) -> str:
+    return failed.outcome if failed.status is None else f"{failed.outcome} ({failed.status})"
 
 
-def _attempt(attempt: FailedAttempt) -> Markup:
-    what = f": {_outcome_text(attempt)} after {span(attempt.milliseconds / 1000)}"
-    return joined((name(attempt.deployment), what, element("br") if attempt.message else "", attempt.message))
+def _attempt(failed: FailedAttempt) -> Markup:
+    what = f": {_outcome_text(failed)} after {span(failed.milliseconds / 1000)}"
+    return joined((name(failed.deployment), what, element("br") if failed.message else "", failed.message))

@@ -43,4 +43,4 @@ class PayloadHook(RequestHook):
 def attach_payload_log(hooks: TeamHooks, guard: ObserverGuard, sink: PayloadSink) -> None:
     """Pass the bodies of the requests of all teams that begin from now on to `sink`."""
     hook = PayloadHook(sink, guard)
-    hooks.attach("payload_log", lambda team: hook)
+    hooks.attach("payload_log", lambda team, surface: hook)

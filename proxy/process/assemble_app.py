@@ -43,7 +43,7 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_hook import attach_payload_log
 from proxy.payload_log.payload_log import opened_payload_log
-from proxy.process.choose_storage import set_up_storage, use_settings
+from proxy.process.choose_storage import GatewayFeatures, attach_features, set_up_storage, use_settings
 from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
@@ -117,6 +117,7 @@ class PublicGateway:
     shown: ConfigurationFamilies
     tracing: TracingService
     plugins: PluginsInUse
+    features: GatewayFeatures
 
     @property
     def secured(self) -> Secured:
@@ -171,12 +172,10 @@ async def public_gateway(
     """
     server = table.loaded.config.server
     async with AsyncExitStack() as stack:
-        metrics = Metrics()
+        metrics, log, loop = Metrics(), logging.getLogger("dragoman"), asyncio.get_running_loop()
         metrics.config(table.snapshot.digest)
-        log = logging.getLogger("dragoman")
-        lines = LineWriter(outputs.log, log.warning, recovered=log.info)
+        lines, transport = LineWriter(outputs.log, log.warning, recovered=log.info), HttpTransport()
         stack.callback(lines.close)
-        transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
         stack.push_async_callback(http.aclose)
         live, checks = CurrentSnapshot(table.snapshot, since), AnswerChecks()
@@ -199,6 +198,7 @@ async def public_gateway(
         admission = Admission(maximum, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.hooks = outputs.heartbeat.begin, limits.reports.answer, hooks
+        features = attach_features(gateway, dispatcher, live.now)
         attached = gateway, observer, metrics, table
         tracing, plugins = await _start_tracing(outputs.siblings, *attached), await _start_plugins(off_loop, *attached)
         stack.push_async_callback(_deliver_last, tracing, plugins)
@@ -214,11 +214,11 @@ async def public_gateway(
         stack.enter_context(Watchdog(lag, log))
         outputs.heartbeat.beat()  # requests may arrive before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        storage = set_up_storage(gateway, guard, shared, server, metrics)
+        use_settings(gateway, guard, server)
         late = [*late_services(transport.dialer, table.snapshot), *limits.services]
-        services = [lag.run, memory.run, checks.run, *storage, *late]
+        services = [lag.run, memory.run, checks.run, *set_up_storage(features, shared, server, metrics), *late]
         url, shown = url_of(scheme_of(server), host, listener), _set_up_metrics(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
+        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins, features)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 

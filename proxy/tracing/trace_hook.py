@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from aiohttp import web
 
 from providers.completion import Completion
+from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from proxy.hooks.request_hook import Q, RequestHook
 from proxy.hooks.team_hooks import TeamHooks
@@ -40,12 +41,12 @@ class TraceHook(RequestHook):
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, note_request, record.sampled.notes, request)
 
-    def answered(self, record: RequestRecord, completion: Completion) -> None:
+    def answered(self, record: RequestRecord, completion: Completion, target: Target, *, long: bool) -> None:
         """Record why the choices of a response ended, and its texts. See RequestHook."""
         if record.sampled is not None:
             self._guard.call("tracing", record.request_id, note_response, record.sampled.notes, completion.choices)
 
-    def streamed(self, record: RequestRecord, stream: Stream) -> Stream:
+    def streamed(self, record: RequestRecord, stream: Stream, target: Target) -> Stream:
         """Record the texts of a stream while it arrives. See RequestHook."""
         if record.sampled is None:
             return stream
@@ -79,5 +80,5 @@ def attach_tracing(hooks: TeamHooks, guard: ObserverGuard, traces: TraceStarter 
         hooks.attach("prompt_texts", None)
         return
     first, texts = TraceHook(traces, guard), PromptTextsHook(guard) if traces.keeps_content else None
-    hooks.attach("tracing", lambda team: first)
-    hooks.attach("prompt_texts", lambda team: texts)
+    hooks.attach("tracing", lambda team, surface: first)
+    hooks.attach("prompt_texts", lambda team, surface: texts)

@@ -1,4 +1,4 @@
-"""Helpers that load a table in a test."""
+"""Helpers that load a configuration in a test."""
 
 from collections.abc import Mapping
 from textwrap import dedent
@@ -17,16 +17,16 @@ models:
   azure/gpt-4o: {deployments: {eu: {}, us: {}}}
   local/*: {}
 """
-"""Two vendors with models and one with any."""
+"""Two vendors with listed models, and one that accepts any model."""
 
 
 def load(text: str, env: Mapping[str, str] | None = None) -> Loaded:
-    """The table of an indented text."""
+    """Return the configuration of an indented text."""
     return load_text(dedent(text), NAME, env or {})
 
 
 def problems(text: str, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
-    """What is wrong with the table of an indented text; empty when nothing is."""
+    """Return the problems of the configuration in an indented text."""
     try:
         load(text, env)
     except ConfigError as error:
@@ -35,10 +35,10 @@ def problems(text: str, env: Mapping[str, str] | None = None) -> tuple[Problem, 
 
 
 def complaints(text: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """The same as `LINE:COL path: message`."""
+    """Return the problems as `LINE:COL path: message`."""
     return [str(problem).removeprefix(f"{NAME}:") for problem in problems(text, env)]
 
 
 def warnings(text: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """What the table warns of, in the same form."""
+    """Return the warnings as `LINE:COL path: message`."""
     return [str(problem).removeprefix(f"{NAME}:") for problem in load(text, env).warnings]

@@ -1,4 +1,4 @@
-"""What the patterns of allow lists cover."""
+"""The names that the patterns of allow lists match."""
 
 from config.allowed_names import covers
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""Whole loads: every problem at once, nothing secret, no error but ConfigError."""
+"""Complete loads: all problems are reported at once, no secret is printed, and the only exception is ConfigError."""
 
 from pathlib import Path
 
@@ -121,7 +121,7 @@ def test_a_loaded_table_knows_its_files_and_notices_a_change(tmp_path: Path) -> 
 
 
 def test_the_swap_of_a_mounted_folder_is_a_change(tmp_path: Path) -> None:
-    # A Kubernetes volume: the file is a link through `..data`, which is replaced as a whole.
+    # A Kubernetes volume: the file is a symbolic link through `..data`, and `..data` itself is replaced.
     for version in ("1", "2"):
         (tmp_path / f"..{version}").mkdir()
         (tmp_path / f"..{version}" / "t.yaml").write_text(f"version: 1 # {version}\n")

@@ -1,4 +1,4 @@
-"""Positions, problems and nearest names."""
+"""Positions, problems, and the nearest known name."""
 
 from config.problem import ConfigError, Position, Problem, did_you_mean, dotted, glued_key, one_line, shown
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""Names that no team and no route may have."""
+"""Names that teams and routes must not have."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Zones by name, near misses, and machines without zones."""
+"""Time zones by name, near misses, and machines without time zone data."""
 
 import datetime
 import zoneinfo

@@ -1,4 +1,4 @@
-"""Numbers with a unit, as the configuration has them."""
+"""Numbers with a unit, as the config file has them."""
 
 from config.units import duration, size
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""Hosts and origins: as a table lists them, and as requests carry them."""
+"""Hosts and origins, as the config file lists them and as requests carry them."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError

@@ -164,7 +164,7 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
     vendor = every_vendor()[place]
     async with before(vendor) as made:
-        made.gateway.turns.entries.kept = StoredEntries(0, 3600.0)
+        made.features.reasoning.entries.kept = StoredEntries(0, 3600.0)
         with pytest.raises(AssertionError):
             await run_loop(made, vendor, "nothing", whole)
     assert vendor.refused

@@ -1,1 +1,1 @@
-"""What is shipped to run the gateway elsewhere, against the tools of those places."""
+"""The files that are shipped to deploy the gateway, checked by the tools that read them."""

@@ -1,4 +1,5 @@
-"""The API's own schemas as judges of objects, in an environment of their own: kubernetes-validate, without a cluster.
+"""Check objects against the Kubernetes API's own schemas, without a cluster. The checker is `kubernetes-validate`, in
+an environment of its own.
 
 python -m tests.deploy.kubernetes_judge        install it
 python -m tests.deploy.kubernetes_judge lock   choose its dependencies anew (needs uv)
@@ -23,17 +24,17 @@ JUDGE: Final = Environment(
 )
 
 OLDEST: Final = "1.27"
-"""The oldest version that the chart takes."""
+"""The oldest version of Kubernetes that the chart supports."""
 
 NEWEST: Final = "1.37"
-"""The newest there are schemas of."""
+"""The newest version that has schemas."""
 
 CUSTOM: Final = ("gateway.networking.k8s.io/", "gateway.envoyproxy.io/", "monitoring.coreos.com/")
-"""Groups of objects that are no part of Kubernetes, and have no schema there."""
+"""API groups of objects that are not part of Kubernetes and have no schema there."""
 
 
 def complaints(objects: Sequence[JsonObject], version: str, folder: Path) -> str:
-    """What is wrong with the objects of Kubernetes among these; nothing where all is well."""
+    """Return the complaints about those objects that belong to Kubernetes."""
     own = [each for each in objects if not str(each["apiVersion"]).startswith(CUSTOM)]
     written = folder / f"objects-{version}.yaml"
     written.write_text(yaml.safe_dump_all(own), encoding="utf-8")

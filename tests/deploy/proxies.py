@@ -1,4 +1,4 @@
-"""HAProxy and nginx before two gateways, as docs/deploy.md sets them up, with shorter times."""
+"""HAProxy and nginx in front of two gateways, as docs/deploy.md configures them, with shorter times."""
 
 import os
 import re
@@ -27,7 +27,7 @@ defaults
   timeout client 600s
   timeout server 600s
 """
-"""What an operator has in front of the page's lines."""
+"""The part of an operator's configuration that precedes the lines of the page."""
 
 NGINX_AROUND = """\
 daemon off;
@@ -48,7 +48,7 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class ProxyProgram:
-    """A proxy: its Debian package, where the page has its lines, and how it is started on what is made of them."""
+    """A proxy: its Debian package, the fence of its lines in the page, its complete configuration, and its command."""
 
     name: str
     fence: str
@@ -65,13 +65,13 @@ NGINX = ProxyProgram("nginx", "```nginx", _in_nginx, ("-c",))
 
 
 def documented(fence: str) -> str:
-    """The one block of the page in this language."""
+    """Return the only block of the page in this language."""
     (found,) = re.findall(rf"^{fence}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return str(found)
 
 
 def configured(program: ProxyProgram, folder: Path, port: int, gateways: tuple[int, int], inter: str) -> str:
-    """The page's lines with these ports, and with checks in such a time."""
+    """Return a complete configuration: the lines of the page with these ports and this interval of checks."""
     lines = documented(program.fence)
     for name, value in (("*:8443", f"127.0.0.1:{port}"), ("inter 1s", f"inter {inter}")):
         assert name in lines or program is NGINX, name
@@ -84,15 +84,14 @@ def configured(program: ProxyProgram, folder: Path, port: int, gateways: tuple[i
 
 @asynccontextmanager
 async def proxying(program: ProxyProgram, folder: Path, gateways: tuple[int, int], inter: str) -> AsyncIterator[int]:
-    """The port of a proxy before gateways on these, for as long as the block; without the proxy the test is skipped."""
+    """Yield the port of a proxy in front of two gateways. Skip the test if the proxy is not installed."""
     async with started(program, folder, lambda port: configured(program, folder, port, gateways, inter)) as port:
         yield port
 
 
 @asynccontextmanager
 async def started(program: ProxyProgram, folder: Path, configure: Callable[[int], str]) -> AsyncIterator[int]:
-    """The port of a proxy with the configuration for it, for as long as the block; without the proxy the test is
-    skipped."""
+    """Yield the port of a proxy with the given configuration. Skip the test if the proxy is not installed."""
     path = shutil.which(program.name, path=os.environ.get("PATH", "") + SBIN)
     if path is None:
         pytest.skip(f"{program.name} is not installed")

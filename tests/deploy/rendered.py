@@ -1,6 +1,6 @@
-"""What the chart makes, as committed in `rendered`, and the marks by which those files are known to be current.
+"""The output of the chart, as committed in `rendered`, and the digests by which the files are known to be current.
 
-python -m tests.deploy.rendered    render them anew (needs Helm 3 or 4 on PATH)
+python -m tests.deploy.rendered   render them anew (needs Helm 3 or 4 on PATH)
 """
 
 import hashlib
@@ -23,14 +23,14 @@ RENDERED: Final = FOLDER / "rendered"
 MARKS: Final = RENDERED / "SHA256SUMS"
 
 KUBERNETES: Final = "1.31.0"
-"""The version that templates are told; a Helm that was built without its release's flags says 1.20."""
+"""The version that is passed to the templates; a Helm built without the flags of its release passes 1.20."""
 
 RELEASES: Final = {"default": ("dragoman", "default"), "everything": ("gw", "llm"), "claim": ("gw", "llm")}
-"""Name and namespace of the release for each file of values."""
+"""Name and namespace of the release for each values file."""
 
 
 def digests() -> str:
-    """A line for each file of the chart, of values and of what was rendered, as sha256sum writes them."""
+    """Return a line for each file of the chart, each values file and each rendered file, in the format of sha256sum."""
     files = [*_files(CHART), *_files(VALUES), *(path for path in _files(RENDERED) if path != MARKS)]
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}\n" for path in files)
 
@@ -40,7 +40,7 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def render(helm: str, case: str) -> str:
-    """What `helm template` prints. Raises CalledProcessError."""
+    """Return the output of `helm template`. Raises CalledProcessError."""
     name, namespace = RELEASES[case]
     command = [helm, "template", name, str(CHART), "--namespace", namespace, "--kube-version", KUBERNETES]
     values = VALUES / f"{case}.yaml"
@@ -50,17 +50,17 @@ def render(helm: str, case: str) -> str:
 
 
 def objects(text: str) -> list[JsonObject]:
-    """The objects in what was rendered."""
+    """Return the objects in a rendered text."""
     return [each for each in yaml.safe_load_all(text) if each]
 
 
 def committed(case: str) -> list[JsonObject]:
-    """The objects as committed."""
+    """Return the committed objects of a values file."""
     return objects((RENDERED / f"{case}.yaml").read_text(encoding="utf-8"))
 
 
 def main() -> int:
-    """Write every file and the marks."""
+    """Write every rendered file and the digests."""
     helm = shutil.which("helm")
     if helm is None:
         print("helm is not on PATH", file=sys.stderr)

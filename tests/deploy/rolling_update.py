@@ -1,4 +1,4 @@
-"""Two gateways behind a proxy that are stopped and started in turn, and the clients that must not notice."""
+"""Two gateways behind a proxy that are restarted one after the other, and clients that must not notice."""
 
 import asyncio
 import itertools
@@ -19,7 +19,8 @@ from tests.support.gateway import ROOT, RunningGateway, free_ports, until_ready
 from tests.trust.load_client import KEY, End, Ended, ask, ask_on, asking
 
 GRACE = 0.5
-"""Seconds from not being ready to closing the listener: with checks every 100 ms as 5 s with checks every second."""
+"""Seconds from not being ready to closing the listener. With checks every 100 ms, this is as 5 s with checks every
+second."""
 
 INTER = "100ms"
 
@@ -45,12 +46,13 @@ KINDS = (
     asking("mock/slow-50", stream=True),
     asking("mock/echo", user="x" * 60_000),
 )
-"""What clients ask for in turn: whole, streamed, streamed for most of a second, and with a body of some size."""
+"""The requests of the clients, in rotation: non-streaming, streaming, streaming for most of a second, with a larger
+body."""
 
 
 @dataclass(slots=True)
 class ReplacedGateway:
-    """A gateway of the pair, which keeps its ports over its lives."""
+    """A gateway of the pair, which has the same ports after each restart."""
 
     folder: Path
     port: int
@@ -81,11 +83,11 @@ class ReplacedGateway:
         await self.start()
 
     def logged(self) -> int:
-        """Return the bytes of its access log."""
+        """Return the size of its access log in bytes."""
         return (self.folder / "stdout.log").stat().st_size
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill it immediately."""
         if self.running is not None:
             self.running.process.send_signal(signal.SIGKILL)
             self.running.process.wait()
@@ -93,7 +95,7 @@ class ReplacedGateway:
 
 @asynccontextmanager
 async def pair(folder: Path) -> AsyncIterator[tuple[ReplacedGateway, ReplacedGateway]]:
-    """Two gateways that are ready, for as long as the block; neither may have had a fault of its own."""
+    """Yield two gateways that are ready. At the end, neither may have had a fault of its own."""
     ports = free_ports(4)
     nodes = (ReplacedGateway(folder / "one", *ports[:2]), ReplacedGateway(folder / "two", *ports[2:]))
     try:
@@ -109,10 +111,10 @@ async def pair(folder: Path) -> AsyncIterator[tuple[ReplacedGateway, ReplacedGat
 
 @dataclass(slots=True)
 class RollingClients:
-    """Clients that ask until they are told to end; `ends` is how each request ended.
+    """Clients that send requests until `over` is set. `ends` records how each request ended.
 
-    What a gateway refuses because it has too much to do is counted in `shed`, and asked again: on a machine that has
-    other work that says nothing of the update.
+    `shed` counts the requests that a gateway refused because of overload; they are sent again. On a machine with other
+    work such refusals do not show a fault of the update.
     """
 
     port: int
@@ -131,7 +133,7 @@ class RollingClients:
             self.ends.append(ended)
 
     async def keep(self, pause: float) -> None:
-        """Ask on one connection for as long as the proxy keeps it, then on another, with pauses between."""
+        """Send requests on one connection until the proxy closes it, then on another, with pauses between."""
         while not self.over:
             async with connected(self.port) as client:
                 await self._ask_on(client, pause)
@@ -145,18 +147,18 @@ class RollingClients:
             await asyncio.sleep(pause)
 
     async def call(self, pause: float) -> None:
-        """Ask on a connection for each request."""
+        """Open a new connection for each request."""
         while not self.over:
             self._note(await ask(self.port, self._next()))
             await asyncio.sleep(pause)
 
     def lost(self) -> Counter[str]:
-        """How those that did not were ended, with their status."""
+        """Return how the failed requests ended, with their status."""
         return Counter(f"{ended.end} {ended.status}" for ended in self.ends if not ended.well)
 
 
 async def both_in_service(port: int, nodes: tuple[ReplacedGateway, ReplacedGateway]) -> None:
-    """Wait until the proxy has passed a request to each of the two: checks of health are in no log."""
+    """Wait until the proxy has passed a request to each gateway. Health checks are not in the access log."""
     before = [node.logged() for node in nodes]
     while any(node.logged() == size for node, size in zip(nodes, before, strict=True)):
         await ask(port, KINDS[0])
@@ -165,7 +167,7 @@ async def both_in_service(port: int, nodes: tuple[ReplacedGateway, ReplacedGatew
 
 @dataclass(frozen=True, slots=True)
 class Rolled:
-    """What came of a rolling update."""
+    """The result of a rolling update."""
 
     requests: int
     lost: Counter[str]
@@ -175,7 +177,7 @@ class Rolled:
 
 
 async def roll(program: ProxyProgram, folder: Path, least: int, clients: int, pause: float) -> Rolled:
-    """Replace each gateway, one after the other, and again until so many requests have been asked."""
+    """Replace each gateway, one after the other, and repeat until at least `least` requests have ended."""
     async with AsyncExitStack() as stack:
         nodes = await stack.enter_async_context(pair(folder))
         ports = (nodes[0].port, nodes[1].port)
@@ -189,7 +191,7 @@ async def roll(program: ProxyProgram, folder: Path, least: int, clients: int, pa
             while not restarts or len(crowd.ends) < least:
                 for node in nodes:
                     await node.replace()
-                    # What a rollout waits for before it goes on: the new one is in service.
+                    # As a rollout does, wait until the new gateway is in service.
                     await both_in_service(port, nodes)
                     restarts += 1
             crowd.over = True

@@ -1,6 +1,7 @@
-"""The Helm chart makes the objects of deploy/kubernetes, as Kubernetes takes them. Needs no Helm and no cluster.
+"""The Helm chart produces the objects of deploy/kubernetes, in a form that Kubernetes accepts.
 
-The marks say that what was rendered is of this chart; `--nightly` renders it anew where Helm is installed.
+Needs neither Helm nor a cluster. The committed digests show that the rendered files belong to this chart; `--nightly`
+renders them anew if Helm is installed.
 """
 
 import shutil
@@ -23,7 +24,7 @@ from tests.support.looped import looped
 
 BASE = ROOT / "deploy" / "kubernetes"
 HELMS = {"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
-"""Labels that Helm's tools look for, and objects that were applied by hand have not."""
+"""Labels that Helm's tools need. Objects that are applied by hand do not have them."""
 
 
 def in_yaml(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
@@ -31,7 +32,7 @@ def in_yaml(path: Path) -> Any:  # noqa: ANN401 - YAML of other tools
 
 
 def named(found: list[JsonObject]) -> dict[tuple[str, str], Any]:
-    """The objects by kind and name, without the labels that Helm adds."""
+    """Return the objects by kind and name, without the labels that Helm adds."""
     made: dict[tuple[str, str], Any] = {}
     for each in deepcopy(found):
         metadata: Any = each["metadata"]
@@ -80,7 +81,8 @@ def test_kubernetes_takes_every_object(version: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", ["default", "everything"])
 def test_the_network_policy_names_blocks_that_the_api_takes(case: str) -> None:
-    """The API's server, not its schema, wants parts of the block, and none that is IPv4 within IPv6."""
+    """Only the API server, not its schema, requires that exceptions are parts of their block, and refuses IPv4 within
+    IPv6."""
     peers = [peer for rule in only("NetworkPolicy", case)["spec"]["egress"] for peer in rule["to"]]
     for block in (peer["ipBlock"] for peer in peers if "ipBlock" in peer):
         whole = ip_network(block["cidr"])
@@ -136,7 +138,7 @@ def test_values_that_mean_nothing_are_refused(values: JsonObject) -> None:
     assert refused(values)
 
 
-# What is optional ---------------------------------------------------------------------------------------------------
+# Optional objects ----- -----------------------------------------------------------------------------------------------
 
 
 def test_the_autoscaler_asks_for_requests_in_flight_and_leaves_the_number_of_pods_to_nobody_else() -> None:

@@ -1,4 +1,4 @@
-"""The systemd unit by systemd's own tools, which need no systemd that runs."""
+"""The systemd unit, checked by systemd's own tools. They need no running systemd."""
 
 import os
 import shutil
@@ -14,7 +14,8 @@ UNIT = ROOT / "deploy" / "systemd" / "dragoman.service"
 PROGRAM = "/opt/dragoman/bin/dragoman"
 
 EXPOSURE = "15"
-"""Tenths that `systemd-analyze security` may say at most: a network service that it calls well protected has 12."""
+"""The highest accepted exposure level of `systemd-analyze security`, in tenths. A network service that systemd calls
+well protected has 12."""
 
 
 def analyze(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -26,7 +27,7 @@ def analyze(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def installed(folder: Path, more: str = "") -> Path:
-    """The unit with a program that is there in the place of its own."""
+    """Return the path of the unit, with an existing program in place of the gateway's."""
     text = UNIT.read_text(encoding="utf-8")
     assert PROGRAM in text
     written = folder / UNIT.name

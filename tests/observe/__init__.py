@@ -1,1 +1,2 @@
-"""What operators watch: metrics, rules, alerts, runbook and dashboards, against the gateway and real Prometheus."""
+"""The files with which operators observe the gateway: metrics, rules, alerts, runbook and dashboards. They are checked
+against the gateway and a real Prometheus."""

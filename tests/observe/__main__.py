@@ -1,8 +1,8 @@
-"""`make observe`: break gateways one thing after the other, and show for each alert that a real Prometheus fires it.
+"""`make observe`: break gateways one way after the other, and show that a real Prometheus fires each alert.
 
-The rules are the shipped ones with their times divided (`short_rules`). At the end each expression of the dashboards is
-asked of the same Prometheus. Takes about five minutes; ends with 1 where an alert did not fire, fired before its cause
-or was not tried, where a panel is empty, or where a gateway does not end well.
+The rules are the shipped rules with their times divided (`short_rules`). At the end, each expression of the dashboards
+is queried from the same Prometheus. Takes about five minutes. The exit code is 1 if an alert did not fire, fired before
+its cause or was not tried, if a panel is empty, or if a gateway does not exit cleanly.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from tests.support.gateway import free_ports
 from tests.support.redis import RealRedis
 
 PATIENCE: Final = 200.0
-"""Seconds for which an alert is waited for."""
+"""Seconds to wait for an alert."""
 
 WARM: Final = 15.0
-"""Seconds of load before anything is broken."""
+"""Seconds of load before the first breakage."""
 
 NEVER_HERE: Final = frozenset({"Dragoman: deployments: Retries that were not made A"})
-"""Panels of what these breakages do not bring about: a spent retry budget."""
+"""Panels that stay empty, because these breakages do not spend a retry budget."""
 
 
 @asynccontextmanager
 async def whole_world(folder: Path) -> AsyncIterator[World]:
-    """Prometheus, Redis, the gateways and the load for the block; ended in reverse."""
+    """Yield a world of Prometheus, Redis, the gateways and the load. They are stopped in reverse order."""
     main, side, other = _gateways(folder)
     (port,) = free_ports(1)
     redis, group = RealRedis(folder, port), ControlGroup(main.folder / "group")
@@ -71,7 +71,7 @@ def _gateways(folder: Path) -> Iterator[ObservedGateway]:
 
 
 def begin_load(load: Load) -> None:
-    """Ask for everything that a dashboard shows, and for nothing that an alert is about."""
+    """Send requests for everything that a dashboard shows, without causing an alert."""
     for team, model, every in (
         ("search", "fast", 0.1),
         ("search", "mock/account", 1.0),
@@ -84,7 +84,7 @@ def begin_load(load: Load) -> None:
 
 
 async def fired_after(prometheus: RunningPrometheus, alert: str, since: float) -> float | None:
-    """The seconds until an alert fires, None where it does not."""
+    """Return the seconds until an alert fires, or `None` if it does not fire."""
     while time.monotonic() - since < PATIENCE:
         if alert in await prometheus.firing():
             return time.monotonic() - since
@@ -93,7 +93,7 @@ async def fired_after(prometheus: RunningPrometheus, alert: str, since: float) -
 
 
 async def awaited(prometheus: RunningPrometheus, breakage: Breakage, since: float, before: set[str]) -> list[str]:
-    """Print when each alert of a breakage fires. Returns those that did not, or that fired `before` it."""
+    """Print when each alert of a breakage fires. Return the alerts that did not fire, or fired `before` it."""
     wrong = []
     for alert in breakage.alerts:
         after = await fired_after(prometheus, alert, since)
@@ -107,7 +107,7 @@ async def awaited(prometheus: RunningPrometheus, breakage: Breakage, since: floa
 
 
 async def one_by_one(world: World) -> list[str]:
-    """Break everything, one thing after the other. Returns the alerts that did not fire as they must."""
+    """Apply each breakage, one after the other. Return the alerts that did not fire as they must."""
     wrong = []
     for breakage in ONE_BY_ONE:
         before = set() if breakage.broken is from_the_start else await world.prometheus.firing()
@@ -118,14 +118,14 @@ async def one_by_one(world: World) -> list[str]:
 
 
 async def empty_panels(prometheus: RunningPrometheus) -> list[str]:
-    """The expressions of the dashboards that bring nothing."""
+    """Return the dashboard expressions that have no result."""
     every = [each for board in dashboards().values() for each in dashboard_expressions(board)]
     print(f"\n{len(every)} expressions of the dashboards asked", flush=True)
     return [each.where for each in every if not await prometheus.query(with_values(each.text))]
 
 
 async def run(folder: Path) -> int:
-    """The exit code."""
+    """Run everything and return the exit code."""
     print(f"the rules of {RULES.name}, their times divided by {FACTOR}\n")
     print(f"{'alert':32} {'broken':56} fired after", flush=True)
     async with whole_world(folder) as world:
@@ -136,7 +136,7 @@ async def run(folder: Path) -> int:
             lasting = group.create_task(awaited(world.prometheus, LASTING, since, before))
             others = group.create_task(one_by_one(world))
         wrong = [*others.result(), *lasting.result()]
-        await world.change(budget=int(world.settings["budget"]) + 1)  # a table that the annotations show
+        await world.change(budget=int(world.settings["budget"]) + 1)  # a reload that the annotations show
         await asyncio.sleep(3)
         empty = sorted(set(await empty_panels(world.prometheus)) - NEVER_HERE)
         await world.load.end()

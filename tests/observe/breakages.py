@@ -1,4 +1,4 @@
-"""What is broken, one thing after the other, and the alerts that have to fire for it."""
+"""The breakages, one after the other, and the alerts that each must fire."""
 
 import asyncio
 import os
@@ -23,8 +23,8 @@ SPENT: Final = "dragoman_budget_used_ratio"
 
 @dataclass(slots=True)
 class World:
-    """Everything that can be broken. `main` has teams, TLS, a ledger and Redis; `side` two workers, and beside it
-    `other`, which is started late."""
+    """All parts that can be broken. `main` has teams, TLS, a ledger and Redis; `side` has two workers. `other` is
+    started late, beside `side`."""
 
     main: ObservedGateway
     side: ObservedGateway
@@ -37,13 +37,13 @@ class World:
     settings: dict[str, str | int] = field(default_factory=lambda: {**GOOD})
 
     async def change(self, **settings: str | int) -> None:
-        """Change what the main table says."""
+        """Change values in the main gateway's config file."""
         self.settings |= settings
         status = await self.main.reload(main_table(self.main, self.vendor, self.redis.url, self.settings))
         assert status == 200, status
 
     async def in_flight(self) -> int:
-        """The requests that the main gateway has not answered."""
+        """Return the number of requests that the main gateway has in flight."""
         url = f"http://127.0.0.1:{self.main.admin}/status"
         async with aiohttp.ClientSession() as http, http.get(url) as answer:
             return int((await answer.json())["in_flight"])
@@ -57,7 +57,7 @@ Break = Callable[[World], AbstractAsyncContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """`broken` is what is done for the block, `alerts` what it has to make fire."""
+    """A breakage. `broken` breaks something for the length of its block; `alerts` are the alerts that it must fire."""
 
     what: str
     alerts: tuple[str, ...]
@@ -101,7 +101,7 @@ async def slow_models(world: World) -> AsyncIterator[None]:
 
 
 async def spent_tokens(world: World) -> float:
-    """What the team that spends has used of its budget."""
+    """Return the tokens that the team `spender` has used of its budget."""
     url = f"http://127.0.0.1:{world.main.admin}/metrics"
     async with aiohttp.ClientSession(headers=FRESH) as http, http.get(url) as answer:
         lines = (await answer.text()).splitlines()
@@ -111,7 +111,7 @@ async def spent_tokens(world: World) -> float:
 
 @asynccontextmanager
 async def budget_of(world: World, share: float) -> AsyncIterator[None]:
-    """Leave the team a budget of which it has spent this share."""
+    """Set the team's budget so that it has spent this share of it."""
     await world.load.end("spender fast")
     while await world.in_flight():  # noqa: ASYNC110 - nothing notifies
         await asyncio.sleep(0.2)
@@ -222,7 +222,7 @@ async def killed(world: World) -> AsyncIterator[None]:
 LASTING: Final = Breakage(
     "somebody holds the ledger's database", ("DragomanLedgerTrouble", "DragomanLedgerBehind"), locked_database
 )
-"""Is broken for as long as the others are, one by one: a ledger is behind after two minutes."""
+"""A breakage that lasts as long as all others together: the ledger alert needs two minutes."""
 
 ONE_BY_ONE: Final = (
     Breakage("a certificate that ends in 3 days", ("DragomanCertificateExpiring",), from_the_start),

@@ -1,10 +1,11 @@
-"""What Grafana's own model of a dashboard, `grafana-foundation-sdk` in an environment of its own, does not know of one.
+"""Find the parts of a dashboard that Grafana's own model, `grafana-foundation-sdk` in an environment of its own, does
+not know.
 
-python -m tests.observe.grafana_schema lock     choose its version anew (needs uv)
+python -m tests.observe.grafana_schema lock   choose its version anew (needs uv)
 
 The SDK is generated from Grafana's schemas (https://github.com/grafana/grafana-foundation-sdk, here for 11.6, as of
-November 2026). It reads the members that it knows and writes them again: what is not there then is no member of
-Grafana's, or has another form.
+November 2026). It reads the fields that it knows and writes them again: a field that is missing or different then is
+unknown to Grafana, or has another form.
 """
 
 import json
@@ -24,7 +25,7 @@ ENVIRONMENT: Final = Environment(
 
 
 def unknown_members(written: object, read: object, path: str = "") -> Iterator[str]:
-    """Yield the places where the dashboard as it was read lacks what is written, or has it otherwise."""
+    """Yield the paths at which the dashboard `read` by the model lacks or changes a `written` value."""
     match written, read:
         case dict(), dict():
             for name, value in written.items():

@@ -1,4 +1,5 @@
-"""`docs/reference/log.md`: every field of the log's JSON lines, by the tables that the writers are tested against.
+"""Write `docs/reference/log.md`: every field of the log's JSON lines, from the tables of fields that the writers are
+tested against.
 
 `python -m tests.observe.log_page` writes it.
 """
@@ -39,7 +40,7 @@ TABLES: Final = (
 
 
 def log_page() -> str:
-    """The page."""
+    """Return the text of the page."""
     return HEAD + "".join(line for title, fields in TABLES for line in _table(title, fields))
 
 

@@ -1,4 +1,4 @@
-"""`docs/reference/metrics.md`: every metric with its type, labels and meaning, by the instruments themselves.
+"""Write `docs/reference/metrics.md`: every metric with its type, labels and meaning, from the instruments themselves.
 
 `python -m tests.observe.metric_list` writes it.
 """
@@ -45,7 +45,7 @@ DEPLOYMENT: Final = "vendor/model/eu"
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric as Prometheus names it: a counter with `_total`, a histogram without its endings. `labels` are without
+    """A metric as Prometheus names it: a counter with `_total`, a histogram without its suffixes. `labels` are without
     `le`."""
 
     name: str
@@ -55,7 +55,7 @@ class MetricRow:
 
 
 def every_instrument() -> Metrics:
-    """Metrics in which every instrument that there can be has a series."""
+    """Return metrics in which every possible instrument has a series."""
     metrics = Metrics()
     record = RequestRecord("id", 1.0, "openai", "/v1/completions", team="search", model="vendor/model", stream=True)
     record.attempts.append(Attempt(DEPLOYMENT, 1.0, 2.0))
@@ -97,7 +97,7 @@ def every_instrument() -> Metrics:
 
 
 def _overflow(metrics: Metrics) -> None:
-    """Count one set of label values more than there may be."""
+    """Count one set of label values beyond the maximum."""
     most, metrics_module.MAX_LABEL_SETS = metrics_module.MAX_LABEL_SETS, 0
     try:
         metrics.fallback("vendor/other", "server")
@@ -106,7 +106,7 @@ def _overflow(metrics: Metrics) -> None:
 
 
 def metric_rows(families: Iterable[MetricFamily]) -> Iterator[MetricRow]:
-    """Each metric once, in the order in which it is shown."""
+    """Yield each metric once, in the order of the families."""
     for family in families:
         labels = {name: None for (_, labels), _ in family.samples for name, _ in labels if name != "le"}
         ending = "_total" if family.kind == "counter" else ""
@@ -114,7 +114,7 @@ def metric_rows(families: Iterable[MetricFamily]) -> Iterator[MetricRow]:
 
 
 def metric_list() -> str:
-    """The page."""
+    """Return the text of the page."""
     rows = sorted(metric_rows(of_worker(1, every_instrument().families())), key=lambda row: row.name)
     return HEAD + "".join(
         f"| `{row.name}` | {row.kind} | {', '.join(f'`{label}`' for label in row.labels)} | {row.text} |\n"

@@ -1,4 +1,4 @@
-"""The built-in mock vendor behind a socket: unlike inside the gateway, its failures count against a deployment."""
+"""The built-in mock vendor behind a socket. Unlike inside the gateway, its failures count against a deployment."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,10 +10,10 @@ from providers.mock import server as mock
 
 
 async def answered(request: web.Request) -> web.StreamResponse:
-    """Answer as `providers.mock.server` says, with its delays and its broken ends."""
+    """Send the response of `providers.mock.server`, with its delays and its broken ends."""
     answer = mock.respond(f"/{request.match_info['path']}", await request.read())
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
-    with suppress(ConnectionError):  # the gateway may leave before the end
+    with suppress(ConnectionError):  # the gateway may disconnect before the end
         await response.prepare(request)
         for chunk in answer.chunks:
             await asyncio.sleep(chunk.delay)
@@ -25,7 +25,7 @@ async def answered(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def mock_vendor() -> AsyncIterator[str]:
-    """The vendor's base URL, for as long as the block."""
+    """Start the vendor and yield its base URL."""
     app = web.Application()
     app.router.add_post("/v1/{path:.*}", answered)
     runner = web.AppRunner(app, access_log=None)

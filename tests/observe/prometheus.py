@@ -1,4 +1,4 @@
-"""A real Prometheus beside gateways: started on the shipped rules, asked over its API, and ended."""
+"""A real Prometheus beside gateways: started with rules, queried over its API, and stopped."""
 
 import asyncio
 import json
@@ -23,14 +23,15 @@ class RunningPrometheus:
     folder: Path
 
     def scrape(self, job: str, port: int) -> None:
-        """Scrape a gateway on this machine from now on, as one of a job."""
+        """Start to scrape a gateway on this machine, as a target of a job."""
         target = [{"targets": [f"127.0.0.1:{port}"], "labels": {"job": job}}]
         unfinished = self.folder / f"{port}.unfinished"
         unfinished.write_text(json.dumps(target), encoding="utf-8")
         unfinished.rename(self.folder / f"targets-{port}.json")
 
     async def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series of an instant query. Raises AssertionError with Prometheus' words for one that it refuses."""
+        """Return the series of an instant query. Raises AssertionError with Prometheus' response if it refuses the
+        query."""
         async with self.http.post(f"{self.url}/api/v1/query", data={"query": expression}) as answer:
             found = await answer.json()
         assert found["status"] == "success", (expression, found)
@@ -38,14 +39,15 @@ class RunningPrometheus:
         return result if found["data"]["resultType"] == "vector" else [{"metric": {}, "value": result}]
 
     async def firing(self) -> set[str]:
-        """The names of the alerts that fire."""
+        """Return the names of the firing alerts."""
         async with self.http.get(f"{self.url}/api/v1/alerts") as answer:
             found = (await answer.json())["data"]["alerts"]
         return {alert["labels"]["alertname"] for alert in found if alert["state"] == "firing"}
 
 
 def configuration(folder: Path) -> str:
-    """Scrape every second what `RunningPrometheus.scrape` names, and evaluate the rules as often."""
+    """Return a configuration that scrapes the targets of `RunningPrometheus.scrape` and evaluates the rules every
+    second."""
     found = [{"files": [f"{folder}/targets-*.json"], "refresh_interval": "1s"}]
     scrape = {"job_name": "unnamed", "file_sd_configs": found}
     every = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
@@ -54,7 +56,7 @@ def configuration(folder: Path) -> str:
 
 @asynccontextmanager
 async def running_prometheus(folder: Path, rules: str) -> AsyncIterator[RunningPrometheus]:
-    """Prometheus on these rules for as long as the block, with its data in `folder`."""
+    """Start Prometheus with these rules and its data in `folder`, and yield it."""
     (port,) = free_ports(1)
     (folder / "rules.yaml").write_text(rules, encoding="utf-8")
     (folder / "prometheus.yml").write_text(configuration(folder), encoding="utf-8")

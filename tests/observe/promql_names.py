@@ -1,4 +1,4 @@
-"""The names in a PromQL expression: its metrics and labels. Text in, names out; whether it is PromQL says promtool.
+"""The names in a PromQL expression: its metrics and labels. Whether the expression is valid is for promtool to check.
 
 Grammar: https://prometheus.io/docs/prometheus/2.42/querying/basics/ and .../operators/ and .../functions/.
 """
@@ -16,12 +16,12 @@ _NAME = re.compile(r"(?<![\w.:])[a-zA-Z_:][\w:]*")
 _CALLED = re.compile(r"\s*\(")
 
 WORDS: Final = frozenset({"and", "or", "unless", "bool", "offset", "by", "without", "on", "ignoring", "inf", "nan"})
-"""Words of the language that look like names and are called by nobody."""
+"""Keywords of the language, which look like names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromqlNames:
-    """The metrics of an expression, each with the labels that select it, and the labels that are grouped by."""
+    """The metrics of an expression, each with the labels of its selector, and the labels that are grouped by."""
 
     metrics: dict[str, frozenset[str]]
     grouped: frozenset[str]

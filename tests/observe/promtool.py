@@ -1,4 +1,4 @@
-"""Run promtool, Prometheus' own judge of metrics, rules and configurations, where it is installed."""
+"""Run promtool, Prometheus' own checker of metrics, rules and configurations, if it is installed."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ MISSING: Final = "prometheus is not installed"
 
 
 def installed(program: str) -> str:
-    """The path of `promtool` or `prometheus`; the test is skipped without it."""
+    """Return the path of `promtool` or `prometheus`. Skip the test if it is not installed."""
     found = shutil.which(program)
     if found is None:
         pytest.skip(MISSING)
@@ -18,7 +18,7 @@ def installed(program: str) -> str:
 
 
 def promtool(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Run promtool to its end; what it writes to both outputs is in `stdout`."""
+    """Run promtool to its end. `stdout` of the result has both of its outputs."""
     return subprocess.run(
         [installed("promtool"), *arguments],
         input=given,

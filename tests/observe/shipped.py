@@ -1,4 +1,4 @@
-"""What is shipped for Prometheus and Grafana, read as values: rules, alerts, dashboards and the expressions in them."""
+"""The shipped files for Prometheus and Grafana, read as values: rules, alerts, dashboards and their expressions."""
 
 import re
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ RUNBOOK: Final = DEPLOY.parent / "docs" / "runbook.md"
 GRAFANA: Final = DEPLOY / "grafana"
 
 GRAFANA_DURATIONS: Final = {"$__rate_interval": "5m", "$__range": "1h", "$__interval": "1m"}
-"""What Grafana puts for its variables of time."""
+"""The durations that stand in for Grafana's time variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert as it is written. `hold` is how long it has to be true, `labels` and `annotations` its own."""
+    """An alert as written. `hold` is how long its expression must be true."""
 
     name: str
     expression: str
@@ -32,7 +32,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """PromQL, and where it stands."""
+    """A PromQL expression and its location."""
 
     where: str
     text: str
@@ -44,7 +44,7 @@ def rule_groups() -> list[dict[str, Any]]:
 
 
 def alerts() -> dict[str, Alert]:
-    """Every alert by its name."""
+    """Return every alert by its name."""
     rules = [rule for group in rule_groups() for rule in group["rules"] if "alert" in rule]
     made = [
         Alert(rule["alert"], rule["expr"], rule.get("for", "0s"), rule["labels"], rule["annotations"]) for rule in rules
@@ -53,18 +53,18 @@ def alerts() -> dict[str, Alert]:
 
 
 def recorded() -> dict[str, str]:
-    """Every recording rule by the name of its series."""
+    """Return the expression of every recording rule by the name of its series."""
     rules = [rule for group in rule_groups() for rule in group["rules"]]
     return {rule["record"]: rule["expr"] for rule in rules if "record" in rule}
 
 
 def dashboards() -> dict[str, dict[str, Any]]:
-    """Every dashboard by the name of its file."""
+    """Return every dashboard by the name of its file."""
     return {path.name: orjson.loads(path.read_bytes()) for path in sorted(GRAFANA.glob("*.json"))}
 
 
 def panels(dashboard: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every panel, those in collapsed rows included, without the rows."""
+    """Yield every panel, including the panels in collapsed rows, without the rows."""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
             yield from panel["panels"]
@@ -73,7 +73,7 @@ def panels(dashboard: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def dashboard_expressions(dashboard: dict[str, Any]) -> Iterator[Expression]:
-    """The PromQL of panels and annotations, as it is written."""
+    """Yield the PromQL of panels and annotations as written."""
     for panel in panels(dashboard):
         for target in panel["targets"]:
             yield Expression(f"{dashboard['title']}: {panel['title']} {target['refId']}", target["expr"])
@@ -83,14 +83,14 @@ def dashboard_expressions(dashboard: dict[str, Any]) -> Iterator[Expression]:
 
 
 def with_values(text: str) -> str:
-    """An expression of a dashboard as Grafana sends it, with All chosen in every variable."""
+    """Return a dashboard expression as Grafana sends it, with All chosen in every variable."""
     for name, duration in GRAFANA_DURATIONS.items():
         text = text.replace(name, duration)
     return re.sub(r"\$(\w+)|\$\{(\w+)\}", ".*", text)
 
 
 def every_expression() -> list[Expression]:
-    """Every expression that is shipped, as Prometheus gets it."""
+    """Return every shipped expression as Prometheus receives it."""
     found = [Expression(f"record {name}", text) for name, text in recorded().items()]
     found += [Expression(f"alert {alert.name}", alert.expression) for alert in alerts().values()]
     for dashboard in dashboards().values():

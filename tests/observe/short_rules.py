@@ -1,7 +1,8 @@
-"""The shipped rules with every time in them divided, so that an alert that takes minutes fires in seconds.
+"""The shipped rules with all their times divided, so that an alert that takes minutes fires in seconds.
 
-What is divided: each `for`, each range (`[5m]`), and each `offset`. What is not: the expressions themselves, their
-thresholds, numbers of seconds among them, and the labels. So the rules that fire here are those that are shipped.
+The durations of each `for`, each range (`[5m]`) and each `offset` are divided. The expressions themselves are
+unchanged, including their thresholds (also numbers of seconds) and the labels. So the rules that fire here are the
+shipped ones.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 FACTOR: Final = 60
-"""An hour becomes a minute."""
+"""The divisor: an hour becomes a minute."""
 
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION: Final = re.compile(r"(\d+)([smhd])")
@@ -19,14 +20,14 @@ _IN_EXPRESSION: Final = re.compile(r"(?<=\[)\d+[smhd](?=\])|(?<=offset )\d+[smhd
 
 
 def shortened_duration(text: str) -> str:
-    """Divide a duration; the least is a second."""
+    """Return a divided duration, at least one second."""
     found = _DURATION.fullmatch(text)
     assert found is not None, text
     return f"{max(1, int(found[1]) * _UNITS[found[2]] // FACTOR)}s"
 
 
 def shortened(rules: str) -> str:
-    """The rules, every second evaluated anew."""
+    """Return the rules with divided times, evaluated every second."""
     document: dict[str, Any] = yaml.safe_load(rules)
     for group in document["groups"]:
         group["interval"] = "1s"

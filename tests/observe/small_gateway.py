@@ -1,8 +1,9 @@
-"""`dragoman` with small bounds, so that they can be reached: `python -m tests.observe.small_gateway serve -c TABLE`.
+"""`dragoman` with small limits that a test can reach: `python -m tests.observe.small_gateway serve -c TABLE`.
 
-`OBSERVE_ROWS` rows of the ledger are kept in memory while none can be written, `OBSERVE_LABEL_SETS` sets of label
-values are kept apart, and the memory limit is that of the control group in the folder `OBSERVE_GROUP`. While there is a
-file `broken-observer` in it, the counts of the page fail. Everything else is the gateway's own.
+At most `OBSERVE_ROWS` ledger rows stay in memory while none can be written, and `OBSERVE_LABEL_SETS` sets of label
+values are counted separately. The memory limit is the limit of the control group in the folder `OBSERVE_GROUP`. While
+that folder has a file `broken-observer`, the observer that counts recent requests for the admin page fails. Everything
+else is as in the gateway.
 """
 
 import os
@@ -22,16 +23,16 @@ from proxy.telemetry import metrics
 
 
 def only_group(own: Path = OWN_GROUPS_FILE, mount: Path = CGROUP_MOUNT) -> tuple[Group, ...]:
-    """The control group of this run, wherever the process really is."""
+    """Return the control group of this run instead of the real group of the process."""
     return (Group(Path(os.environ["OBSERVE_GROUP"]), V2),)
 
 
 BROKEN: Final = "broken-observer"
-"""The file in the folder of the control group that breaks an observer."""
+"""The name of the file in the control group's folder that breaks an observer."""
 
 
 def breakable(add: Callable[[RecentRequests, RequestRecord, float | None], None]) -> Callable[..., None]:
-    """Return an observer that fails while the file is there."""
+    """Return an observer that fails while the file exists."""
     marker = Path(os.environ["OBSERVE_GROUP"]) / BROKEN
 
     def observe(counts: RecentRequests, record: RequestRecord, cost: float | None) -> None:
@@ -43,7 +44,7 @@ def breakable(add: Callable[[RecentRequests, RequestRecord, float | None], None]
 
 
 def run() -> int:
-    """Set the bounds and run the command line."""
+    """Set the limits and run the command line."""
     journal.MOST_ROWS = int(os.environ["OBSERVE_ROWS"])  # type: ignore[misc]
     metrics.MAX_LABEL_SETS = int(os.environ["OBSERVE_LABEL_SETS"])
     assemble_app.groups = only_group  # type: ignore[attr-defined]

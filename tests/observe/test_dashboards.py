@@ -1,4 +1,4 @@
-"""The dashboards are Grafana's, can be read, and ask Prometheus what it understands."""
+"""The dashboards are valid for Grafana, are readable, and send only queries that Prometheus accepts."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from tests.support.looped import looped
 BOARDS = dashboards()
 
 BEYOND_THE_SCHEMA = frozenset({".annotations.list[0].titleFormat is unknown"})
-"""Members of the Prometheus data source's annotations, which the model of dashboards leaves open."""
+"""Fields of the Prometheus data source's annotations, which the dashboard model leaves open."""
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_prometheus_reads_every_expression_of_the_dashboards(tmp_path: Path) -> 
 
 
 def as_rules(expressions: list[Expression], folder: Path) -> str:
-    """A file of rules that holds the expressions, for promtool to parse."""
+    """Write a rules file with the expressions, for promtool to parse, and return its path."""
     rules = [{"record": f"e:{number}", "expr": with_values(each.text)} for number, each in enumerate(expressions)]
     path = folder / "expressions.yaml"
     path.write_text(yaml.safe_dump({"groups": [{"name": "expressions", "rules": rules}]}), encoding="utf-8")
@@ -168,7 +168,7 @@ def test_compose_gives_prometheus_the_rules_that_its_configuration_names(tmp_pat
     text = (DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8")
     (rules,) = yaml.safe_load(text)["rule_files"]
     assert (DEPLOY / mounts[f"/etc/prometheus/{rules}"]).is_file()
-    # promtool looks for the token's file too.
+    # promtool also looks for the token's file.
     token = tmp_path / "token"
     token.touch()
     (tmp_path / rules).write_text((DEPLOY / "prometheus" / rules).read_text("utf-8"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`docs/reference/log.md` is made of the tables of fields."""
+"""`docs/reference/log.md` is generated from the tables of fields."""
 
 from tests.observe.log_page import FILE, log_page
 

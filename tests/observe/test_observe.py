@@ -1,4 +1,4 @@
-"""Every alert fires in a real Prometheus when its cause is there, and every panel has data."""
+"""Every alert fires in a real Prometheus if its cause is present, and every panel has data."""
 
 import shutil
 import subprocess

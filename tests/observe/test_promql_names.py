@@ -1,4 +1,4 @@
-"""Which names an expression holds."""
+"""The names that an expression contains."""
 
 from tests.observe.promql_names import promql_names
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""The rules are Prometheus', their names are the gateway's, and each alert is tested and has its paragraph."""
+"""Prometheus accepts the rules, their names exist in the gateway, and each alert has a test and a runbook paragraph."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ SCRAPED = frozenset({"job", "instance"})
 
 
 def known_series() -> dict[str, frozenset[str]]:
-    """Every series that the gateway shows, and `up`, each with the labels that it has."""
+    """Return the labels of every series that the gateway exports, and of `up`."""
     rows = list(metric_rows(of_worker(1, every_instrument().families())))
     found = {
         f"{row.name}{ending}": frozenset(row.labels) | ({"le"} if ending == "_bucket" else frozenset())
@@ -33,7 +33,7 @@ def known_series() -> dict[str, frozenset[str]]:
 
 
 def labels_of(name: str) -> frozenset[str]:
-    """The labels of a scraped or recorded series; a recorded one has those that its name begins with."""
+    """Return the labels of a scraped or recorded series. A recorded series has the labels that its name begins with."""
     if ":" in name:
         return frozenset(name.partition(":")[0].split("_")) - {"dragoman"}
     return known_series()[name] | SCRAPED
@@ -92,7 +92,7 @@ LOGGED = (
     *("the event loop has stood still", "has stood still", "idle connections of clients were closed"),
     *("no connection can be accepted", "the response is not affected", "reload refused"),
 )
-"""The words of log lines that the runbook quotes."""
+"""Parts of log messages that the runbook quotes."""
 
 
 def test_each_log_line_that_the_runbook_quotes_is_written() -> None:
@@ -161,5 +161,5 @@ def test_every_metric_that_there_can_be_passes_promtool_and_has_a_unit() -> None
     assert not done.stdout, done.stdout.decode()
     for family in every_instrument().families():
         assert isinstance(family, MetricFamily)
-        if family.kind == "histogram":  # promtool does not ask this of histograms
+        if family.kind == "histogram":  # promtool does not require this of histograms
             assert family.name.endswith("_seconds"), family.name

@@ -1,4 +1,4 @@
-"""The short rules are the shipped ones but for their times."""
+"""The short rules equal the shipped rules except for their times."""
 
 import re
 from pathlib import Path

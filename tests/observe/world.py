@@ -1,4 +1,4 @@
-"""Gateways to be broken, before the mock vendor, and the load on them."""
+"""Gateways to be broken, in front of the mock vendor, and the load on them."""
 
 import asyncio
 import ipaddress
@@ -56,7 +56,7 @@ models: {models}
 """
 
 BUDGET: Final = 1_000_000
-"""Tokens of the team that spends."""
+"""The budget of the team `spender`, in tokens."""
 
 GOOD: Final[Mapping[str, str | int]] = {
     "one": "echo",
@@ -65,12 +65,12 @@ GOOD: Final[Mapping[str, str | int]] = {
     "thinker": "echo",
     "budget": BUDGET,
 }
-"""What the main table's models do, and the budget, while nothing is broken."""
+"""The mock models of the main config file and the team's budget while nothing is broken."""
 
 
 @dataclass(slots=True)
 class ObservedGateway:
-    """A gateway as a process, with a folder of its own. `bounds` are the variables of `small_gateway`."""
+    """A gateway as a process with its own folder. `bounds` are the environment variables of `small_gateway`."""
 
     folder: Path
     module: str
@@ -85,7 +85,7 @@ class ObservedGateway:
         return self.process.pid
 
     def start(self, table: str) -> None:
-        """Start it. Its log goes nowhere, so that a limit on files holds up the ledger alone."""
+        """Start the process. Its log is discarded, so that a limit on file sizes stops only the ledger."""
         self.write(table)
         self.process = subprocess.Popen(
             [sys.executable, "-m", self.module, "serve", "-c", str(self.folder / "table.yaml")],
@@ -99,7 +99,7 @@ class ObservedGateway:
         (self.folder / "table.yaml").write_text(table, encoding="utf-8")
 
     async def ready(self) -> None:
-        """Wait until it serves. Raises AssertionError when it ended instead."""
+        """Wait until it serves. Raises AssertionError if the process exits instead."""
         async with aiohttp.ClientSession() as http:
             while self.process is not None and self.process.poll() is None:
                 with suppress(aiohttp.ClientConnectionError):
@@ -110,25 +110,25 @@ class ObservedGateway:
         raise AssertionError(f"the gateway in {self.folder} ended")
 
     async def reload(self, table: str) -> int:
-        """Write a table and let the gateway take it; the status of its answer."""
+        """Write a config file, reload the gateway, and return the status of the response."""
         self.write(table)
         async with aiohttp.ClientSession() as http, http.post(f"http://127.0.0.1:{self.admin}/-/reload") as answer:
             return answer.status
 
     async def workers(self) -> list[int]:
-        """The process ids of its workers."""
+        """Return the process ids of its workers."""
         async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.admin}/status") as answer:
             lines = (await answer.json())["workers"]
         return [int(found[1]) for found in map(WORKER.fullmatch, lines) if found]
 
     def limit(self, kind: int, soft: int) -> int:
-        """Set a limit of the running process; what it was."""
+        """Set a soft limit of the running process and return the previous one."""
         before, hard = resource.prlimit(self.pid, kind)
         resource.prlimit(self.pid, kind, (soft, hard))
         return before
 
     def descriptors(self) -> int:
-        """How many it has open."""
+        """Return the number of its open file descriptors."""
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def kill(self) -> None:
@@ -138,7 +138,7 @@ class ObservedGateway:
             self.process = None
 
     async def stop(self) -> int:
-        """End it as an operator does; its exit code."""
+        """Stop it with SIGTERM as an operator does, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         code = await asyncio.to_thread(self.process.wait, 60)
@@ -164,7 +164,8 @@ def digest(key: str) -> str:
 
 
 def main_table(gateway: ObservedGateway, vendor: str, redis: str, changes: Mapping[str, str | int] = GOOD) -> str:
-    """The main gateway's table with some of its values changed. Its key and its certificate end within three days."""
+    """Return the main gateway's config file with some values changed. Its key and its certificate expire within three
+    days."""
     soon = (NOW + 3 * DAY).date().isoformat()
     keys = {team: digest(team) for team in ("search", "noisy", "spender")}
     places = {"port": gateway.port, "admin": gateway.admin, "folder": gateway.folder, "redis": redis, "soon": soon}
@@ -178,7 +179,7 @@ def side_table(gateway: ObservedGateway, workers: int, *models: str) -> str:
 
 
 def write_certificate(folder: Path) -> None:
-    """Write the pair of the main gateway's listener."""
+    """Write the certificate and the key of the main gateway's listener."""
     names = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     certificate, key = Authority().pair(names, until=NOW + 3 * DAY)
     (folder / "tls.crt").write_bytes(certificate)
@@ -187,8 +188,8 @@ def write_certificate(folder: Path) -> None:
 
 @dataclass(slots=True)
 class Load:
-    """Clients that ask again and again. `lost` counts the requests that found nobody or broke off, by what was
-    raised."""
+    """Clients that send requests periodically. `lost` counts the requests without a complete response, by the
+    exception."""
 
     base_url: str
     statuses: Counter[int] = field(default_factory=Counter)
@@ -196,12 +197,12 @@ class Load:
     _running: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
     def begin(self, team: str, model: str, every: float) -> None:
-        """Ask for a model as a team, every so many seconds, whether or not the last answer has come."""
+        """Send a team's requests for a model every `every` seconds, without waiting for earlier responses."""
         name = f"{team} {model}"
         self._running[name] = asyncio.create_task(self._ask_for_ever(team, model, every))
 
     async def end(self, *names: str) -> None:
-        """Stop asking, all clients unless some are named."""
+        """Stop the named clients, or all clients if none is named."""
         tasks = [self._running.pop(name) for name in names or tuple(self._running)]
         for task in tasks:
             task.cancel()

@@ -1,4 +1,5 @@
-"""A reader of the grammars that are written: what is not of their form is an assertion. Never the code under test."""
+"""A reader of the grammars that the gateway writes. It raises AssertionError for any other form, and does not use the
+code under test."""
 
 import re
 
@@ -11,7 +12,7 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def rules_of(grammar: str) -> dict[str, str]:
-    """Names to bodies. Asserts one rule a line, none defined twice, `root` first."""
+    """Return the bodies of the rules by name. Assert one rule a line, no duplicates, and `root` first."""
     lines = [re.fullmatch(r"([a-z][a-z0-9-]*) ::= (.+)", line) for line in grammar.split("\n")]
     found = [(line[1], line[2]) for line in lines if line is not None]
     assert len(found) == len(lines) == len(dict(found)), grammar
@@ -20,7 +21,8 @@ def rules_of(grammar: str) -> dict[str, str]:
 
 
 def unescaped(text: str) -> str:
-    """The characters of a literal or a class. Asserts that every backslash begins an escape that both engines know."""
+    """Return the characters of a literal or a class. Assert that every backslash begins an escape that both engines
+    know."""
     assert "\\" not in _ESCAPE.sub("", text), text
     return _ESCAPE.sub(_character, text)
 
@@ -32,7 +34,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def as_expression(grammar: str) -> re.Pattern[str]:
-    """The same language as Python's regular expressions say it. Asserts that no rule leads back to itself."""
+    """Return the same language as a Python regular expression. Assert that no rule leads back to itself."""
     rules = rules_of(grammar)
     return re.compile(_body(rules, "root", frozenset()))
 

@@ -1,4 +1,4 @@
-"""The failures and refusals that calls end in."""
+"""Helpers that return the failure or refusal of a call."""
 
 from collections.abc import Callable
 from typing import ParamSpec

@@ -1,4 +1,4 @@
-"""Values that ask for nothing, by unified field, as clients send them unasked. Never a field that has none."""
+"""Neutral values by unified field, as clients send them by default. Fields without a neutral value are absent."""
 
 from collections.abc import Mapping
 
@@ -33,4 +33,4 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
 }
 
 EACH_NEUTRAL = [{name: value} for name, values in NEUTRAL.items() for value in values]
-"""Each of them as the one field of a request."""
+"""Each neutral value as the only field of a request."""

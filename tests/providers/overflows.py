@@ -1,7 +1,8 @@
-"""What upstreams say when a request does not fit, and what each message tells: the samples of the vendors' pages.
+"""Vendors' messages for requests that exceed a limit, and the sizes that each message contains. The samples of the
+vendors' pages.
 
-Never asserts anything. The shapes are as documentation, engine sources (vLLM 0.6 to 0.33, SGLang 0.5, TGI, llama.cpp)
-and public issue threads have them, November 2026; the numbers vary.
+The shapes follow documentation, engine sources (vLLM 0.6 to 0.33, SGLang 0.5, TGI, llama.cpp) and public issue threads
+as of November 2026; the numbers vary. This file asserts nothing.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from providers.context_overflow import Overflow
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A message, the signature it matches, what it says, and the room it leaves for the answer (None: it cannot tell;
-    below 1: none)."""
+    """A message, its overflow, and the `room` that it leaves for the response in tokens (`None`: unknown; below 1: no
+    room)."""
 
     name: str
     text: str
@@ -23,18 +24,18 @@ class Sample:
 def exact(
     name: str, text: str, window: int, prompt: int, requested: int | None = None, *, alone: bool = False
 ) -> Sample:
-    """The prompt was measured."""
+    """Return a sample in which the prompt was counted exactly."""
     overflow = Overflow(window, prompt, requested, exact=True, prompt_alone=alone or prompt >= window)
     return Sample(name, text, overflow, window - prompt)
 
 
 def alone(name: str, text: str, window: int | None = None, prompt: int | None = None) -> Sample:
-    """The prompt is too long by itself, and no difference can be taken."""
+    """Return a sample in which the prompt alone is too long, so that no difference can be computed."""
     return Sample(name, text, Overflow(window, prompt, exact=prompt is not None, prompt_alone=True))
 
 
 def cap(name: str, text: str, most: int, requested: int | None = None) -> Sample:
-    """The answer may be asked to have so many tokens."""
+    """Return a sample with a maximum for the response's tokens."""
     return Sample(name, text, Overflow(requested=requested, output_cap=most))
 
 
@@ -175,7 +176,7 @@ SAMPLES: tuple[Sample, ...] = (
         4098,
     ),
     exact("ds4", "Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens", 256000, 5958968),
-    # Numbers that are none: derived, estimated, of other things.
+    # Numbers that must not be used: derived, estimated, or of other things.
     Sample("vllm_sum", VLLM_SUM.format("at least 769"), Overflow(32768, requested=32000)),
     Sample("vllm_characters", VLLM_CHARACTERS, Overflow(32768, requested=16384)),
     Sample("vllm_characters", "your prompt contains 77409 characters (more than 65536)", Overflow()),
@@ -194,7 +195,7 @@ SAMPLES: tuple[Sample, ...] = (
     ),
     Sample("minimax", "invalid params, context window exceeds limit", Overflow()),
     Sample("groq", "Please reduce the length of the messages or completion.", Overflow()),
-    # The prompt against a limit of its own, which is not the window.
+    # The prompt against its own limit, which is not the window.
     alone("tgi_inputs", "Input validation error: `inputs` must have less than 4096 tokens. Given: 4097", None, 4097),
     alone(
         "gemini",
@@ -243,7 +244,7 @@ SAMPLES: tuple[Sample, ...] = (
     alone("too_long", "Input is too long for requested model."),
     alone("too_long", "prompt has too many tokens"),
     alone("any_prompt", "prompt_too_long"),
-    # The most tokens of an answer.
+    # The maximum number of response tokens.
     Sample(
         "vllm_answer",
         "max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens.",
@@ -289,7 +290,7 @@ SAMPLES: tuple[Sample, ...] = (
         8192,
     ),
     cap("databricks_cap", "max_tokens (9000) cannot exceed 8192", 8192, 9000),
-    # What is left for messages that nobody has written down.
+    # Generic signatures, for messages without a sample.
     Sample("any", "context_length_exceeded", Overflow()),
     Sample("any", "The request passes the model's maximum context length.", Overflow()),
     Sample("any", "request of 9 exceeds the model's context window", Overflow()),
@@ -315,4 +316,4 @@ NOT_OVERFLOWS = (
     "Extra inputs are not permitted, field: 'context_length_exceeded_behavior', value: 'truncate'",
     "messages: at least one message is required",
 )
-"""Messages with some of the same words that are about a rate, the length of a field, an image or another number."""
+"""Messages with similar words about a rate, the length of a field, an image or another number."""

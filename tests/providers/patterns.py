@@ -1,4 +1,4 @@
-"""Regular expressions of the common subset, and texts near them, to be drawn. Never a particular case."""
+"""Strategies for regular expressions of the common subset, and for texts near them. No particular cases."""
 
 from hypothesis import strategies as st
 
@@ -18,12 +18,13 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return grouped | counted | listed.map("".join) | listed.map("|".join).map(lambda body: f"({body})")
 
 
-# An atom alone may become a branch; two beside each other stay apart, since none ends in what a count could follow.
+# A single atom may become a branch. Two adjacent atoms stay separate, since none ends in text that a count could
+# follow.
 patterns = st.recursive(_ATOMS | st.just(""), _grown, max_leaves=6)
-"""Patterns that Python reads as we do, for texts of ASCII."""
+"""Patterns that Python reads as the gateway does, for ASCII texts."""
 
 texts = st.text(st.sampled_from(LETTERS), max_size=5)
 """Short texts that such patterns may match."""
 
 strange = st.text(st.sampled_from("a0 -é٣\xa0\x1f\u2028\ufeff_„"), max_size=4)
-"""Texts whose characters dialects count into different classes."""
+"""Texts whose characters belong to different classes in different dialects."""

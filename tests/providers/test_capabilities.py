@@ -1,4 +1,4 @@
-"""The table of cells: which features there are, and how a value tells one from another."""
+"""The cells of the capability matrix: the features that exist, and how a value distinguishes one from another."""
 
 from providers.capabilities import ALWAYS, FEATURES, NATIVE, Capabilities, Support, emulated, feature_of, refused
 from providers.unified_request import Guided, Operation

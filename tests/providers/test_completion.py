@@ -1,4 +1,4 @@
-"""The common completion shape: the little that it computes."""
+"""The common completion shape and its few computed values."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What errors say of sizes, which limit is tried next, and what is sure to fit."""
+"""The sizes in errors, the limit to try next, and sizes that are sure to fit."""
 
 import orjson
 from hypothesis import example, given
@@ -94,7 +94,7 @@ def test_no_text_raises(text: str, members: dict[str, JsonValue]) -> None:
         (1000, Overflow(8192, 9000, exact=True, prompt_alone=True), None),
         (1, Overflow(), None),
         (0, Overflow(output_cap=65536), None),
-        # Numbers by which it would have fitted.
+        # According to these numbers, the request would have fitted.
         (1000, Overflow(8192, 12, exact=True), 500),
         (1000, Overflow(262144, total=200000), 500),
     ],
@@ -131,7 +131,8 @@ def test_one_more_call_is_enough_where_the_vendor_counts(limit: int, window: int
 
 
 def test_a_derived_number_is_not_obeyed_for_ever() -> None:
-    """vLLM makes its lower bound from the limit: taking it away from the window would lower the limit by one a call."""
+    """vLLM derives its lower bound from the limit. Subtracting it from the window would lower the limit by one per
+    call."""
     limit, said = 32000, "However, you requested {} output tokens and your prompt contains at least {} input tokens"
     for tries in (1, 2):
         text = "This model's maximum context length is 32768 tokens. " + said.format(limit, 32768 + 1 - limit)
@@ -143,7 +144,7 @@ def test_a_derived_number_is_not_obeyed_for_ever() -> None:
     assert limit == 8000
 
 
-# What is sure to fit ------------------------------------------------------------------------------------------------
+# Sizes that are sure to fit ----- -------------------------------------------------------------------------------------
 
 ADDED = TEMPLATE_TOKENS + SPECIAL_TOKENS
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

@@ -1,4 +1,4 @@
-"""Which signature each upstream's words match: one, or the first of those meant to come last."""
+"""Which signature matches each upstream's message: exactly one, or the first of the generic signatures."""
 
 from providers.context_overflow_patterns import CATCH_ALL, NOT_ABOUT_SIZE, SIGNATURES
 from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample

@@ -1,4 +1,4 @@
-"""Parts of a conversation: how a turn names itself in errors."""
+"""Parts of a conversation: the name of a turn in error messages."""
 
 from providers.conversation import PlainMessage, Reasoning, Text, ToolResult, ToolUse, Turn
 

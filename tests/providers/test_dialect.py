@@ -1,4 +1,4 @@
-"""A request on the wire: how much memory its body keeps, and the API it stays in."""
+"""A request on the wire: the memory that its body needs, and its API."""
 
 import tracemalloc
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Records: frozen here and for type checkers, plain in a running gateway, and the same in every other respect."""
+"""Records: frozen in tests and for type checkers, plain in a running gateway, and otherwise identical."""
 
 import pickle
 import subprocess
@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, field, fields, replace
 import pytest
 
 from providers.completion import Choice, Chunk, Usage
-from providers.frozen_record import record
+from providers.frozen_record import frozen
 from tests.support.gateway import ROOT
 
 PLAIN = """
@@ -47,13 +47,13 @@ print("plain")
 """
 
 
-@record
+@frozen
 class _Pair:
     one: int
     other: list[int] = field(default_factory=list, compare=False)
 
 
-@record(eq=False)
+@frozen(eq=False)
 class _Identity:
     one: int
 

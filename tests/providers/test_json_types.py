@@ -1,4 +1,4 @@
-"""JSON objects merged, levels and bytes counted."""
+"""JSON objects: merging, and counting of levels and bytes."""
 
 from hypothesis import given
 from hypothesis import strategies as st

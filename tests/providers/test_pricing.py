@@ -1,4 +1,4 @@
-"""What a response costs by its parts, its length and its service tier, and what of it has no known price."""
+"""The cost of a response by its parts, its length and its service tier, and the parts without a known price."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tests.support.looped import looped
 
 PRICE = Price(0.15, 0.6, 0.075)
 WRITES = Price(3, 15, 0.3, 3.75, 6)
-"""As Anthropic's price of a Sonnet model: what is written into its cache costs more than a prompt."""
+"""Anthropic's price of a Sonnet model: writing to the cache costs more than a prompt."""
 
 
 @looped(

@@ -1,4 +1,4 @@
-"""A profile: what the operator must fill in, and which models take raw prompts."""
+"""A profile: the values that the operator must configure, and the models that take raw prompts."""
 
 from providers.profiles.load_profiles import load_profiles, parse_profiles
 

@@ -101,7 +101,7 @@ def test_what_is_too_long_to_be_looked_through_is_cut() -> None:
 )
 def test_a_text_made_to_be_like_the_secret_costs_little_and_goes_whole(text: str, secret: str) -> None:
     assert redact(text, [secret]).replace(MASK, "").strip("ab") == ""
-    # Every place compared with every other took 4 s.
+    # A comparison at every position took 4 s.
     assert excess(partial(redact, text, [secret]), 10) == ""
 
 

@@ -1,4 +1,4 @@
-"""The table of fields: that it names what a request holds, and which values request nothing."""
+"""The list of unified fields: it names every field of a request, and its neutral values are found."""
 
 from providers.request_fields import PROTECTED_PARAMS, REQUEST_FIELDS, is_neutral
 from providers.unified_request import Params
@@ -6,7 +6,7 @@ from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 ELSEWHERE = {"model", "prompt", "messages", "stream", "stream_options"}
-"""Fields that a request holds outside its params, besides `inference_*`."""
+"""Fields of a request outside its params, besides `inference_*`."""
 
 WISHES: dict[str, object] = {
     "n": 2,

@@ -1,5 +1,5 @@
-"""The names of a target, one for people, one whose values a client cannot multiply; what its answers cost, and what
-clients may send to it."""
+"""The name of a target for people, its label whose values a client cannot multiply, the cost of its responses, and the
+fields that clients may send to it."""
 
 from dataclasses import replace
 

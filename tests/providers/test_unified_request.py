@@ -1,4 +1,4 @@
-"""The unified request: how many answers are wanted, what a constraint holds, and messages that are made when read."""
+"""The unified request: the number of choices, the constraint, and messages that are built when they are first read."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -67,7 +67,7 @@ MESSAGES: tuple[JsonObject, ...] = ({"role": "user", "content": "hi"},)
 
 
 class _Maker:
-    """Makes messages and counts how often."""
+    """A factory of messages that counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0

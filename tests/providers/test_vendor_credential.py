@@ -1,4 +1,4 @@
-"""Credentials: the right header in clear, and no other way to the secret."""
+"""Credentials: the correct header, and no other access to the secret."""
 
 import base64
 import logging

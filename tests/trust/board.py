@@ -24,7 +24,7 @@ from tests.trust.pytest_results import cases_of, run, selected
 
 
 def every_figure() -> Iterator[Figure]:
-    """Return all measured figures, and a line for each number that only `UNHELD` has, so that the gap shows."""
+    """Yield all measured figures, and a line for each number that only `UNHELD` has, so that the gap shows."""
     found = (*FIGURES, *LOAD_FIGURES)
     yield from found
     numbers = {figure.number for figure in found}
@@ -56,7 +56,7 @@ def names_of(figure: Figure) -> set[str]:
 
 
 def verdicts(output: str) -> Iterator[tuple[str, str]]:
-    """Return the verdict of each line of a printed board, by names like `R15/C`."""
+    """Yield the verdict of each line of a printed board, by names like `R15/C`."""
     start = sum(width + 2 for width in WIDTHS[:4])
     for line in output.splitlines():
         if re.match(r"R\d\d  [CNW]  ", line):

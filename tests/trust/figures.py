@@ -23,8 +23,7 @@ _SCENARIO: Final = re.compile(r"\[S\d\d-(pass|partial|safe|fail)\]")
 
 
 def faults_shown(cases: Sequence[Case]) -> Result:
-    """Return a good result if each fault passed on both loops. A test that this machine cannot run does not count;
-    .ci/run lists the tests that may be skipped."""
+    """Return a good result if each fault passed on both loops. A skipped test does not count; .ci/run lists these."""
     cases = _run(cases)
     loops: dict[int, set[str]] = defaultdict(set)
     failed = set()
@@ -51,14 +50,12 @@ def _names(numbers: Iterable[int]) -> str:
 
 
 def none_hung(cases: Sequence[Case]) -> Result:
-    """Return a good result if no case hung. A case that exceeds its limit fails for that. A case that failed otherwise
-    proves nothing."""
+    """Return a good result if no case hung. A case that hangs fails at its limit."""
     return _none("hung", cases)
 
 
 def none_leaked(cases: Sequence[Case]) -> Result:
-    """Return a good result if no case leaked. Each case compares the held resources before and after it, and fails if
-    they differ."""
+    """Return a good result if no case leaked. A case fails if the resources before and after it differ."""
     return _none("leaked", cases)
 
 
@@ -87,24 +84,20 @@ FIGURES: Final = (
     Figure(
         *("R02", "Hung requests over them", "0", "C"),
         Tests(FAULTS, none_hung),
-        Sabotage(
-            "proxy/deadlines.py",
-            "self._alarm = self._alarms.set(due, self._check)",
-            "self._alarm = None",
-        ),
+        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
     ),
     Figure(
         *("R03", "Leaks after them", "0 sockets, descriptors, tasks, places, gauges", "C"),
         Tests(FAULTS, none_leaked),
-        Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._planned.team.name)", "pass"),
+        Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._exchange.team.name)", "pass"),
     ),
     Figure(
         *("R04", "Silent truncations", "0 of 1,000 random cuts", "C"),
         Tests(("tests/faults/test_cuts.py",)),
         Sabotage(
             "proxy/gateway/answer_request.py",
-            "await self._break(response, failed.facts)",
-            'await response.write_eof(self._renderer.end() if self._renderer else b"")',
+            "await _break(exchange, response, renderer, failed.facts)",
+            'await response.write_eof(renderer.end() if renderer else b"")',
         ),
         0.4,
     ),
@@ -134,7 +127,7 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/dispatch/attempt_loop.py",
-            "return self._breaker(self._next.target).healthy(self.context.now(), self.planned.team.tenant)",
+            "return self._breaker(self._next.target).healthy(self.context.now(), self.exchange.team.tenant)",
             "return True",
         ),
     ),
@@ -262,8 +255,8 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/gateway/answer_request.py",
-            "self.call.shared.metrics.abort(*abort_labels(error)",
-            '__import__("logging").warning("cut"); self.call.shared.metrics.abort(*abort_labels(error)',
+            "    metrics.abort(*abort_labels(error)",
+            '    __import__("logging").warning("cut"); metrics.abort(*abort_labels(error)',
         ),
     ),
     Figure(
@@ -380,7 +373,7 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/dispatch/hedged_attempt.py",
-            "self._planned.deadlines.expire(Phase.HEDGE)",
+            "self._exchange.deadlines.expire(Phase.HEDGE)",
             "pass",
         ),
         1.0,
@@ -388,7 +381,7 @@ FIGURES: Final = (
     Figure(
         *("R49", "Parts of receipts that differ from the clock", "0, in virtual time and over sockets", "C"),
         Tests(("tests/proxy/receipt/test_times_by_the_clock.py", "tests/proxy/gateway/test_receipts.py")),
-        Sabotage("proxy/dispatch/running_attempt.py", "planned.record.waits().queued += waited", "pass"),
+        Sabotage("proxy/dispatch/running_attempt.py", "exchange.record.waits().queued += waited", "pass"),
         0.2,
     ),
 )

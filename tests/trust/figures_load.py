@@ -23,9 +23,9 @@ from tests.trust.figure_types import Figure, Sabotage
 
 LEAK = Sabotage(
     "proxy/gateway/handle_request.py",
-    "        record.finished = record.finished or self._now()\n        self._calls",
+    "        record.finished = record.finished or self._now()\n        self._exchanges",
     "        record.finished = record.finished or self._now()\n"
-    '        self.__dict__.setdefault("kept", []).append(record)\n        self._calls',
+    '        self.__dict__.setdefault("kept", []).append(record)\n        self._exchanges',
 )
 """A leak: every record stays in memory."""
 
@@ -101,7 +101,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         *("R12", "Memory of an idle relayed stream", "at most 40 KB, and 220 MB with 4,000 of them", "N"),
         load_memory.r12,
         Sabotage(
-            "proxy/gateway/client_call.py",
+            "proxy/gateway/client_exchange.py",
             "        response.begin(self.http)\n",
             '        response.begin(self.http)\n        response.__dict__["x"] = b"x" * 2**16\n',
         ),

@@ -209,8 +209,8 @@ async def throw(port: int, data: bytes, broken: Broken) -> None:
 
 
 def answers_in(got: bytes) -> list[tuple[int, bytes]]:
-    """Yield the complete responses with a length in the bytes from a connection. For a stream, and for a truncated
-    response, yield only the status."""
+    """Return the complete responses with a length in the bytes from a connection. For a stream, and for a truncated
+    response, return only the status."""
     found = []
     while match := ANSWER.match(got):
         status, rest = int(match[1]), got[match.end() :]

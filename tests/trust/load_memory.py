@@ -77,7 +77,7 @@ async def until(reached: Callable[[], bool], seconds: float) -> bool:
     """Wait until `reached` returns true, at most `seconds` seconds."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    while not reached() and loop.time() < end:  # noqa: ASYNC110 - another process tells no one
+    while not reached() and loop.time() < end:  # noqa: ASYNC110 - another process has no event
         await asyncio.sleep(0.05)
     return reached()
 

@@ -71,7 +71,7 @@ async def depart(made: Rig, moment: Moment, number: int, slots: asyncio.Semaphor
         await heard(made, headers["x-request-id"])
         await moment.seen(client)
         if moment.stays:
-            while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool tells no one
+            while (await made.ledger()).acquired:  # noqa: ASYNC110 - a pool has no event
                 await asyncio.sleep(0.001)
         if number % 2:
             client.writer.transport.abort()

@@ -96,7 +96,7 @@ async def test_a_thousand_refusals_at_the_door_are_a_line_a_second_that_counts_t
                     await client.send(request("POST", "/v1/completions", body, AUTH))
                     assert (await client.answer()).status == 503
         # The first request is refused after parsing. From then on, requests are refused before parsing.
-        while sum(lines := told(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log tells no one
+        while sum(lines := told(made)) < STREAMS - 1:  # noqa: ASYNC110 - a log has no event
             await asyncio.sleep(0.05)
         took = asyncio.get_running_loop().time() - started
         assert sum(lines) == STREAMS - 1

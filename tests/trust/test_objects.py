@@ -140,7 +140,7 @@ async def added(made: Rig, before: Counter[str]) -> Counter[str]:
     ends a moment after its client."""
     loop = asyncio.get_running_loop()
     end = loop.time() + WITHIN
-    while (more := await quiet(made) - before) and loop.time() < end:  # noqa: ASYNC110 - no one tells of it
+    while (more := await quiet(made) - before) and loop.time() < end:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0.02)
     return more
 

@@ -14,7 +14,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind
 from providers.unified_request import UnifiedRequest
 from providers.vendor_text.read_retry_after import read_rate_limit_wait
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import run
@@ -102,7 +102,7 @@ async def asked(rig: Rig, given: Hint) -> None:
     clock = asyncio.get_running_loop().time
     dispatcher = rig.dispatcher()
 
-    def job() -> PlannedRequest[UnifiedRequest]:
+    def job() -> Exchange[UnifiedRequest]:
         made = rig.job()
         return replace(made, plan=replace(made.plan, targets=(TARGET,)))
 

@@ -15,7 +15,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.concurrency_limit import ConcurrencyRules
-from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.dispatch.exchange import Exchange
 from proxy.dispatch.retry_rules import DeploymentRules, RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
@@ -91,12 +91,12 @@ async def one(rig: Timed, dispatcher: Dispatcher, number: int, limit: float, str
     clock = asyncio.get_running_loop().time
     name = f"req-{number}"
     record = RequestRecord(name, clock(), "openai", "/", model="v/m")
-    job: PlannedRequest[UnifiedRequest] = replace(rig.job(limit), record=record)
+    job: Exchange[UnifiedRequest] = replace(rig.job(limit), record=record)
     started = clock()
     try:
         with job.deadlines:
             if stream:
-                async with dispatcher.streamed(job):
+                async with await dispatcher.streamed(job):
                     status = 200
             else:
                 await dispatcher.whole(job)

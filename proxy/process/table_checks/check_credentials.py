@@ -70,7 +70,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingItem:
     """A missing item, in a sentence. `certain` is false if the machine's own metadata service, which is not called
     here, may still have it."""
 
@@ -89,7 +89,7 @@ class MissingItems:
 def missing_credentials(loaded: Loaded, snapshot: Snapshot, env: Env) -> MissingItems:
     """Return everything that is missing, once for each source."""
     machine = Machine(env)
-    found: dict[Source, tuple[Problem, Missing] | None] = {}
+    found: dict[Source, tuple[Problem, MissingItem] | None] = {}
     for target in snapshot.targets():
         source = target.credential.source
         if source is None or source in found:
@@ -123,16 +123,16 @@ def _tracing(loaded: Loaded) -> Iterator[Problem]:
         yield Problem.at(loaded.locate(place), place, missing_item)
 
 
-def _problem(loaded: Loaded, target: Target, missing_item: Missing) -> Problem:
+def _problem(loaded: Loaded, target: Target, missing_item: MissingItem) -> Problem:
     settings = effective_settings(loaded.config, target.vendor, target.model_key, target.deployment)
     place: Place = settings.origins.get("credentials", ("vendors", target.vendor))
     return Problem.at(loaded.locate(place), place, missing_item.message)
 
 
-def missing_of(source: Source, machine: Machine) -> Missing | None:
+def missing_of(source: Source, machine: Machine) -> MissingItem | None:
     """Return what is missing of one source; `None` if credentials are present, whether they are valid or not."""
     if (extra := machine.missing(source.kind)) is not None:
-        return Missing(extra)
+        return MissingItem(extra)
     match source:
         case AwsSource():
             return _aws(source, machine)
@@ -158,17 +158,17 @@ _AWS_KEYS: Final = frozenset(
 """Keys of a profile that can provide credentials."""
 
 
-def _aws(source: AwsSource, machine: Machine) -> Missing | None:
+def _aws(source: AwsSource, machine: Machine) -> MissingItem | None:
     env = machine.env
     keys = machine.aws_profiles.get(source.profile or env.get("AWS_PROFILE") or "default")
     shown = " and ".join(map(str, machine.aws_files))
     if source.profile is not None and keys is None:
-        return Missing(f"there is no profile of that name in {shown}")
+        return MissingItem(f"there is no profile of that name in {shown}")
     variables = _AWS_CONTAINER if source.profile else (*_AWS_SECRETS, *_AWS_CONTAINER)
     if any(env.get(name) for name in variables) or (keys is not None and keys & _AWS_KEYS):
         return None
     places = f"in the environment ({', '.join(variables)}) and in the profile's section of {shown}"
-    return Missing(f"no credentials of AWS {places}; {_METADATA_SERVICE}", certain=False)
+    return MissingItem(f"no credentials of AWS {places}; {_METADATA_SERVICE}", certain=False)
 
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
@@ -189,7 +189,7 @@ def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
 _GOOGLE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def _google(source: GoogleSource, machine: Machine) -> Missing | None:
+def _google(source: GoogleSource, machine: Machine) -> MissingItem | None:
     env = machine.env
     if source.file is not None:
         return _google_file(Path(source.file), "the file")
@@ -199,21 +199,23 @@ def _google(source: GoogleSource, machine: Machine) -> Missing | None:
     own = folder / "application_default_credentials.json"
     if own.exists():
         return _google_file(own, str(own))
-    return Missing(
+    return MissingItem(
         f"no credentials of Google: {_GOOGLE_VARIABLE} is not set and there is no {own}; {_METADATA_SERVICE}",
         certain=False,
     )
 
 
-def _google_file(file: Path, called: str) -> Missing | None:
+def _google_file(file: Path, called: str) -> MissingItem | None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        return Missing(f"cannot read {called} with the credentials of Google: {error.strerror or type(error).__name__}")
+        return MissingItem(
+            f"cannot read {called} with the credentials of Google: {error.strerror or type(error).__name__}"
+        )
     except ValueError:
         content = None
     if not isinstance(content, dict) or not isinstance(content.get("type"), str):
-        return Missing(f"{called} holds no credentials of Google, which are a JSON object with a type")
+        return MissingItem(f"{called} holds no credentials of Google, which are a JSON object with a type")
     return None
 
 
@@ -224,9 +226,9 @@ _ENTRA_MACHINE: Final = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT")
 _ENTRA_COMMANDS: Final = ("az", "azd", "pwsh")
 
 
-def _entra(machine: Machine) -> Missing | None:
+def _entra(machine: Machine) -> MissingItem | None:
     variables = (*_ENTRA_VARIABLES, *_ENTRA_MACHINE)
     if any(machine.env.get(name) for name in variables) or machine.has_azure_command:
         return None
     places = f"in the environment ({', '.join(variables)}), and none of the commands {', '.join(_ENTRA_COMMANDS)}"
-    return Missing(f"no credentials of Azure {places}; {_METADATA_SERVICE}", certain=False)
+    return MissingItem(f"no credentials of Azure {places}; {_METADATA_SERVICE}", certain=False)

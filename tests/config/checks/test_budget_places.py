@@ -1,4 +1,4 @@
-"""Where a table has budgets, and what their requests may ask for."""
+"""The scopes of a config file that have budgets, and the names that their requests may use."""
 
 from config.checks.budget_places import budget_scopes
 from tests.config.tables import BASE, load

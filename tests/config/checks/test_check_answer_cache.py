@@ -1,4 +1,4 @@
-"""Answer caches against the rest of the table."""
+"""Checks of response cache settings against the rest of the config file."""
 
 import pytest
 

@@ -119,7 +119,7 @@ def test_a_shared_route_may_not_name_a_teams() -> None:
 
 
 def test_a_circle_through_a_teams_route_and_a_shared_one_is_refused_at_the_teams() -> None:
-    # For this team `fast` inside `smart` is its own, so asking for either would never end.
+    # In this team, `fast` inside `smart` means the team's own route, so a request for either would never end.
     told = complaints(team("{fast: smart}", shared="{smart: fast, fast: local/x}"))
     assert told == ["13:20 teams.t.routes.fast: circular routes: fast -> smart -> fast"]
 

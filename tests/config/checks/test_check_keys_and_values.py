@@ -1,4 +1,4 @@
-"""Errors of the models as problems: messages and positions."""
+"""Pydantic's errors as problems: messages and positions."""
 
 from config.checks.check_keys_and_values import check_sections
 from config.reading.tree_values import Value

@@ -1,4 +1,4 @@
-"""Limits and budgets that cannot be meant: names that lead nowhere, budgets that refuse everything, short memories."""
+"""Limits and budgets that must be mistakes: unknown names, budgets that refuse every request, too short periods."""
 
 import pytest
 
@@ -11,7 +11,7 @@ PRICED = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, ou
 
 
 def told(team: str, table: str = PRICED, models: str = "openai/gpt-4o, azure/gpt-4o") -> list[str]:
-    """What is said of a team, without lines and columns."""
+    """Return the complaints about a team, without lines and columns."""
     text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: ['{KEY}'], models: [{models}], {team}}}}}\n"
     return [each.partition(" ")[2] for each in complaints(text)]
 

@@ -1,4 +1,4 @@
-"""Names of plugins in teams' lists."""
+"""Plugin names in the lists of teams."""
 
 import pytest
 

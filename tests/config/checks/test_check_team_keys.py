@@ -1,4 +1,4 @@
-"""Keys that belong to two teams, that name what their team may not ask for, or that are not there."""
+"""Keys that two teams share, that name a model which their team may not use, or that are missing."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def told(teams: str) -> list[str]:
 
 
 def names(models: str, allowed: str = "openai/*, azure/gpt-4o, fast") -> list[str]:
-    """What is said of a key for these models."""
+    """Return the complaints about a key that lists these models."""
     key = f"{{hash: '{A}', models: [{models}]}}"
     found = told(f"  t: {{models: [{allowed}], routes: {{own: local/x}}, keys: [{key}]}}\n")
     return [each.partition(" ")[2].removeprefix("teams.t.keys.0.models.") for each in found]

@@ -1,4 +1,4 @@
-"""Warnings of the addresses of collectors."""
+"""Warnings about the addresses of collectors."""
 
 from tests.config.tables import BASE, warnings
 from tests.support.looped import looped

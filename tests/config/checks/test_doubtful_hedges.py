@@ -1,4 +1,4 @@
-"""Warnings of second attempts that no name can make."""
+"""Warnings about hedging settings under which no model name can have a second attempt."""
 
 from config.load_config import load_text
 from tests.support.looped import looped

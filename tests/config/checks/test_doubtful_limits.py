@@ -1,4 +1,4 @@
-"""Warnings of limits and budgets that are hardly intended."""
+"""Warnings about limits and budgets that are probably unintended."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LEDGER = "server: {ledger: 'sqlite:l.db'}\n"
 
 
 def told(team: str, table: str = TABLE + LEDGER, models: str = "openai/*", key: str = f"'{KEY}'") -> list[str]:
-    """What is doubted of a team, without lines and columns."""
+    """Return the warnings about a team, without lines and columns."""
     text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: [{key}], models: [{models}], {team}}}}}\n"
     return [each.partition(" ")[2] for each in warnings(text)]
 
@@ -82,8 +82,8 @@ def test_a_limit_that_another_of_its_section_never_lets_come_to_is_doubted(limit
     [
         "requests_per_hour: 10, requests_per_day: 10",
         "requests_per_hour: 5, requests_per_day: 10, requests_per_week: 50, requests_per_month: 100",
-        "requests_per_week: 20, requests_per_month: 10",  # in a week of two months
-        "requests_per_minute: 20, requests_per_hour: 10",  # where one hour ends and the next begins
+        "requests_per_week: 20, requests_per_month: 10",  # a week can overlap two months
+        "requests_per_minute: 20, requests_per_hour: 10",  # the minute can overlap two hours
         "requests_per_minute: 9000, burst: 10, requests_per_hour: 100",
         "requests_per_month: 10, tokens_per_day: 5M",
     ],

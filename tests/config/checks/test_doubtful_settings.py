@@ -1,4 +1,4 @@
-"""Warnings of settings that are hardly intended."""
+"""Warnings about settings that are probably unintended."""
 
 from tests.config.tables import BASE, warnings
 from tests.support.looped import looped

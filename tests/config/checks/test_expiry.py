@@ -1,4 +1,4 @@
-"""Warnings of keys and certificates that expire."""
+"""Warnings about keys and certificates that expire."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Targets found in routes of the wrong shape."""
+"""The targets that are found in routes of the wrong type."""
 
 from config.checks.misshapen_routes import written_names
 from config.reading.yaml_tree import MapNode, parse

@@ -1,4 +1,4 @@
-"""A gateway beyond loopback, with teams and without."""
+"""A gateway that listens beyond loopback, with and without teams."""
 
 from config.checks.open_listener import exposure_problems, exposure_warnings
 from tests.config.tables import load

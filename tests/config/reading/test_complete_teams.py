@@ -1,4 +1,4 @@
-"""Files of keys: entries with positions of their own, bounds, and what such a file may not do."""
+"""Key files: the positions of their entries, their size limits, and the content that they must not have."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""References in values."""
+"""References to variables and files in values."""
 
 import string
 

@@ -1,4 +1,4 @@
-"""Lone budgets: everywhere lists to checks, and mappings in what is reported."""
+"""Single budgets: the checks always see a list, and problems have the path of the mapping in the file."""
 
 from config.reading.lone_budgets import LoneBudgets
 from config.reading.yaml_tree import MapNode, parse

@@ -1,4 +1,4 @@
-"""Tables of several files."""
+"""A configuration that consists of several files."""
 
 from collections.abc import Mapping
 from pathlib import Path

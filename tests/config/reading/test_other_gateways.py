@@ -1,4 +1,4 @@
-"""By which keys another gateway's configuration is told from a table."""
+"""The keys by which another gateway's configuration is recognized."""
 
 from config.reading.other_gateways import foreign_key, import_hint
 from tests.support.looped import looped

@@ -1,4 +1,4 @@
-"""The certificate files that a table names: found, read once, refused at their position."""
+"""The certificate files that a config file names: they are found, read once, and refused at their position."""
 
 import datetime
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_file_without_certificates_is_refused_where_it_is_named(table: Path, c
     (problem,) = found.problems
     assert str(problem).startswith(f"{table}:7:50 models.v/m.deployments.eu.ca_file: {said}")
     assert "canary" not in str(problem)
-    # What is put right is noticed.
+    # A corrected file changes the fingerprint.
     own.write_text(ONE)
     assert fingerprint(found.sources) != found.sources.hashes
     assert examined(table).problems == ()
@@ -109,7 +109,7 @@ def test_a_file_without_certificates_is_refused_where_it_is_named(table: Path, c
 
 @looped("year", [2027, 2049, 2050, 2999])
 def test_the_end_of_a_certificate_is_read_from_it(year: int) -> None:
-    # From 2050 on it is written in another form (RFC 5280, 4.1.2.5).
+    # From 2050 on, the date is encoded in another form (RFC 5280, 4.1.2.5).
     end = datetime.datetime(year, 12, 31, 23, 59, 58, tzinfo=datetime.UTC)
     first, other = (Authority().pair(*LOCAL, until=until)[0].decode() for until in (end, end - DAY))
     assert end_of(f"a comment\n{first}{other}") == end.timestamp()

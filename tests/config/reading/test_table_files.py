@@ -1,4 +1,4 @@
-"""Reading the files of a table."""
+"""Reading the files of a configuration."""
 
 import os
 from pathlib import Path

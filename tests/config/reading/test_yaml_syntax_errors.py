@@ -1,4 +1,4 @@
-"""Messages for syntax errors: alike for both parsers, and no line is repeated."""
+"""Messages for syntax errors: both parsers give the same, and none repeats a line of the file."""
 
 import pytest
 import yaml

@@ -48,7 +48,7 @@ b:
         (("b", "c", 0), (3, 7), (3, 7)),
         (("b", "c", 1, "d"), (3, 11), (3, 14)),
         (("b", "e f"), (4, 3), (4, 10)),
-        # What is missing is told at the section that misses it, what is inside a word at the word.
+        # A missing key has the position of its section, a path inside a scalar the position of the scalar.
         (("b", "nothing"), (2, 1), (2, 1)),
         (("b", "c", 7), (3, 3), (3, 3)),
         (("a", "deeper"), (1, 1), (1, 4)),

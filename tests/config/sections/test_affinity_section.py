@@ -1,4 +1,4 @@
-"""The `affinity` section: its short forms, and what it refuses."""
+"""The `affinity` section: its short forms and its refusals."""
 
 import pytest
 from pydantic import ValidationError

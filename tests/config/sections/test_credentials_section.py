@@ -1,4 +1,4 @@
-"""The `credentials` section: its forms, its mistakes, and what is never shown."""
+"""The `credentials` section: its forms, its errors, and the values that are never printed."""
 
 from pydantic import SecretStr
 

@@ -1,4 +1,4 @@
-"""The sections of failover: what is read, and what is refused."""
+"""The sections of failover: accepted and refused values."""
 
 import pytest
 from pydantic import ValidationError

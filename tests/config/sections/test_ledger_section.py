@@ -1,4 +1,4 @@
-"""Where the ledger is, by default and as written; its address is a secret."""
+"""The address of the ledger, by default and as configured; the address is a secret."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Limits and budgets as a table writes them: amounts, shares, words with a mapping in their place."""
+"""Limits and budgets as written in a config file: amounts, percentages, and short words in place of a mapping."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What `server.log` and `server.payload_log` take, and what they mean."""
+"""The values of `server.log` and `server.payload_log`, and their meaning."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The `price` of a config file: a word, or amounts."""
+"""The `price` of a model in a config file: a word, or amounts."""
 
 from config.load_config import load_text
 from config.sections.price_section import PriceSection

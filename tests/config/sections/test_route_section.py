@@ -1,4 +1,4 @@
-"""Routes and their targets: short forms."""
+"""The short forms of routes and their targets."""
 
 from tests.config.tables import load
 

@@ -1,4 +1,4 @@
-"""Teams and their keys: what holds where nothing is written, both spellings of keys, tags."""
+"""Teams and their keys: the defaults, both spellings of keys, and tags."""
 
 import math
 
@@ -28,7 +28,7 @@ def team(text: str) -> TeamSection:
 
 
 def complaint(text: str) -> str:
-    """The first complaint about a team's settings, without its line and column."""
+    """Return the first complaint about a team's settings, without its line and column."""
     told = complaints(f"{BASE}teams: {{t: {{models: ['*'], {text}}}}}\n")[0]
     return told.partition(" ")[2].removeprefix("teams.t.")
 

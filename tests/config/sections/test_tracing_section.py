@@ -1,4 +1,4 @@
-"""`server.tracing` as written."""
+"""The `server.tracing` section."""
 
 import pytest
 

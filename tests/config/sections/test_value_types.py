@@ -1,4 +1,4 @@
-"""The types of values: what each accepts, and that no refusal repeats a value."""
+"""The types of values: the values that each accepts, and that no refusal repeats a value."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The JSON Schema: committed, valid, and in agreement with the models."""
+"""The JSON Schema of the config file: committed, valid, and in agreement with the models."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,11 @@ from tests.support.looped import looped
 ROOT = Path(__file__).parents[3] / "config"
 TABLES = [ROOT / "demo_table.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
 VALIDATOR = Draft202012Validator(json.loads((ROOT / "schema.json").read_text(encoding="utf-8")))
-"""What editors are given."""
+"""A validator of the committed schema, which editors use."""
 
 
 class EditorLoader(yaml.SafeLoader):
-    """Reads YAML as editors do, where a date is text."""
+    """A YAML loader that reads as editors do: a date is text."""
 
 
 EditorLoader.yaml_implicit_resolvers = {

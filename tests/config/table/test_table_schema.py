@@ -1,4 +1,4 @@
-"""The sections of a table: optional keys, short forms, and what is never shown."""
+"""The sections of a config file: optional keys, short forms, and the values that are never printed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_vendor_a_model_and_a_deployment_may_say_nothing() -> None:
 
 
 def below(section: type[Section], key: str = "") -> Iterator[tuple[str, type[Section], str]]:
-    """Yields each field of a section and of those in it: its key, its section, and its name there."""
+    """Yield each field of a section and of its subsections: its dotted key, its section, and its name there."""
     for name, field in section.model_fields.items():
         yield key + name, section, name
         if isinstance(field.default, Section):
@@ -73,7 +73,7 @@ def test_the_guide_gives_the_timeouts_that_are_built_in(keys: str) -> None:
 def test_the_guide_s_example_writes_the_built_in_values_of_failover() -> None:
     (block,) = [block for block in GUIDE.split("```yaml\n")[1:] if "circuit_breaker: {" in block.partition("```")[0]]
     written = yaml.safe_load(block.partition("```")[0])["defaults"]
-    written["circuit_breaker"].pop("longest_cooldown")  # the example shows a longer one
+    written["circuit_breaker"].pop("longest_cooldown")  # the example has a longer cooldown
     for section, shown in (
         (RetriesSection, written["retries"]),
         (RetryBudgetSection, written["retries"].pop("budget")),

@@ -1,4 +1,4 @@
-"""Plans of requests for a model at a host, and what is found in their bodies."""
+"""Plans of requests for a model at a host, and lookups in their bodies."""
 
 from typing import Literal
 
@@ -19,7 +19,7 @@ def planned(
 
 
 def found(body: JsonValue, name: str) -> JsonValue:
-    """The value of a member, at any depth: dialects nest them."""
+    """Return the value of a field at any depth, because dialects nest fields differently."""
     spellings = {name, name.replace("top_p", "topP")}
     if not isinstance(body, dict):
         return None

@@ -1,4 +1,4 @@
-"""Requests are adapted for the target before they are planned, and what the gateway does about them is named."""
+"""Requests are adapted for the target before they are planned, and each change is named in the plan."""
 
 from collections.abc import Iterator
 

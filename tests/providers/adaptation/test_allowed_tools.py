@@ -1,4 +1,4 @@
-"""A choice that allows some of the tools is kept by offering only those."""
+"""A tool choice that allows only some tools is enforced by offering only these tools."""
 
 import pytest
 

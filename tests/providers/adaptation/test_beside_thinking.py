@@ -1,4 +1,4 @@
-"""What Claude excludes while it thinks, at each host, and hosts and models without such rules."""
+"""The fields that Claude excludes while it reasons, at each host, and hosts and models without such rules."""
 
 from collections.abc import Mapping
 
@@ -28,11 +28,11 @@ THINKS: Mapping[str, dict[str, object]] = {
     "openai_compatible ": {"extra": {"reasoning_effort": "low"}},
     "openai_compatible  ": {"extra": {"reasoning": {"max_tokens": 1024}}},
 }
-"""Requests that ask Claude to think, by host."""
+"""Fields that request reasoning from Claude, by host."""
 
 
 def asking(how: dict[str, object], **params: object) -> UnifiedRequest:
-    """A request that asks to think, by a field or by an extra member."""
+    """Return a request for reasoning, by a unified field or by an extra field."""
     request = chat_request(max_tokens=9000, **{name: each for name, each in how.items() if name != "extra"}, **params)
     object.__setattr__(request, "extra_params", how.get("extra"))
     return request
@@ -66,7 +66,7 @@ def test_what_claude_samples_by_beside_thinking_holds_at_each_host(
         planned(request, profile, name)
     assert (caught.value.param, caught.value.code) == (expected, "unsupported_parameter")
     assert expected in planned(request, profile, name, "drop").dropped
-    if expected != "top_k":  # which not every host has
+    if expected != "top_k":  # not every host has the field
         off: dict[str, object] = {"reasoning_effort": "none"} if "reasoning_effort" in how else {}
         assert planned(chat_request(**params, **off), profile, name).dropped == ()
 

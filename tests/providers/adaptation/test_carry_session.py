@@ -1,4 +1,4 @@
-"""Vendors are told the conversation where their profile says, and only if the client has told them nothing."""
+"""Vendors receive the conversation's id if their profile has a field for it and the client has sent none."""
 
 from typing import cast
 
@@ -47,7 +47,7 @@ def asked(native: JsonObject | None = None, headers: dict[str, str] | None = Non
 
 
 def told(model: str, request: UnifiedRequest) -> tuple[JsonValue, str | None, str]:
-    """The field and the header of the call, and whether it is of the Responses API."""
+    """Return the field and the header of the call, and whether it belongs to the Responses API."""
     sent = carry_session(plan_calls(request, TABLE.models[model].targets[0]).calls[0].sent, SESSION)
     headers = {name.lower(): value for name, value in sent.headers.items()}
     header = headers.get("x-grok-conv-id") or headers.get("x-session-affinity")

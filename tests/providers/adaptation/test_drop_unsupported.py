@@ -1,4 +1,4 @@
-"""Requests planned without the fields that a target refuses."""
+"""Requests that are planned without the fields that a target refuses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names and data URLs of files, as clients leave them out."""
+"""File names and data URLs that clients leave out."""
 
 from providers.adaptation.file_data import data_uri, default_name, fitting_file, media_type, named_type, with_data_url
 from providers.json_types import JsonObject, JsonValue

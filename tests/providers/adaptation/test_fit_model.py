@@ -1,4 +1,4 @@
-"""Rules of models, wherever these are hosted, from clients' fields and in clients' own bodies."""
+"""The rules of models, at any host, for unified fields and in clients' own bodies."""
 
 from collections.abc import Mapping
 
@@ -73,7 +73,7 @@ def test_a_default_of_the_surface_gives_way_to_the_clients_own_sampler() -> None
     [
         ("anthropic", "claude-sonnet-4-0"),
         ("openai", "gpt-4o"),
-        ("vllm", "claude-sonnet-4-5"),  # a name that its operator gave to open weights
+        ("vllm", "claude-sonnet-4-5"),  # open weights that their operator gave this name
         ("deepseek", "deepseek-chat"),
     ],
 )
@@ -245,7 +245,7 @@ CALLED: list[JsonObject] = [
 
 
 def ids_in(body: JsonValue) -> set[str]:
-    """The ids of calls and results in a body, at any depth."""
+    """Return the ids of calls and results in a body, at any depth."""
     if isinstance(body, list):
         return set[str]().union(*map(ids_in, body))
     if not isinstance(body, dict):
@@ -292,7 +292,7 @@ BUDGET: JsonObject = {"type": "enabled", "budget_tokens": 20_000}
         ("anthropic", "claude-sonnet-4-5", 8_192, 32_000, 8_192),
         ("anthropic", "claude-haiku-4-5", None, 100_000, 64_000),
         ("openrouter", "anthropic/claude-haiku-4.5", None, 100_000, 64_000),
-        ("anthropic", "claude-3-7-sonnet-latest", 128_000, 100_000, None),  # a beta raises it
+        ("anthropic", "claude-3-7-sonnet-latest", 128_000, 100_000, None),  # a beta raises the limit
         ("bedrock", "amazon.nova-pro-v1:0", 10_000, 32_000, 10_000),
         ("gemini", "gemini-2.5-flash", 8_192, 32_000, 8_192),
         ("cohere", "command-a-03-2025", 4_096, 32_000, 4_096),
@@ -333,7 +333,7 @@ MEMBERS: Mapping[str, JsonObject] = {
     "watsonx": {"parameters": {"max_new_tokens": 4000}, "max_tokens": 4000},
     "sagemaker": {"max_tokens": 4000},
 }
-"""Members that let a vendor generate more than the operator's limit, by profile."""
+"""Fields that let a vendor generate more than the operator's limit, by profile."""
 
 
 @looped(("profile", "members"), MEMBERS.items())
@@ -351,7 +351,7 @@ def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named
     )
     profile = profile.strip()
     if way == "unknown" and profile not in ("openai_compatible", "vllm", "openrouter"):
-        return  # not members of the body, or written from another field
+        return  # these are no fields of the body, or are written from another field
     plan = planned(request, profile, model, max_output_tokens=1500)
     body = orjson.dumps(sent(plan)).decode()
     assert not {"4000", "3000", "9000"} & set(body.replace('"', " ").replace(":", " ").replace(",", " ").split()), body

@@ -1,4 +1,5 @@
-"""Forced calls as formats of the answer: which requests become one, its schema, its words and the ids of its calls."""
+"""Forced calls as response formats: the requests that become one, its schema, its instruction and the ids of its
+calls."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -214,7 +215,7 @@ def test_members_of_tools_that_an_emulated_call_has_no_place_for_are_named(
     name: str, model: str, choice: JsonValue
 ) -> None:
     if (name, choice) == ("lm_studio", "required"):
-        return  # which it has itself
+        return  # LM Studio supports this choice itself
     other: JsonObject = {**LOOK, "function": {**cast(JsonObject, LOOK["function"]), "x": 1, "examples": [1]}}
     for tool in (HINTED, other):
         plan = plan_calls(forcing([tool, REST], choice, parallel_tool_calls=False), target_of(name, model))

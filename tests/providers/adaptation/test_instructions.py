@@ -1,4 +1,4 @@
-"""Words of the gateway's own for the model, behind the client's rules or at the end of a text."""
+"""Instructions that the gateway adds for the model, after the client's instructions or at the end of a text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Texts of several messages stay apart when the messages become one."""
+"""The texts of several messages stay separate when the messages are merged."""
 
 from providers.adaptation.merged_messages import apart, merged_contents
 from providers.json_types import JsonValue

@@ -1,4 +1,4 @@
-"""Results of tools stand directly behind their calls, whatever a client sent between them or cut."""
+"""Tool results are placed directly behind their calls, whatever the client sent between them or left out."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,7 +98,7 @@ MESSAGES = st.lists(
     ),
     max_size=14,
 ).map(lambda listed: tuple([{**message, "n": number} for number, message in enumerate(listed)]))
-"""Conversations of which each message is told apart by a number."""
+"""Conversations whose messages are distinguished by a number."""
 
 
 @given(MESSAGES)

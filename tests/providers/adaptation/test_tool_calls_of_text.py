@@ -1,4 +1,4 @@
-"""Answers that are held to a call, shown as the call: the same whole and streamed, however the text is cut."""
+"""Responses that are constrained to a call are returned as the call, streamed or not, however the text is cut."""
 
 from providers.adaptation.forced_calls import ForcedCall
 from providers.adaptation.tool_calls_of_text import CallReader
@@ -12,7 +12,7 @@ ARGUMENTS = '{"city": "Rome", "n": 123456789012345678901234567890}'
 
 
 def streamed(forced: ForcedCall, pieces: list[str], reason: str) -> Choice:
-    """The choice that a client accumulates from the chunks, the last of which ends it."""
+    """Return the choice that a client accumulates from the chunks. The last chunk ends it."""
     processor, gatherer = PostProcessor(PostProcessing(forced=forced)), Gatherer(1)
     for number, piece in enumerate(pieces):
         ends = reason if number == len(pieces) - 1 else None

@@ -1,4 +1,4 @@
-"""Members of functions that a definition in another form has no place for."""
+"""Fields of function tools that have no equivalent in the vendor's form of a tool."""
 
 import orjson
 
@@ -56,7 +56,7 @@ def test_each_member_of_a_tool_is_sent_or_named(
     held: JsonObject = {**tool(), name: HINTS[name]}
     if kind == "custom":
         if profile in ("watsonx", "openai"):
-            return  # it has no such tools, or takes them as they are
+            return  # the vendor has no custom tools, or takes them unchanged
         held = {"type": "custom", "custom": {"name": "look"}, name: HINTS[name]}
     plan = plan_calls(
         chat_request(user("hi"), tools=[held], **params), target_of(profile, model, base_url="https://host")

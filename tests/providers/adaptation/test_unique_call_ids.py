@@ -39,10 +39,10 @@ SIGNED = "call_0__vertex__thought__AAAA"
         (AGAIN, [0, 1]),
         (TWICE, [0, 1]),
         ((*AGAIN, user("more"), called("call_0", "x"), result("x", "r3"), result("call_0", "r4")), [0, 1, 3, 2]),
-        # The first was never answered.
+        # The first call has no result.
         ((called("a"), user("stop"), called("a"), result("a", "r")), [1]),
         ((called("a"), called("a"), result("a", "r1"), result("a", "r2")), [0, 1]),
-        # Answered once more than called.
+        # One more result than calls.
         ((called("a"), result("a", "r1"), called("a"), result("a", "r2"), result("a", "r3")), [0, 1, 1]),
     ],
 )
@@ -95,11 +95,11 @@ PLACES = {
     ("toolResult", None, "toolUseId"): "result",
     ("functionResponse", None, "id"): "result",
 }
-"""Where ids stand: in the object that a field holds, or that has this value in it."""
+"""The objects that have an id: the value of a field, or an object that has this value in the field."""
 
 
 def ids_in(value: JsonValue) -> Iterator[tuple[str, str]]:
-    """All ids in a vendor's body, of calls and of results."""
+    """Yield all ids of calls and of results in a vendor's body."""
     if isinstance(value, list):
         for held in value:
             yield from ids_in(held)

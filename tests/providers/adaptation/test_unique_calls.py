@@ -1,4 +1,4 @@
-"""The calls of a response have ids that the client has seen nowhere, whole and streamed alike."""
+"""The calls of a response have ids that are new to the client, streamed or not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""What bodies let vendors generate, read under the names of every dialect."""
+"""The limits and counts in request bodies that determine how much a vendor generates, under the names of every
+dialect."""
 
 from collections.abc import Iterator
 
@@ -36,7 +37,7 @@ MODELS = (
 
 
 def bodies(profile: str, **params: object) -> Iterator[JsonObject]:
-    """The bodies of requests with these fields that a profile's dialect encodes, for models of several kinds."""
+    """Yield the bodies that a profile's dialect encodes for these fields, for models of several kinds."""
     for model in MODELS:
         for request in (text_request("hi", **params), chat_request(**params)):
             target = target_of(profile, model)
@@ -62,7 +63,7 @@ def test_a_limit_and_a_count_are_read_under_the_encoder_s_own_names(profile: str
 
 
 def nested(path: str, members: JsonObject) -> JsonObject:
-    """Members at a path of a body."""
+    """Return these fields at a path of a body."""
     made: JsonValue = members
     for step in reversed(path.split(".") if path else []):
         made = {step: made}
@@ -71,7 +72,7 @@ def nested(path: str, members: JsonObject) -> JsonObject:
 
 
 def spelled_limits(dialect: str) -> Iterator[tuple[str, str]]:
-    """Each object of a dialect's body with each name of a limit, in several spellings."""
+    """Yield each object of a dialect's body with each name of a limit, in several spellings."""
     for holder in AMOUNTS[dialect].holders:
         for name in LIMITS:
             camel = name.split("_")[0] + "".join(each.title() for each in name.split("_")[1:])
@@ -122,7 +123,7 @@ def test_a_count_that_is_none_is_one_answer() -> None:
 
 
 def extended(request: UnifiedRequest, extra: JsonObject) -> UnifiedRequest:
-    """The request with extra members."""
+    """Return the request with extra fields."""
     object.__setattr__(request, "extra_params", extra)
     return request
 
@@ -137,7 +138,7 @@ def test_what_a_client_adds_is_read_as_it_stands_in_the_body_that_is_sent(profil
             try:
                 sent = target.dialect.encode(extended(chat_request(max_tokens=1), extra), target)
             except Refusal:
-                continue  # a protected one
+                continue  # a protected field
             asked, whole = asked_amounts([dialect], [extra]), asked_amounts([dialect], [orjson.loads(sent.body)])
             assert (max(asked.limit or 0, 1), asked.answers) >= (min(whole.limit or 1, 4000), whole.answers)
 

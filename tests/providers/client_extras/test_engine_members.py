@@ -1,4 +1,4 @@
-"""Members outside the unified fields, as an engine may be sent them."""
+"""Fields outside the unified request that may be sent to an engine."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The headers that clients may add: the list, the table's patterns, and what no table can add."""
+"""The headers that clients may add: the built-in list, the configured patterns, and the headers that stay forbidden."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Names and values that lead elsewhere, told apart from those that only look like it."""
+"""Names and values that contain hosts, paths or code, and harmless ones that only look like it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Addresses of media, as a deployment may be sent them."""
+"""The addresses of media that may be sent to a deployment."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Members of clients' own bodies, as a vendor or an engine may be sent them."""
+"""Fields of clients' own bodies that may be sent to a vendor or an engine."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Fields that instruct a proxy: none goes to a vendor unless the operator allows it, and no credential ever does."""
+"""Fields that instruct a proxy: they are sent only if the operator allows them, and credentials never are."""
 
 from providers.client_extras.proxy_instructions import is_credential, is_instruction, is_left_out
 from providers.json_types import JsonValue

@@ -1,7 +1,7 @@
-"""Forty models as people write them for structured output, each with a value that keeps it and one that breaks it.
+"""Forty models as people write them for structured output, each with a valid and an invalid value.
 
-A broken value breaks what vendors most often do not enforce: bounds, lengths, patterns, and what a model demands where
-no vendor has a form for it.
+The invalid values break rules that vendors most often do not enforce: bounds, lengths, patterns, and rules that no
+vendor has a form for.
 """
 
 import datetime

@@ -1,5 +1,5 @@
-"""Schemas as vendors take them: narrowed where that is exact, weakened and noted where it is not, and at a bounded cost
-whatever a client writes."""
+"""Schemas in vendors' forms: narrowed if that is exact, otherwise weakened and reported, at a bounded cost for any
+schema."""
 
 from itertools import product
 
@@ -91,7 +91,7 @@ ALL = sorted(TOOL_RULES)
 
 
 def doubling(steps: int) -> JsonObject:
-    """Definitions of which each refers twice to the next: 2 ** steps places once references are followed."""
+    """Return definitions of which each refers twice to the next: 2 ** steps nodes if references are followed."""
     defs: JsonObject = {
         f"d{number}": of_a(
             {"$ref": f"#/$defs/d{number + 1}"},
@@ -115,7 +115,7 @@ def chain(length: int) -> JsonObject:
 
 
 def pointing(amount: int) -> JsonObject:
-    """References to places that are no definitions, each within the last."""
+    """Return references to paths that are not definitions, each within the previous one."""
     deep = nested(60)
     path = "#"
     refs: JsonObject = {}

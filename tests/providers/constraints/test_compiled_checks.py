@@ -1,4 +1,4 @@
-"""Compiled checks: what is no schema, and what can be checked in bounded time."""
+"""Compiled checks: invalid schemas, and schemas that can be checked in bounded time."""
 
 import subprocess
 import sys
@@ -109,7 +109,7 @@ def test_references_that_double_at_every_step_are_not_followed() -> None:
 
 
 def test_branches_that_lead_back_are_met_once_for_each_value() -> None:
-    # Four branches at each of fifty levels: 4 to the power of 50 visits for a validator that forgets.
+    # Four branches at each of fifty levels: 4 to the power of 50 visits for a validator without memoization.
     branches: list[JsonValue] = [
         {"type": "object", "properties": {"next": {"$ref": "#"}, "kind": {"const": kind}}} for kind in range(4)
     ]

@@ -1,4 +1,4 @@
-"""What one constraint may use, counted."""
+"""The complexity of one constraint, counted against its limits."""
 
 from collections.abc import Callable
 

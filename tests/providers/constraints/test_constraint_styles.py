@@ -1,4 +1,4 @@
-"""Constraints in every vendor's own form: exact members, refusals, escaping."""
+"""Constraints in every vendor's own form: exact fields, refusals, escaping."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ WRAPPED: JsonObject = {"response_format": json_schema_format(choice_schema(("a",
 NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "guided_json", "schema": SCHEMA}}
 GBNF = 'root ::= "a" | "b"'
 
-# Members for json, regex, choice and grammar; None where it cannot be held.
+# The fields for json, regex, choice and grammar; `None` if the style cannot enforce the constraint.
 Row = tuple[JsonObject | None, JsonObject | None, JsonObject | None, JsonObject | None]
 SAME: Row = (
     {"guided_json": SCHEMA},
@@ -196,7 +196,7 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
         told = (style, kind.partition(".")[2]) in (("json_object_only", "json_schema"), ("tgi", "json_object"))
         loosely = style == "best_effort" and kind == "response_format.json_schema"
         assert held == (BY_PROMPT if told else LOOSELY if loosely else NATIVE)
-        # Without `strict` it asks for no promise, of which nothing is taken over.
+        # Without `strict` the format promises nothing that the gateway would have to take over.
         assert members_of(style, FORMATS[kind], operation).emulated == told
 
 

@@ -1,4 +1,4 @@
-"""What each engine's converter passes over is found at its place, and nothing that it keeps."""
+"""The keywords that an engine's converter ignores are found with their paths, and no others."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,8 @@ def within(schema: JsonObject) -> JsonObject:
 
 
 def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
-    """The first keyword that the engine would not enforce, with its path and the reason; None when all is enforced."""
+    """Return the first keyword that the engine would not enforce, with its path and the reason; `None` if there is
+    none."""
     for path, node in walk_schemas(schema):
         if found := unenforced(engine, schema, node):
             reasons = (problem for check in engine.checks if (problem := check(schema, node)))

@@ -1,4 +1,5 @@
-"""One part of a schema in a vendor's keywords: what says the same, what is told, and what has no form."""
+"""One subschema in a vendor's keywords: exact replacements, weakened ones that are reported, and keywords without a
+form."""
 
 import pytest
 

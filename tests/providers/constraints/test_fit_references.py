@@ -1,4 +1,4 @@
-"""References of a schema: alone, to the root's definitions, and followed only as far as they lead somewhere."""
+"""References of a schema: alone, to the root's definitions, and followed only as long as they resolve."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Schemas within schemas: paths, references, patterns, and how far a validator would have to go."""
+"""Schemas within schemas: paths, references, patterns, and the number of evaluations that a validator needs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,7 +136,7 @@ def test_a_schema_that_stays_within_itself_has_no_problem(schema: JsonObject) ->
 
 
 def doubling(steps: int) -> JsonObject:
-    """References that lead to two of the next each."""
+    """Return definitions of which each refers twice to the next."""
     chain: JsonObject = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(steps)}
     return {"$ref": "#/$defs/d0", "$defs": {**chain, f"d{steps}": STRING}}
 
@@ -184,7 +184,7 @@ def test_no_value_breaks_the_walk(value: JsonValue) -> None:
 
 
 def named_steps(count: int, keyword: str = "$anchor", reference: str = "$ref") -> JsonObject:
-    """Definitions of which each applies the next one twice, by name."""
+    """Return definitions of which each refers twice to the next, by name."""
     steps: JsonObject = {
         f"d{at}": {keyword: f"a{at}", "allOf": [{reference: f"#a{at + 1}"}, {reference: f"#a{at + 1}"}]}
         for at in range(count)

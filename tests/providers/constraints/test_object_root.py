@@ -1,4 +1,4 @@
-"""Roots of schemas that are no objects, and names of formats."""
+"""Schemas whose root is not an object, and names of formats."""
 
 from providers.constraints.object_root import fitting_name, is_object, with_root_type, wrapped_schema
 from providers.json_types import JsonObject

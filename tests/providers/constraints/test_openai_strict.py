@@ -1,4 +1,4 @@
-"""OpenAI's strict subset: every rule with the path of what breaks it."""
+"""OpenAI's strict subset: each rule, with the path of the violation."""
 
 from functools import partial
 

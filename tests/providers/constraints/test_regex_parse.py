@@ -1,4 +1,4 @@
-"""Patterns to trees: what is read, what is kept aside, and what no dialect takes."""
+"""Patterns parsed into trees: supported syntax, syntax that is parsed but unsupported, and malformed patterns."""
 
 import re
 import warnings
@@ -194,7 +194,7 @@ def test_every_pattern_of_the_subset_is_read_whole(pattern: str) -> None:
 def test_what_python_compiles_is_never_malformed(pattern: str) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a meaning may change one day
+            warnings.simplefilter("ignore")  # warnings that a meaning may change one day
             re.compile(pattern)
     except (re.error, OverflowError):
         return

@@ -1,4 +1,4 @@
-"""Patterns as GBNF: exact rules, and the same language by an independent reading."""
+"""Patterns as GBNF: exact rules, and the same language according to an independent reader."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Trees in the syntax of a linear engine."""
+"""Trees in the syntax of a linear-time regex engine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rules of vendors as data: which keywords exist, and which values they may list."""
+"""The schema rules of vendors as data: the known keywords, and the values that they may list."""
 
 from providers.constraints.engine_gaps import LLAMACPP
 from providers.constraints.schema_rules import (

@@ -1,4 +1,4 @@
-"""The styles that profiles name: each has its rules for schemas where the vendor publishes some."""
+"""Each style that profiles name has its schema rules if the vendor publishes some."""
 
 from providers.constraints.schema_rules import AZURE, OPENAI, VLLM
 from providers.constraints.style_table import STYLES

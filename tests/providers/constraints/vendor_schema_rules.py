@@ -1,8 +1,9 @@
-"""What vendors' pages and refusals say of JSON Schema, for tests: written from those, and not from the tables in
-`providers.constraints.schema_rules`. Each check returns what the vendor would refuse.
+"""The JSON Schema rules of vendors' pages and error messages, for tests.
 
-Sources: OpenAI and Azure "Structured outputs", Anthropic "Structured outputs", the texts of refusals in public issue
-threads, Gemini's `GenerationConfig` page, Cohere "Structured outputs"; read in November 2026.
+They are written from these sources, and not from the tables in `providers.constraints.schema_rules`. Each check returns
+the violations that the vendor would refuse. Sources: OpenAI and Azure "Structured outputs", Anthropic "Structured
+outputs", the texts of refusals in public issue threads, Gemini's `GenerationConfig` page, Cohere "Structured outputs";
+read in November 2026.
 """
 
 from collections.abc import Callable, Iterator
@@ -86,7 +87,7 @@ def _references(schema: JsonObject) -> list[str]:
 
 
 def _recursive(schema: JsonObject) -> list[str]:
-    """A definition that reaches itself, by the names in `$ref`."""
+    """Return a problem if a definition reaches itself by the names in `$ref`."""
     defs = schema.get("$defs")
     reached: dict[str, set[str]] = {"#": _names_in(schema, skip=True)}
     for name, node in defs.items() if isinstance(defs, dict) else ():
@@ -115,7 +116,7 @@ _NEVER = (
 
 
 def openai(schema: JsonObject) -> list[str]:
-    """OpenAI's strict mode."""
+    """Check the rules of OpenAI's strict mode."""
     shape = [*_root(schema), *_closed(schema), *_all_required(schema), *_typed(schema), *_references(schema)]
     formats = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
     unknown = [str(node["format"]) for node in everywhere(schema) if "format" in node and node["format"] not in formats]
@@ -123,13 +124,13 @@ def openai(schema: JsonObject) -> list[str]:
 
 
 def azure(schema: JsonObject) -> list[str]:
-    """Azure's strict mode: as OpenAI's of 2024, without any bound."""
+    """Check the rules of Azure's strict mode: OpenAI's rules of 2024, without any bound."""
     bounds = "minLength maxLength pattern format minimum maximum multipleOf minItems maxItems"
     return [*openai(schema), *_words(schema, f"{bounds} exclusiveMinimum exclusiveMaximum")]
 
 
 def claude(schema: JsonObject) -> list[str]:
-    """Claude's grammars, on Anthropic's API, Vertex and Bedrock."""
+    """Check the rules of Claude's grammars, on Anthropic's API, Vertex and Bedrock."""
     refused = _NEVER.replace(" allOf", "").replace(" default", "")
     bounds = "minLength maxLength minimum maximum multipleOf maxItems exclusiveMinimum exclusiveMaximum"
     problems = [*_root(schema), *_closed(schema), *_typed(schema), *_recursive(schema), *_references(schema)]
@@ -153,12 +154,12 @@ def claude(schema: JsonObject) -> list[str]:
 
 
 def claude_on_bedrock(schema: JsonObject) -> list[str]:
-    """Claude's grammars behind Bedrock, which knows fewer annotations."""
+    """Check the rules of Claude's grammars behind Bedrock, which knows fewer annotations."""
     return [*claude(schema), *_words(schema, "title examples $schema discriminator")]
 
 
 def gemini(schema: JsonObject) -> list[str]:
-    """Gemini's `responseJsonSchema`, which ignores what it does not know."""
+    """Check the rules of Gemini's `responseJsonSchema`, which ignores unknown keywords."""
     ignored = (
         "not if then else contains uniqueItems multipleOf pattern minLength maxLength patternProperties propertyNames "
         "minProperties maxProperties exclusiveMinimum exclusiveMaximum const allOf oneOf default definitions "
@@ -178,7 +179,7 @@ def _plain(value: JsonValue) -> bool:
 
 
 def cohere(schema: JsonObject) -> list[str]:
-    """Cohere's JSON mode with a schema."""
+    """Check the rules of Cohere's JSON mode with a schema."""
     refused = (
         "allOf oneOf not if then else minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength "
         "minItems maxItems uniqueItems contains prefixItems patternProperties propertyNames minProperties maxProperties"
@@ -195,12 +196,12 @@ def cohere(schema: JsonObject) -> list[str]:
 
 
 def vllm(schema: JsonObject) -> list[str]:
-    """What neither of vLLM's backends enforces."""
+    """Check for keywords that neither of vLLM's backends enforces."""
     return _words(schema, "uniqueItems contains patternProperties propertyNames not if then else dependentRequired")
 
 
 def llamacpp(schema: JsonObject) -> list[str]:
-    """What llama.cpp's converter ignores, or answers with an error."""
+    """Check for keywords that llama.cpp's converter ignores or refuses with an error."""
     anchors = [
         pattern
         for node in everywhere(schema)
@@ -210,5 +211,5 @@ def llamacpp(schema: JsonObject) -> list[str]:
 
 
 def any_schema(schema: JsonObject) -> list[str]:
-    """A vendor of which no list of keywords is known: its answers are checked."""
+    """Check nothing: no list of keywords is known of the vendor, so its responses are checked."""
     return []

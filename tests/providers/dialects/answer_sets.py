@@ -1,4 +1,5 @@
-"""What a dialect's fixtures of answers and streams must show beyond the sixteen checks (`test_answer_sets.py`)."""
+"""The response and stream fixtures of a dialect for the checks of `test_answer_sets.py`, which go beyond the sixteen
+checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +11,14 @@ from tests.providers.dialects.kit import fixture
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """Calls of a dialect, and the fixtures and bytes that answer each of them.
+    """Calls of a dialect, and the fixtures and bytes of their responses.
 
-    `streams` names the streams that end well, `alike` those among them that say what the whole answer of that name
-    says; both are words apart. `broken` gives for each broken stream the text before the error, the error's kind and
-    its status. `bodies` and `events` make no sense, beside those that make none in any dialect; without `bodies` whole
-    answers are not checked. `disguised` is an error, the name of its fixture and its kind, with status 200. `ends` says
-    that a stream declares its end, `numbers_pass` that an event that is a number is passed over; `choices` is how many
-    a call has.
+    `streams` names the streams that end well, and `alike` the streams among them with the same content as the
+    non-streaming response of that name; both are lists of words. `broken` gives for each broken stream the text before
+    the error, the error's kind and its status. `bodies` and `events` are invalid, in addition to the ones that are
+    invalid in every dialect; without `bodies`, non-streaming responses are not checked. `disguised` is an error with
+    status 200: the name of its fixture and its kind. `ends` is true if a stream declares its end, `numbers_pass` if an
+    event that is a number is skipped. `choices` is the number of choices of a call.
     """
 
     folder: str

@@ -62,7 +62,7 @@ def token_request(*ids: int, **params: object) -> UnifiedRequest:
 
 
 def chat_request(*messages: JsonObject, **params: object) -> UnifiedRequest:
-    """Return a chat; without messages it has one of the user's."""
+    """Return a chat request; without messages, it has one user message."""
     return _request(Operation.CHAT, ChatPrompt(messages or (user("hi"),)), params)
 
 
@@ -80,12 +80,12 @@ def tool(name: str = "look", **function: JsonValue) -> JsonObject:
 
 
 def as_given(**params: object) -> list[tuple[dict[str, object], dict[str, object]]]:
-    """Return a row for each field that is written under its own name, as it is."""
+    """Return a row for each field that is written unchanged under its own name."""
     return [({name: value}, {name: value}) for name, value in params.items()]
 
 
 def refused(**params: object) -> list[tuple[dict[str, object], str]]:
-    """Return a row for each field that is refused by the name that clients give it."""
+    """Return a row for each field that is refused under the client's name for it."""
     named = {name: f"guided_{value.kind}" for name, value in params.items() if isinstance(value, Guided)}
     return [({name: value}, named.get(name, name)) for name, value in params.items()]
 
@@ -133,7 +133,7 @@ def only(completion: Completion) -> Choice:
 
 
 def decode_failure(sent: UpstreamRequest, body: bytes) -> FailureKind:
-    """Return the kind of failure that decoding a whole answer raises."""
+    """Return the kind of failure that decoding a non-streaming response raises."""
     return failure_of(sent.target.dialect.decode, sent, body).kind
 
 
@@ -182,7 +182,7 @@ def usage_in(events: list[StreamEvent]) -> Usage | None:
 
 
 def gathered(events: list[StreamEvent], count: int = 1) -> Completion:
-    """Return the whole answer that the events make."""
+    """Return the complete response that the events form."""
     gatherer = Gatherer(count)
     for event in events:
         gatherer.add(event)
@@ -193,7 +193,7 @@ _FRAMED = re.compile(rb".+?(?:\r\n\r\n|\n\n|\n(?=\{))|.+", re.DOTALL)
 
 
 def single_events(data: bytes) -> list[bytes]:
-    """Return a stream in pieces of one event each: lines, events of text, or Amazon's frames."""
+    """Return a stream in chunks of one event each: lines, SSE events, or Amazon's frames."""
     if data[:1] != b"\0":
         return _FRAMED.findall(data)
     frames, at = list[bytes](), 0
@@ -205,12 +205,15 @@ def single_events(data: bytes) -> list[bytes]:
 
 
 EACH_BYTE = 1500
-"""Bytes of a stream that is cut at every one of them at night; the shorter streams of each dialect are."""
+"""Streams up to this number of bytes are cut at every byte in the nightly run; every dialect has such streams."""
 
 
 def cut_places(data: bytes) -> Iterator[int]:
-    """Yield where a stream is cut: at night at every byte, beyond EACH_BYTE at some and around the ends of lines, for
-    what it costs grows with the square of the length; with every change at fewer."""
+    """Yield the positions at which a stream is cut.
+
+    In the nightly run these are all bytes up to EACH_BYTE, and beyond it some bytes and the bytes around line ends,
+    because the cost grows with the square of the length. In every other run there are fewer.
+    """
     each, step, around = by_day((3, 50, 1), (1, 5, 3))
     for place in range(len(data)):
         stride = each if place < EACH_BYTE else step
@@ -219,8 +222,8 @@ def cut_places(data: bytes) -> Iterator[int]:
 
 
 def check_pieces(sent: UpstreamRequest, data: bytes) -> None:
-    """Assert that the events are the same in pieces of several sizes, an event a piece, and when cut at any of
-    `cut_places`; also when the call's body is let go after the first content."""
+    """Assert that the events are the same for chunks of several sizes, for one event per chunk, and for a cut at any of
+    `cut_places`; also if the call's body is freed after the first content."""
     whole = streamed(sent, data, len(data))
     for size in SIZES:
         assert streamed(sent, data, size) == whole
@@ -247,7 +250,7 @@ def _without_body(sent: UpstreamRequest, pieces: list[bytes]) -> list[StreamEven
 
 
 def check_cuts(sent: UpstreamRequest, data: bytes, declared: int, expected: int = 1) -> None:
-    """Assert that a stream that ends before byte `declared` is TRUNCATED, and that one which ends later is whole."""
+    """Assert that a stream that ends before byte `declared` is TRUNCATED, and that a longer one is complete."""
     whole = streamed(sent, data, len(data))
     for place in (each for each in cut_places(data) if each < declared):
         _, error = stream_failure(sent, data[:place], expected=expected)

@@ -1,4 +1,4 @@
-"""Random messages in OpenAI's chat shape: those that agents send, and those that nearly look like them."""
+"""Random messages in OpenAI's chat shape: usual messages of agents, and messages that are almost like them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ texts = st.sampled_from(["", " ", "\n", "word", "two words ", "ü"])
 
 
 def fields(**choices: Sequence[JsonValue]) -> st.SearchStrategy[JsonObject]:
-    """Objects with some of these fields, each with one of its values."""
+    """Return a strategy for objects with some of these fields, each with one of its values."""
     return st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in choices.items()})
 
 
@@ -93,7 +93,7 @@ messages = st.one_of(turns, turns, results, others)
 
 @contextmanager
 def complete_reader() -> Iterator[None]:
-    """Let no message be a plain one, so that the complete reader reads each."""
+    """Treat no message as plain, so that the complete reader reads every message."""
     none = mock.Mock(return_value=None)
     with (
         mock.patch.object(read_conversation, "_plain", none),

@@ -1,4 +1,4 @@
-"""Streams of several wire formats as raw bytes, read in pieces of many sizes."""
+"""Streams of several wire formats as raw bytes, read in chunks of many sizes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def legacy(row: str = "fireworks", **params: object) -> UpstreamRequest:
 
 
 def played(sent: UpstreamRequest, stream: bytes, size: int = 4096) -> tuple[list[StreamEvent], Failure | None]:
-    """Return the events of a stream that comes in pieces, runs of text as such, and the failure that ended it."""
+    """Return the events of a stream that is fed in chunks, including runs of text, and the failure that ended it."""
     decoder = sent.target.dialect.stream(sent)
     lead = getattr(decoder, "lead", lambda piece: None)
     events: list[StreamEvent] = []
@@ -58,12 +58,12 @@ def played(sent: UpstreamRequest, stream: bytes, size: int = 4096) -> tuple[list
 
 
 def pieces_of(stream: bytes) -> list[int]:
-    """Sizes of pieces: a byte, every size up to beyond an event, and all at once."""
+    """Return chunk sizes: one byte, every size up to beyond an event, and the whole stream."""
     return [*range(1, 8), *range(8, 160, 13), len(stream)]
 
 
 def told(sent: UpstreamRequest, *parts: bytes, kind: FailureKind = FailureKind.MALFORMED) -> list[StreamEvent]:
-    """Assert that a stream breaks whatever its pieces, and return its events."""
+    """Assert that a stream breaks for any chunk size, and return its events."""
     stream = b"".join(parts)
     found = [played(sent, stream, size) for size in pieces_of(stream)]
     assert {failure and failure.kind for _, failure in found} == {kind}
@@ -72,7 +72,7 @@ def told(sent: UpstreamRequest, *parts: bytes, kind: FailureKind = FailureKind.M
 
 
 def good(sent: UpstreamRequest, *parts: bytes) -> list[StreamEvent]:
-    """Assert that a stream ends well whatever its pieces, and return its events."""
+    """Assert that a stream ends well for any chunk size, and return its events."""
     stream = b"".join(parts)
     found = [played(sent, stream, size) for size in pieces_of(stream)]
     assert [failure for _, failure in found if failure] == []
@@ -152,7 +152,7 @@ def native_responses() -> UpstreamRequest:
 
 @dataclass(frozen=True)
 class Wire:
-    """A wire format: the call, what begins a stream, an event of text, and what ends it."""
+    """A wire format: the call, the start of a stream, an event of text, and the end."""
 
     call: Callable[[], UpstreamRequest]
     head: bytes

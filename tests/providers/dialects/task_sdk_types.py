@@ -1,7 +1,7 @@
-"""Check the bodies of embeddings and rankings against what the vendors' own SDKs take or send for the same request.
+"""Check the bodies of embeddings and rankings against the vendors' own SDKs.
 
-openai 3.54.0, together 3.1.1, mistralai 3.7.0, ollama 0.6.3: their types. cohere 7.3.1, google-genai 3.4.0: the body
-that the SDK itself would send.
+openai 3.54.0, together 3.1.1, mistralai 3.7.0, ollama 0.6.3: against their types. cohere 7.3.1, google-genai 3.4.0:
+against the body that the SDK itself would send for the same request.
 """
 
 import json
@@ -21,17 +21,17 @@ from together.types import embedding_create_params, rerank_create_params  # type
 
 from tests.contracts.strict_types import strict_adapter
 
-Foreign: TypeAlias = Any  # an object of an SDK, none of which is installed where types are checked
+Foreign: TypeAlias = Any  # an SDK's object; no SDK is installed for the type check
 
 _ONCE = {"max_retries": 0}
 
 
 class _SentError(Exception):
-    """The SDK was about to send this body."""
+    """Raised with the body that the SDK was about to send."""
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for anything that the SDK's types would not have, or that the SDK would not send."""
+    """Raise for anything that the SDK's types do not have, or that the SDK would not send."""
     _CHECKS[operation](json.loads(body))
 
 
@@ -137,4 +137,4 @@ _CHECKS: Mapping[str, Callable[[Foreign], None]] = {
     "vertex embeddings": _google(_vertex, lambda body: [each["content"] for each in body["instances"]], _of_predict),
     "vertex_content embeddings": _google(_vertex, lambda body: body["content"]["parts"][0]["text"], _of_content),
 }
-"""By profile, or the wire form of a model that differs, and task."""
+"""The checks, by task and by profile or, if a model of the profile has its own, by wire form."""

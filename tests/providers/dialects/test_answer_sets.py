@@ -1,4 +1,4 @@
-"""What every dialect with an answer set makes of good, broken and senseless answers, whole and streamed."""
+"""Valid, broken and invalid responses of every dialect with an answer set, streaming and not."""
 
 import re
 from collections import defaultdict
@@ -32,7 +32,7 @@ from tests.support.looped import looped
 SETS: Final[Mapping[str, AnswerSet]] = declared("suite_data.py", "ANSWER_SETS")
 HERE: Final = Path(__file__).parent
 HIDDEN: Final = ("10.0.0.7", "62bc820451dbea002b1c5421")
-"""An address and an account that the fixtures of errors tell."""
+"""An address and an account that are in the error fixtures."""
 SENSELESS_BODIES: Final = (b"", b"<html>", b"3", b"{}")
 SENSELESS_EVENTS: Final[Mapping[str, tuple[bytes, ...]]] = {
     "sse": (b"data: nonsense\n\n", b"data: 3\n\n"),
@@ -134,7 +134,7 @@ NO_COUNTS: Final = (b"-1000000", b"true", b"2.5", b'"7"', b"1e300", b"1234567890
 
 
 def with_senseless_counts(data: bytes) -> Iterator[bytes]:
-    """Yield a fixture with something that is no count in place of each, one at a time and all at once."""
+    """Yield a fixture with invalid values in place of its counts, one at a time and all at once."""
     places = [found.span(1) for found in COUNT.finditer(data)]
     for value in NO_COUNTS if places else ():
         for start, end in places:
@@ -143,7 +143,7 @@ def with_senseless_counts(data: bytes) -> Iterator[bytes]:
 
 
 def hold_sense(usage: Usage | None, usual: Usage) -> None:
-    """No count is larger than in the answer that has sense, nor negative, nor anything but an integer."""
+    """Check that every count is an integer, not negative, and at most as large as in the valid response."""
     if usage is None:
         return
     most = usual.total_tokens

@@ -1,5 +1,5 @@
-"""The matrix says for each vendor, model and endpoint what the dialects would do; whether they do it, the walk of
-tests/conformance tells."""
+"""The matrix gives the behavior of the dialects for each vendor, model and endpoint. The test of its truth is in
+tests/conformance."""
 
 import pytest
 

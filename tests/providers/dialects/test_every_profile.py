@@ -1,4 +1,4 @@
-"""What holds of the calls of every profile, whatever its dialect."""
+"""Rules for the calls of every profile, in any dialect."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -21,7 +21,7 @@ each_profile = looped(("name", "model"), EACH)
 
 
 def calls(target: Target, *requests: UnifiedRequest) -> Iterator[UpstreamRequest]:
-    """The calls of those requests that the model can be asked."""
+    """Yield the calls of the requests that are not refused."""
     for request in requests:
         try:
             yield target.dialect.encode(request, target)

@@ -1,4 +1,4 @@
-"""Which limits are guesses: those of models that nobody knows, on vendors that demand a number."""
+"""Limits that are guesses: limits of unknown models, at vendors that require a number."""
 
 import orjson
 

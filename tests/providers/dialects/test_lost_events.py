@@ -1,5 +1,5 @@
-"""Characters and events of which a stream would lose a part in silence, as raw bytes: what is joined, what breaks the
-stream, and oddities that lose nothing."""
+"""Characters and events of which a stream would silently lose a part, as raw bytes: parts that are joined, faults that
+break the stream, and oddities that lose nothing."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ from tests.support.looped import looped
 
 HIGH, LOW = rb"\ud83d", rb"\ude00"
 
-# Characters in two events --------------------------------------------------------------------------------------------
+# Characters split between two events ----- ----------------------------------------------------------------------------
 
 
 @every_wire
@@ -90,7 +90,7 @@ def test_the_arguments_of_a_call_are_joined_too() -> None:
     told(chat(), piece % pieces[0], stop, DONE)
 
 
-# Other ways to lose a part in silence ---------------------------------------------------------------------------------
+# Other ways to lose a part silently ----- -----------------------------------------------------------------------------
 
 
 def named(kind: bytes, event: bytes) -> bytes:
@@ -100,7 +100,7 @@ def named(kind: bytes, event: bytes) -> bytes:
 @every_wire
 @looped("junk", [b"\xef\xbb\xbf", b" ", b"\0", b"\t"])
 def test_what_stands_before_the_name_of_a_field_hides_no_event(wire: Wire, junk: bytes) -> None:
-    """A byte order mark stands where somebody put streams together."""
+    """Concatenated streams have a byte order mark there."""
     if wire.say(b"b").find(b"data: ") < 0:
         return
     parts = [wire.say(b"a"), wire.say(b"b").replace(b"data: ", junk + b"data: "), wire.say(b"c")]
@@ -220,7 +220,7 @@ def test_arguments_after_the_end_of_their_call_break_coheres_stream() -> None:
 
 
 def test_texts_of_a_block_that_has_not_begun_break_claudes_stream() -> None:
-    """Anthropic's own client ends with an IndexError there."""
+    """Anthropic's own client raises an IndexError there."""
     told(chat("anthropic"), CLAUDE_HEAD.partition(b"\n\n")[0] + b"\n\n", claude(b"a"), claude(b"b"), CLAUDE_END)
 
 

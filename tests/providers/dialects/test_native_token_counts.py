@@ -1,4 +1,4 @@
-"""How a vendor is asked to count a client's own Messages body, and how its answer is read."""
+"""The request for the token count of a client's own Messages body, and the reading of its response."""
 
 from base64 import b64decode
 from typing import cast

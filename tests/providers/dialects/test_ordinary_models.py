@@ -1,5 +1,8 @@
-"""Models as people write them, at every vendor with structured output: none is refused, what goes out is within the
-vendor's documented rules, and where that promises less the answer is held against the model's own schema."""
+"""Models as people write them, at every vendor with structured output.
+
+None is refused, and the schema that is sent follows the vendor's documented rules. If it promises less, the response is
+checked against the model's own schema.
+"""
 
 from collections.abc import Mapping
 
@@ -57,7 +60,7 @@ _SCHEMAS = frozenset({"schema", "responseJsonSchema"})
 
 
 def schemas_in(value: JsonValue) -> list[JsonObject]:
-    """The schemas of a body, in whichever member the vendor has them."""
+    """Return the schemas of a body, from any field."""
     found: list[JsonObject] = []
     rest: list[JsonValue] = [value]
     while rest:
@@ -74,14 +77,14 @@ def schemas_in(value: JsonValue) -> list[JsonObject]:
 
 
 def told_loosely(body: JsonObject) -> bool:
-    """Whether a schema goes out without the vendor's strict mode."""
+    """Return whether a schema is sent without the vendor's strict mode."""
     form = body.get("response_format")
     named = form.get("json_schema") if isinstance(form, dict) else None
     return isinstance(named, dict) and named.get("strict") is False
 
 
 def is_wrapped(schema: JsonObject, sent: JsonObject) -> bool:
-    """Return whether a schema goes out as the property of an object."""
+    """Return whether a schema is sent as the property of an object."""
     return schema.get("type", "object") != "object" and sent.get("required") == [VALUE_KEY]
 
 
@@ -105,7 +108,7 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
         assert keeps(orjson.dumps(good).decode()) is None
         assert keeps(orjson.dumps(bad).decode()) == "it does not satisfy the schema"
     if not plan.checks:
-        # What the vendor enforces admits nothing that the model would not.
+        # The vendor enforces at least the model's own schema.
         if is_wrapped(schema, sent[0]):
             good, bad = {VALUE_KEY: good}, {VALUE_KEY: bad}
         assert not schema_check(sent[0])(bad)

@@ -1,4 +1,4 @@
-"""The quick way of plain messages sends the same as the complete reader, in each dialect that has one."""
+"""The fast path for plain messages sends the same as the complete reader, in each dialect that has one."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ TARGETS: dict[str, tuple[Dialect, Target, dict[str, object]]] = {
 
 
 def sent(dialect: Dialect, target: Target, params: dict[str, object], conversation: list[JsonObject]) -> object:
-    """Return all that a call says, or the refusal of it."""
+    """Return the body and the reported fields of a call, or its refusal."""
     try:
         call = dialect.encode(chat_request(*conversation, **params), target)
     except Refusal as refusal:
@@ -50,7 +50,7 @@ def test_a_conversation_is_sent_as_the_complete_reader_reads_it(name: str, conve
 
 
 def conversation_of(turns: int) -> list[JsonObject]:
-    """A conversation with calls of tools, many of them in one turn, and with their results."""
+    """Return a conversation with tool calls, many of them in one turn, and with their results."""
     listed: list[JsonObject] = []
     for number in range(turns):
         called = [f"{number}_{each}" for each in range(turns if number == 0 else 1)]

@@ -1,4 +1,4 @@
-"""The dialects by name: every packaged row finds its own."""
+"""The registry of dialects: every packaged row finds its own."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""Streams whose end looks good although a vendor lost or mixed up a part of them, as raw bytes; and the harmless forms
-that look alike, which real vendors send."""
+"""Streams that end well although a vendor lost or mixed up a part of them, as raw bytes; and similar but harmless forms
+that real vendors send."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ from tests.providers.dialects.raw_streams import (
 )
 from tests.support.looped import looped
 
-# Choices that nobody asked for ---------------------------------------------------------------------------------------
+# Choices that were not requested ----- --------------------------------------------------------------------------------
 
 FOREIGN: Final = [b"1", b"7", b"-1", b"1.0", b'"1"', b"true", b"0.5", b"[]", b'"x"', b"18446744073709551616"]
 
@@ -38,7 +38,7 @@ def test_content_for_a_choice_that_nobody_asked_for_breaks_the_stream(index: byt
 
 
 def test_a_vendor_that_counts_tokens_instead_of_choices_breaks_the_stream() -> None:
-    """TGI did before 2.0, and Foundry Local 0.7.117."""
+    """TGI before 2.0 did so, and Foundry Local 0.7.117."""
     events = told(chat(), said(b"a", b"0"), said(b"b", b"1"), said(b"c", b"2"), STOP, DONE)
     assert text_of(events) == "a"
 
@@ -136,7 +136,7 @@ def test_a_candidate_that_says_nothing_is_passed_over() -> None:
 
 
 def test_a_candidate_may_go_on_after_a_reason_since_its_end_is_that_of_the_stream() -> None:
-    """Gemini 1.0 gave a reason with every object."""
+    """Gemini 1.0 sent a reason with every object."""
     each = b',"finishReason":"STOP"'
     assert text_of(good(gemini(), candidate(b"a", each), candidate(b"b", each))) == "ab"
 

@@ -1,4 +1,4 @@
-"""Usage in bodies that are no answers otherwise."""
+"""Usage in bodies that are not otherwise read as responses."""
 
 import orjson
 

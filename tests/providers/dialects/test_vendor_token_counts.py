@@ -1,4 +1,4 @@
-"""What engines are asked about a call, and what is made of any answer."""
+"""The requests for an engine's token count of a call, and the results for any response."""
 
 from base64 import b64encode
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def asked(counting: Counting) -> tuple[str, str, JsonValue]:
 
 
 def told(counting: Counting, *answers: JsonValue) -> Count:
-    """The result after these answers, which must be all that was asked for."""
+    """Return the result after these responses, and check that no further request follows."""
     for answer in answers:
         assert counting.next() is not None
         counting.answer(200, orjson.dumps(answer))
@@ -291,7 +291,7 @@ def test_vertex_counts_what_the_prompt_is_made_of() -> None:
     assert told(counting, {"totalTokens": 31, "totalBillableCharacters": 2}) == Count(31)
 
 
-# Any answer ---------------------------------------------------------------------------------------------------------
+# Any response ----- ---------------------------------------------------------------------------------------------------
 
 every_style = looped("style", TOKENIZERS)
 

@@ -1,4 +1,5 @@
-"""Requests without what their vendor alone could read: what goes, what stays, and when nothing is to be left out."""
+"""Requests without the sealed content that only their vendor could read: the removed parts, the other parts, and
+requests from which nothing can be removed."""
 
 from dataclasses import replace
 from typing import cast

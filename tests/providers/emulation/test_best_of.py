@@ -1,4 +1,7 @@
-"""The best of several candidates. The numbers of the worked example are those of the four APIs' page."""
+"""The best of several candidates.
+
+The numbers of the worked example are from the page on the four APIs.
+"""
 
 import math
 from collections.abc import Callable
@@ -21,7 +24,7 @@ def content(*numbers: float) -> ContentLogprobs:
 
 
 def candidates(*logprobs: Logprobs | None, usage: Usage | None = None) -> Completion:
-    """Candidates A, B, C ... with these log probabilities."""
+    """Return candidates A, B, C ... with these log probabilities."""
     return Completion(
         tuple([Choice(index, chr(65 + index), "stop", logprobs=given) for index, given in enumerate(logprobs)]), usage
     )

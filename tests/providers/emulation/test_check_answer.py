@@ -1,4 +1,4 @@
-"""Answers held against the request's constraint."""
+"""Responses checked against the request's constraint."""
 
 import re
 
@@ -44,7 +44,7 @@ def asked(guided: Guided | None = None, response_format: JsonObject | None = Non
 
 
 def verify_of(params: Params) -> Verifier:
-    """The check that the parameters demand, compiled."""
+    """Return the compiled check that the parameters require."""
     check = required_check(params)
     assert check is not None
     return compile_check(check)
@@ -189,7 +189,7 @@ def test_json_is_read_as_the_rest_of_the_gateway_reads_it() -> None:
     assert verify(orjson.dumps("é\u2028").decode()) is None
 
 
-# Which texts are finished --------------------------------------------------------------------------------------------
+# Finished texts ----- -------------------------------------------------------------------------------------------------
 
 
 def test_a_text_is_whole_at_the_end_of_its_choice_in_any_pieces() -> None:

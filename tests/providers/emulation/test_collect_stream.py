@@ -1,4 +1,4 @@
-"""Whole answers out of streams, streams out of whole answers, and guessed usage."""
+"""Non-streaming responses made from streams, streams made from non-streaming responses, and estimated usage."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -93,7 +93,7 @@ def letters(event: StreamEvent) -> list[StreamEvent]:
 
 @given(completions())
 def test_pieces_of_several_choices_are_sorted_out(completion: Completion) -> None:
-    # Without empty strings, which no piece tells from nothing.
+    # Without empty strings, which a chunk cannot distinguish from an absent value.
     spoken = [
         replace(choice, refusal=choice.refusal or None, reasoning=choice.reasoning or None)
         for choice in completion.choices

@@ -1,4 +1,4 @@
-"""The prompt before its answer."""
+"""The prompt before its completion (`echo`)."""
 
 from collections.abc import Iterable
 

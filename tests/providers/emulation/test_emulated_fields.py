@@ -1,5 +1,5 @@
-"""Fields whose effect the gateway makes on the answer, and fields that are left out: what a request's calls lack, what
-its answer still needs, and what a client is told of it."""
+"""Fields that the gateway emulates on the response, and fields that are dropped: the fields that the calls lack, the
+post-processing of the response, and the report to the client."""
 
 from dataclasses import replace
 from typing import Literal
@@ -28,7 +28,7 @@ BASE_MODEL = target("openai", "davinci-002")
 GPT = target("openai", "gpt-4o")
 GROQ = target("groq")
 CLOSED = replace(GROQ, profile=replace(GROQ.profile, forwards_unknown=False, overrides=()))
-"""A vendor that takes no fields outside the unified request."""
+"""A vendor that accepts no fields outside the unified request."""
 DEEPSEEK = target("deepseek")
 LLAMACPP = target("llamacpp")
 VLLM = target("vllm")
@@ -39,7 +39,7 @@ AB = Guided("choice", ("a", "b"))
 
 
 def body_of(prepared: CallPlan) -> JsonObject:
-    """What the first call sends."""
+    """Return the body of the first call."""
     body: JsonObject = orjson.loads(prepared.calls[0].sent.body)
     return body
 
@@ -233,7 +233,7 @@ def test_a_ranking_that_would_need_what_a_constraint_hides_is_refused_by_the_fie
     assert "'logprobs'" not in why.message
 
 
-# Dropping ------------------------------------------------------------------------------------------------------------
+# Dropped fields ----- -------------------------------------------------------------------------------------------------
 
 
 def test_what_a_deployment_lacks_is_an_error_unless_the_operator_says_otherwise() -> None:
@@ -300,7 +300,7 @@ def test_a_client_s_header_that_the_table_sets_too_gives_way_and_is_told() -> No
     assert plan_calls(both, to, "drop").dropped == ("top_k", "inference_extra_headers")
 
 
-# Constraints that the vendor is not held to --------------------------------------------------------------------------
+# Constraints that the vendor does not enforce ----- -------------------------------------------------------------------
 
 
 def test_a_json_mode_that_claude_lacks_is_asked_for_in_the_prompt_and_checked() -> None:

@@ -1,4 +1,4 @@
-"""Usage estimated from the sizes of prompt and answer."""
+"""Usage estimated from the sizes of prompt and response."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What pieces of a stream hold besides text and calls, joined and divided again."""
+"""The contents of chunks besides text and calls, joined and divided again."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Log probabilities cut between tokens and joined again, in either form."""
+"""Log probabilities split between tokens and joined again, in either form."""
 
 from hypothesis import given
 from hypothesis import strategies as st

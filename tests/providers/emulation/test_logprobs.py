@@ -1,4 +1,4 @@
-"""The two forms of log probabilities, and the offsets that the arrays carry."""
+"""The two forms of log probabilities, and the text offsets in the arrays."""
 
 import math
 
@@ -14,7 +14,8 @@ def token(text: str, logprob: float, data: bytes | None = None, *top: TokenLogpr
     return TokenLogprob(text, logprob, tuple(text.encode() if data is None else data), top)
 
 
-# "Hello", a space with three quarters of a waving hand, the last quarter, "!"; prompt "Say hi".
+# The tokens are "Hello", a space with three quarters of a waving hand, the last quarter, and "!". The prompt is "Say
+# hi".
 WAVE = ContentLogprobs(
     (
         token("Hello", -0.1, None, token("Hello", -0.1), token("Hi", -2.5)),

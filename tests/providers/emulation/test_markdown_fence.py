@@ -1,4 +1,4 @@
-"""A Markdown fence around a whole text is taken, however the text is cut, and nothing else of it."""
+"""A Markdown fence around a whole text is removed, however the text is cut; the rest of the text is unchanged."""
 
 from functools import partial
 

@@ -1,4 +1,7 @@
-"""The answers of several calls put together. The numbers of the worked examples are those of the four APIs' page."""
+"""The responses of several calls merged into one.
+
+The numbers of the worked examples are from the page on the four APIs.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +14,7 @@ from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Ext
 from providers.emulation.merge_choices import CallShare, UsageTally, billed_usage, merge, renumber, require_choices
 from tests.support.looped import looped
 
-# Prompts A and B, two candidates each, one to a call.
+# Prompts A and B, with two candidates each, one per call.
 SINGLES = (CallShare(0, 0, 1), CallShare(0, 1, 1), CallShare(1, 0, 1), CallShare(1, 1, 1))
 USAGES = (Usage(3, 5), Usage(3, 4), Usage(2, 7), Usage(2, 1))
 

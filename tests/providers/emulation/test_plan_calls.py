@@ -1,4 +1,4 @@
-"""Requests made into calls: how many, for what, and under which names the gateway's part is told."""
+"""The calls of a request: their number, their contents, and the names under which emulation is reported."""
 
 from dataclasses import replace
 
@@ -29,13 +29,13 @@ from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 BASE_MODEL = target("openai", "davinci-002")
-"""Honours everything by itself."""
+"""A model that supports every field itself."""
 GPT = target("openai", "gpt-4o")
-"""Chat, with `n` and log probabilities."""
+"""Chat with `n` and log probabilities."""
 GROQ = target("groq")
-"""Chat, with neither."""
+"""Chat without `n` and log probabilities."""
 LLAMACPP = target("llamacpp")
-"""Raw prompts and token ids one at a time, one choice, log probabilities."""
+"""One raw prompt or list of token ids per call, one choice, log probabilities."""
 
 ABC = TextPrompt(("a", "b", "c"))
 IDS = TokenPrompt(((1, 2), (3,)))
@@ -43,7 +43,7 @@ DATA = "data:image/png;base64,AAAA"
 
 
 def bodies(prepared: CallPlan) -> list[JsonObject]:
-    """What each call sends."""
+    """Return the body of each call."""
     return [orjson.loads(call.sent.body) for call in prepared.calls]
 
 
@@ -301,7 +301,7 @@ def test_prompts_whose_window_only_errors_concern_stay_together() -> None:
     assert len(plan_calls(completion(params, ABC), COMPATIBLE).calls) == 1
 
 
-# Whose word it is ----------------------------------------------------------------------------------------------------
+# Trusted counts and fields ----- --------------------------------------------------------------------------------------
 
 
 def test_the_request_is_left_as_it_was() -> None:
@@ -334,10 +334,10 @@ def test_as_many_choices_as_can_be_answered_go_out_in_one_call() -> None:
 
 
 class NativeVendor(OpenAIDialect):
-    """Speaks the Messages API beside chat, to models that are not called `other`."""
+    """A vendor that has the Messages API beside chat, except for models with the name `other`."""
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-        """The client's body, unless the model has another API."""
+        """Return a call with the client's body, or `None` if the model has another API."""
         if request.native is None or target.upstream_model == "other":
             return None
         body = orjson.dumps(request.native.body)

@@ -1,4 +1,4 @@
-"""What of an answer is checked, and how the prompt tells a constraint that the vendor has no form for."""
+"""The checks of a response, and the instruction in the prompt for a constraint that the vendor has no form for."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Plans of conversations of plain texts: all that stands beside the texts is checked and adapted as in any request."""
+"""Plans of plain-text conversations: all other fields are checked and adapted as in any request."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.providers.dialects.openai.kit import chat, target
 from tests.support.looped import looped
 
 ENGINE = target("vllm")
-"""Runs in the operator's own network."""
+"""An engine in the operator's own network."""
 
 PLAIN = chat(prompt=ChatPrompt(({"role": "user", "content": "hi"},), plain=True))
 PATH: JsonObject = {"lora_path": "/models/x"}

@@ -1,5 +1,5 @@
-"""What the gateway does to answers: stops found in a real stream however it is cut, prompts repeated, constraints held,
-candidates chosen, and usage guessed."""
+"""Post-processing of responses: stops found in a real stream however it is cut, echoed prompts, checked constraints,
+chosen candidates, and estimated usage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -41,12 +41,12 @@ def said(text: str, index: int = 0, reason: str | None = None) -> bytes:
 
 
 def scanning(finishing: PostProcessing = STOP, count: int = 1) -> StopScanningDecoder:
-    """A search behind the decoder of the OpenAI family."""
+    """Return a stop scanner behind the decoder of the OpenAI family."""
     return StopScanningDecoder(DIALECT.stream(sent(chats=False, choices=count)), finishing, count)
 
 
 def play(decoder: StreamDecoder, pieces: Sequence[bytes]) -> list[StreamEvent]:
-    """What the pieces say, up to where the decoder is complete; at their end the body is over."""
+    """Return the events of the chunks until the decoder is complete or the body ends."""
     events: list[StreamEvent] = []
     for piece in pieces:
         events.extend(decoder.feed(piece))
@@ -108,7 +108,7 @@ def test_the_answer_is_the_same_however_text_and_bytes_are_cut(
 
 
 def test_an_answer_that_a_stop_cuts_has_the_prompt_that_the_vendor_reported() -> None:
-    """The vendor would report the whole usage only at its own end, which is not read."""
+    """The vendor would report the total usage only at the end of its stream, which is not read."""
     start = b'data: {"type": "message_start", "message": {"usage": {"input_tokens": 90, "output_tokens": 1}}}\n\n'
     delta = b'data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "%b"}}\n\n'
     target = target_of("anthropic", max_output_tokens=9)
@@ -183,11 +183,11 @@ def test_a_stream_that_breaks_before_a_stop_is_broken() -> None:
         play(scanning(), [said("aE")])
 
 
-# Prompts before their answers ----------------------------------------------------------------------------------------
+# Echoed prompts ----- -------------------------------------------------------------------------------------------------
 
 
 def through(finisher: PostProcessor, *chunks: Chunk) -> list[Chunk]:
-    """The chunks as the client gets them."""
+    """Return the chunks that the client receives."""
     return [out for chunk in chunks for out in finisher.feed(chunk)]
 
 
@@ -248,7 +248,7 @@ def test_candidates_without_log_probabilities_cannot_be_chosen_among() -> None:
     )
 
 
-# Answers of the gateway's own ----------------------------------------------------------------------------------------
+# Responses that the gateway makes ----- -------------------------------------------------------------------------------
 
 
 def test_prompts_that_are_only_repeated_are_answered_with_nothing_for_each_choice() -> None:
@@ -280,7 +280,7 @@ def test_streams_and_whole_answers_are_finished_alike(texts: list[str], reason: 
 
 def test_members_of_an_answer_after_its_end_cut_no_vendor_off() -> None:
     class Trailing:
-        """Says something of the answer after its only choice has ended."""
+        """A decoder that returns fields of the response after its only choice has ended."""
 
         complete = False
 

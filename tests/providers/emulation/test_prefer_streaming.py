@@ -1,4 +1,4 @@
-"""Which whole answers are asked for as streams."""
+"""The non-streaming requests for which the vendor is called with a stream."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ AUTO = replace(target("openai"), stream_upstream="auto")
 
 
 def streamed(request: UnifiedRequest, row: str = "openai", version: str | None = None) -> bool:
-    """Whether the one call of a request is a stream where the table allows it."""
+    """Return whether the one call of a request is a stream if the configuration allows it."""
     made = replace(target(row, api_version=version), stream_upstream="auto")
     (call,) = plan_calls(request, made).calls
     body = orjson.loads(call.sent.body)

@@ -1,4 +1,4 @@
-"""The search for stop strings in one choice's answer, whole and in pieces."""
+"""The search for stop strings in one choice, in whole texts and in chunks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.looped import looped
 
 ENDED = Chunk(finish_reason="length", native_finish_reason="max_tokens")
 
-# Two letters, so that stops overlap each other and themselves in nearly every text.
+# Two letters only, so that stops overlap each other and themselves in nearly every text.
 texts = st.text("ab", max_size=40)
 stops_of_any_kind = st.lists(st.text("ab", min_size=1, max_size=5), max_size=4).map(tuple)
 cuts = st.lists(st.integers(0, 40), max_size=8)
@@ -44,7 +44,8 @@ def tokens_of(chunks: Iterable[Chunk]) -> Logprobs | None:
 
 
 def first_stop(text: str, stops: tuple[str, ...]) -> tuple[int, str] | None:
-    """The answer by looking at the whole text: the stop that begins first, and of those the shortest."""
+    """Return the expected result for a whole text: the stop that begins first, and the shortest if several begin
+    there."""
     found = [(text.find(stop), len(stop), stop) for stop in stops if stop in text]
     return (min(found)[0], min(found)[2]) if found else None
 
@@ -134,7 +135,7 @@ def test_a_fingerprint_is_not_lost_with_a_chunk_that_waits() -> None:
     assert out == [Chunk(text="ac", system_fingerprint="fp")]
 
 
-# What is no text.
+# Fields other than text.
 
 
 def test_a_signature_is_not_lost_with_a_chunk_that_waits() -> None:
@@ -197,7 +198,7 @@ def test_a_stop_that_waited_for_another_is_found_when_a_call_begins() -> None:
 
 
 def spelling(text: str, places: Iterable[int]) -> tuple[list[TokenLogprob], list[int]]:
-    """Tokens that spell the text, cut anywhere between its bytes, and the characters that they begin in."""
+    """Return tokens that spell the text, cut anywhere between its bytes, and the characters at which they begin."""
     data = text.encode()
     edges = sorted({0, *(min(place, len(data)) for place in places), len(data)})
     parts = [data[start:end] for start, end in pairwise(edges)]
@@ -293,11 +294,11 @@ def test_the_tokens_of_a_refusal_pass() -> None:
     assert run(StopScanner(("o",), keep=False), [chunk]) == [chunk]
 
 
-# Stops of any length and number.
+# Any length and number of stops.
 
 
 class Counted(str):
-    """A string that counts how often one of its characters is looked at."""
+    """A string that counts the reads of its characters."""
 
     looks = 0
 

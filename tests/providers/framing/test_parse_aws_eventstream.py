@@ -1,4 +1,4 @@
-"""Amazon's frames: the same whatever the cuts, nothing taken that its checksum does not cover, and never endless."""
+"""Amazon's frames: the same for any chunks, no data without a valid checksum, and bounded in size."""
 
 import struct
 from itertools import pairwise
@@ -24,7 +24,7 @@ GOLDEN = bytes.fromhex(
     "0700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d747970650700056576656e747b22636f6e74656e74426c6f636b496e64"
     "6578223a302c2264656c7461223a7b2274657874223a2248656c227d2c2270223a226162227debfc2358"
 )
-"""As botocore 1.44.5 reads it."""
+"""The frame as botocore 1.44.5 reads it."""
 
 names = st.text(max_size=20).filter(lambda name: len(name.encode()) <= 255)
 frames = st.tuples(st.dictionaries(names, st.text(max_size=40), max_size=4), st.binary(max_size=60))
@@ -44,7 +44,7 @@ def written(*made: Frame) -> bytes:
 
 
 def framed(headers: bytes, payload: bytes = b"") -> bytes:
-    """A frame around raw headers, checksums right."""
+    """Return a frame around raw headers, with correct checksums."""
     lengths = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
     message = lengths + struct.pack(">I", crc32(lengths)) + headers + payload
     return message + struct.pack(">I", crc32(message))
@@ -198,7 +198,7 @@ def test_a_piece_that_is_one_frame_is_read_alone_as_with_others(
 
 
 def read_alone(parser: FrameParser, pieces: list[bytes]) -> tuple[list[Frame], bool]:
-    """The frames, and whether the bytes are an event stream to the end."""
+    """Return the frames, and whether all bytes form an event stream."""
     found: list[Frame] = []
     try:
         for piece in pieces:

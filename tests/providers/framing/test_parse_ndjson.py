@@ -1,4 +1,4 @@
-"""The splitter of lines: the same lines whatever the cuts, and never more than its cap in memory."""
+"""The splitter of lines: the same lines for any chunks, and never more than its limit in memory."""
 
 from itertools import pairwise
 

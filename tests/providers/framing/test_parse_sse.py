@@ -1,4 +1,4 @@
-"""The SSE parser: the same events in any chunks, and never more than its size limit in memory."""
+"""The SSE parser: the same events for any chunks, and never more than its size limit in memory."""
 
 from itertools import pairwise
 
@@ -188,7 +188,7 @@ def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> Non
 
 
 def begun(*pieces: bytes) -> bytes | None:
-    """Return the bytes of the next event that have arrived after these chunks, by the parser."""
+    """Return the bytes that the parser has of the next event after these chunks."""
     parser = SSEParser()
     for piece in pieces:
         list(parser.feed(piece))

@@ -1,4 +1,5 @@
-"""Events that differ only in their text: the texts that are read, and the events that have no form."""
+"""Events that differ only in their text: the texts that are read from them, and the events that do not have this
+form."""
 
 import orjson
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The table of forms has each style that profiles name, and nothing that none does."""
+"""The forms of hosted tools cover exactly the styles that profiles name."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A tool that a vendor runs is known by any client's spelling, and its settings have one name each."""
+"""A tool that a vendor runs is recognized in any client's spelling, and each of its settings has one name."""
 
 import pytest
 

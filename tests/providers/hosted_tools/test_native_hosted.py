@@ -1,4 +1,4 @@
-"""In a client's own body a tool in another API's spelling becomes the API's own; all else stays as it came."""
+"""In a client's own body, a hosted tool in another API's spelling is translated; everything else is unchanged."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Every client's spelling of a tool that vendors run becomes each vendor's own, or is refused by its name."""
+"""Every client's spelling of a hosted tool becomes the vendor's own, or is refused by its name."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ SPELLINGS: Final[tuple[JsonObject, ...]] = (
     {"type": "google_search"},
     {"type": "openrouter:web_search"},
 )
-"""One search, in the spellings of all APIs."""
+"""One search tool in the spellings of all APIs."""
 
 ZAIS: JsonObject = {
     "enable": True,
@@ -57,7 +57,7 @@ SEARCHES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
     ("zai", "glm-4.7", {"tools": [{"type": "web_search", "web_search": ZAIS}]}),
     ("bedrock", "amazon.nova-premier-v1:0", {"toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}}),
 )
-"""The fields of a search in the bodies of vendors."""
+"""The fields of a search tool in the bodies of vendors."""
 
 WITHOUT: Final = (
     ("vllm", "m"),
@@ -80,7 +80,7 @@ MEMBERS: Final = (
 
 
 def sent(request: UnifiedRequest, vendor: str, model: str) -> tuple[JsonObject, tuple[str, ...], tuple[str, ...]]:
-    """Return the tools and searches of the body, and the fields named as emulated and as dropped."""
+    """Return the tools and searches of the body, and the names of the emulated and the dropped fields."""
     plan = plan_calls(request, target_of(vendor, model, base_url="https://host"))
     (call,) = plan.calls
     body = orjson.loads(call.sent.body)

@@ -1,4 +1,4 @@
-"""Lookups of list prices: by address and name, on a day, and without reading what is not asked for."""
+"""Lookups of list prices: by address and model name, on a day, and without reading the prices of other vendors."""
 
 from datetime import date
 

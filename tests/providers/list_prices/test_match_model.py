@@ -1,4 +1,4 @@
-"""Names of models by patterns: the first model that matches is meant."""
+"""Model names matched by patterns: the first matching model is used."""
 
 from providers.list_prices.match_model import ModelNames
 from tests.support.looped import looped

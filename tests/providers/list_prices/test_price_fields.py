@@ -1,4 +1,4 @@
-"""Prices in the form of the list."""
+"""Prices in the format of the price list."""
 
 from providers.list_prices.price_fields import price_of
 from providers.pricing import Price

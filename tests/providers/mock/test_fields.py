@@ -1,4 +1,4 @@
-"""Typed access to fields."""
+"""Typed access to fields of a request."""
 
 from collections.abc import Callable
 

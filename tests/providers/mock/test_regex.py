@@ -1,4 +1,4 @@
-"""Samples of regular expressions."""
+"""Sample texts of regular expressions."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Reading a body strictly."""
+"""Strict reading of a request body."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""The smallest values of schemas, checked by a real validator."""
+"""The smallest values of schemas, checked by a JSON Schema validator."""
 
 import jsonschema
 import pytest

@@ -1,4 +1,4 @@
-"""The mock vendor from outside: bodies in, timed bytes out."""
+"""The mock vendor as a client sees it: a request body in, timed response bytes out."""
 
 from dataclasses import replace
 

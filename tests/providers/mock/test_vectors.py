@@ -1,4 +1,4 @@
-"""The mock's vectors and rankings: the same for the same text, near for texts that share words."""
+"""The mock's vectors and rankings: equal for equal texts, close for texts that share words."""
 
 import base64
 import struct

@@ -1,4 +1,4 @@
-"""What vendors' lists say, from answers as they send them, and from answers that mean harm."""
+"""The models in vendors' lists, from real responses and from hostile ones."""
 
 from dataclasses import replace
 from pathlib import Path

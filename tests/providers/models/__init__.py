@@ -1,1 +1,1 @@
-"""Tests of `providers/adaptation`."""
+"""Tests of `providers/models`."""

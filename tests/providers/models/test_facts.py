@@ -9,8 +9,8 @@ from tests.support.looped import looped
     ("host", "upstream", "model", "known"),
     [
         ("any", "gpt-4o", "x", True),
-        ("any", "prod-1", "o3", True),  # the name at the vendor hides the model
-        ("any", "deepseek-chat", "claude-opus-4-6", False),  # a name that clients know, for another model
+        ("any", "prod-1", "o3", True),  # a name at the vendor that hides the model
+        ("any", "deepseek-chat", "claude-opus-4-6", False),  # a client-side name for another model
         ("weights", "claude-opus-4-6", "claude-opus-4-6", False),
         ("weights", "gpt-oss-20b", "x", True),
         ("any", "AIDC-AI/Marco-o1", "x", False),

@@ -1,4 +1,4 @@
-"""Profiles with the facts about a model laid over them."""
+"""Profiles combined with the facts about a model."""
 
 from providers.models.facts import NO_FACTS, ModelFacts
 from providers.models.fit_profile import profile_for_model, with_facts

@@ -1,4 +1,4 @@
-"""Vendors' refusals that are about the model, and those that are about the request."""
+"""Refusals by vendors that concern the model, and refusals that concern the request."""
 
 from providers.context_overflow import Overflow
 from providers.failure import Failure, FailureKind

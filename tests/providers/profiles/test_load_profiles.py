@@ -1,4 +1,4 @@
-"""The vendors' rows: that each loads, what a row inherits, and what is refused in one."""
+"""The rows of vendors: that each loads, the values that it inherits, and the values that are refused."""
 
 import re
 from importlib.resources import files

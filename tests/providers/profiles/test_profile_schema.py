@@ -1,4 +1,4 @@
-"""Rows as written: what holds for which operation, and that nothing is converted in silence."""
+"""Rows as written: which values apply to which operation, and that no value is converted silently."""
 
 import pytest
 from pydantic import ValidationError

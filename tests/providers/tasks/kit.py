@@ -1,4 +1,4 @@
-"""Targets, requests and answers for the tests of tasks."""
+"""Targets, requests and responses for the tests of tasks."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -17,7 +17,7 @@ from tests.providers.dialects.kit import target_of
 
 
 def embed(*inputs: str, **members: object) -> EmbeddingsRequest:
-    """Return a request for the vectors of texts."""
+    """Return a request for the embeddings of texts."""
     return _with(EmbeddingsRequest("v/m", inputs or ("one", "two")), members)
 
 
@@ -70,7 +70,7 @@ def url_of(request: EmbeddingsRequest | RerankRequest, target: Target) -> str:
 def answered(
     request: EmbeddingsRequest, target: Target, *answers: bytes, headers: Mapping[str, str] | None = None
 ) -> Embeddings:
-    """Return what the vendor's answers, one for each call, become."""
+    """Return the embeddings that result from the vendor's responses, one for each call."""
     calls = embeddings_calls(request, target)
     assert len(calls.calls) == len(answers)
     parts = [calls.decode(call, headers or {}, body) for call, body in zip(calls.calls, answers, strict=True)]
@@ -106,7 +106,7 @@ def failure_of(request: EmbeddingsRequest, target: Target, *answers: bytes) -> F
 
 
 def openai_answer(vectors: Sequence[Sequence[float] | str], tokens: int | None = 3) -> bytes:
-    """Return an answer in OpenAI's form."""
+    """Return a response in OpenAI's form."""
     data = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]
     usage = {} if tokens is None else {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
     return orjson.dumps({"object": "list", "data": data, "model": "m", **usage})

@@ -1,4 +1,4 @@
-"""Answers of hostile vendors: refused by their size and their members, and never parsed twice."""
+"""Responses of hostile vendors: refused by size and number of fields, and never parsed twice."""
 
 import orjson
 import pytest

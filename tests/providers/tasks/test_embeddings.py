@@ -1,4 +1,4 @@
-"""Requests for vectors as values."""
+"""Requests for embeddings as values."""
 
 from array import array
 

@@ -1,4 +1,4 @@
-"""What vendors add to their answers: kept, summed over calls where it is a count, left where it is not."""
+"""Fields that vendors add to their responses: counts are summed over the calls, other fields are passed on."""
 
 from providers.json_types import JsonObject
 from providers.tasks.own_members import sum_details, usage_details, vendor_fields

@@ -1,4 +1,4 @@
-"""Requests that go on as they came, but for the model's name."""
+"""Requests that are passed on unchanged except for the model's name."""
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ NOTHING: JsonObject = {}
 
 @dataclass(frozen=True)
 class Stored:
-    """An upload that tells its model."""
+    """A stored upload that has the name of its model."""
 
     model: str
     length: int = 3

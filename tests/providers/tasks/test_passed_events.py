@@ -1,4 +1,4 @@
-"""Streams of events that nobody reads, and whether they are whole."""
+"""Event streams that are relayed unread, and whether they are complete."""
 
 import pytest
 

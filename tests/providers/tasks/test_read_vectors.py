@@ -1,4 +1,4 @@
-"""Vectors of vendors' answers, good and hostile, and their base64."""
+"""The vectors in vendors' responses, valid and hostile, and their base64 form."""
 
 import base64
 import struct

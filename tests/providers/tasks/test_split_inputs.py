@@ -1,4 +1,4 @@
-"""Splitting inputs by the vendor's limits, and joining what comes back."""
+"""Splitting inputs by the vendor's limits, and joining the results."""
 
 import random
 from array import array

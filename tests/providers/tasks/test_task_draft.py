@@ -1,4 +1,4 @@
-"""What all calls of a task request share: fields, members that go along, headers, addresses."""
+"""The common parts of a task request's calls: fields, passed-on fields, headers, addresses."""
 
 import pytest
 

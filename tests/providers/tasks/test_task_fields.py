@@ -1,4 +1,4 @@
-"""The cells of tasks: every field of every vendor that has the task, and what the encoder does with it."""
+"""The cells of the task matrix: every field of every vendor that has the task, and its handling by the encoder."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Tests of `providers/framing`."""
+"""Tests of `providers/vendor_text`."""

@@ -1,4 +1,4 @@
-"""Whom a refusal is blamed on: the model that the vendor lacks, a front end of the vendor, or nobody."""
+"""The cause of a refusal: a model that the vendor lacks, a front end of the vendor, or neither."""
 
 from dataclasses import replace
 from typing import Final

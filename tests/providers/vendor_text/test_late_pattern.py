@@ -1,4 +1,4 @@
-"""Patterns that are compiled once the gateway is ready, or when they are first used."""
+"""Patterns that are compiled when the gateway is ready or when they are first used."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How long to wait, from every place and in every unit that `openai-compatible.md` names."""
+"""The time to wait, from every header and field and in every unit that `openai-compatible.md` names."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ NOW = 1_795_255_200
 
 
 def format_http(moment: datetime) -> str:
-    """A date as HTTP has it, some of them beyond the calendar's ends once their zone is counted."""
+    """Format a date as in HTTP. With its zone, some dates lie beyond the range of the calendar."""
     return moment.strftime("%a, %d %b %Y %H:%M:%S -1200")
 
 
@@ -74,7 +74,7 @@ def test_the_bucket_that_is_empty_is_the_one_to_wait_for() -> None:
     assert read_rate_limit_wait(buckets, "", {}) == 7.66
     assert read_rate_limit_wait({**buckets, "x-ratelimit-remaining-requests": "0"}, "", {}) == 7200
     assert read_rate_limit_wait({**buckets, "x-ratelimit-remaining-tokens": "17"}, "", {}) is None
-    # Azure's way to say that it does not know.
+    # Azure's value for "unknown".
     assert read_rate_limit_wait({**buckets, "x-ratelimit-remaining-tokens": "-1"}, "", {}) is None
 
 

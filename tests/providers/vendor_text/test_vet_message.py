@@ -1,4 +1,4 @@
-"""Vendors' messages made fit to show."""
+"""Vendors' messages made safe to show."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A crowd at the operator's listener, beside operators and clients."""
+"""Many connections to the admin listener, beside operators and clients."""
 
 import asyncio
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ async def opened(guarded: Operator, count: int) -> list[Streams]:
 
 
 async def answer(streams: Streams) -> bytes:
-    """What comes, to the end; nothing from a connection that was aborted."""
+    """Return all bytes until the end of the connection; no bytes if it was aborted."""
     try:
         return await streams[0].read()
     except ConnectionError:
@@ -81,7 +81,7 @@ async def test_without_the_crowd_there_is_room_again(guarded: Operator) -> None:
 
 
 async def probed(streams: Streams) -> bytes:
-    """The head of the answer to a probe; nothing where the connection has been closed."""
+    """Return the head of the response to a probe; no bytes if the connection has been closed."""
     try:
         streams[1].write(PROBE)
         head = await streams[0].readuntil(b"\r\n\r\n")

@@ -1,4 +1,6 @@
-"""The operator's page and status of a running gateway: what they show, to whom, and what they never show."""
+"""The operator's page and status of a running gateway: their content, their readers, and the secrets they never
+show.
+"""
 
 import asyncio
 from base64 import b64encode
@@ -149,7 +151,7 @@ async def test_pages_asked_for_at_once_are_drawn_together(operator: Operator, mo
 
 
 class Unhurried:
-    """A source whose first view waits for a word."""
+    """A source whose first view waits until it is released."""
 
     def __init__(self) -> None:
         self.asked = 0

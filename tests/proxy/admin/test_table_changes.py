@@ -1,4 +1,4 @@
-"""What changed between two tables is told by name, without values."""
+"""The differences between two configurations are listed by name, without values."""
 
 from config.table.table_schema import GatewayConfig
 from proxy.admin.reload_history import MOST_CHANGES, config_changes

@@ -1,4 +1,6 @@
-"""Lists of models in virtual time: who waits for one, when it is fetched again, and what stays when it cannot be."""
+"""Model lists in virtual time: which requests wait for one, when it is fetched again, and which list stays after a
+failed fetch.
+"""
 
 import asyncio
 import logging
@@ -45,7 +47,7 @@ def known(discovered: DiscoveredModels, vendor: str = "v") -> list[str]:
 
 
 def scripted(*outcomes: Given | UpstreamError) -> Answering:
-    """One outcome for each call, the last one for ever."""
+    """Return one outcome for each call. The last one repeats for ever."""
     left = list(outcomes)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
 

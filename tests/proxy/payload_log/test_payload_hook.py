@@ -21,7 +21,7 @@ def held(record: RequestRecord, body: bytes) -> None:
 def hook_of(sink: PayloadSink, metrics: Metrics) -> RequestHook:
     hooks = TeamHooks()
     attach_payload_log(hooks, ObserverGuard(metrics.observer_failed), sink)
-    (hook,) = hooks["search"]
+    (hook,) = hooks["search", "openai"]
     return hook
 
 

@@ -24,7 +24,7 @@ from tests.support.waiting import until
 
 LOG = logging.getLogger("dragoman")
 BOTH = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nplugins: {p: {use: x}}\n"
-LATE = "plugin {} is left behind: its close() takes longer than {:g} s"
+LATE = "plugin {} is abandoned: its close() takes longer than {:g} s"
 
 
 class ClosingPlugin:

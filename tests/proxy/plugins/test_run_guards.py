@@ -18,7 +18,7 @@ TEXTS = (GuardedText("a", "content", "user", "p"), GuardedText('{"a":1}', "tool_
         (Rewrite(("b" * (MAX_ADDED + 2), '{"a":1}')), "longer by more than"),
         (Rewrite(("b",)), "rewrote 2 texts into 1"),
         (Rewrite(("b", "no json")), "which are JSON"),
-        (Rewrite(("\udfff", '{"a":1}')), "is no Unicode"),
+        (Rewrite(("\udfff", '{"a":1}')), "is not valid Unicode"),
         (Rewrite((b"b", "{}")), "into something else"),  # type: ignore[arg-type]
         (Rewrite("ab"), "into something else"),  # type: ignore[arg-type]
         (None, "returned NoneType"),

@@ -56,7 +56,7 @@ async def streamed(dispatcher: Dispatcher, rig: Rig) -> None:
     """Read a stream up to its first content."""
     job = rig.job()
     with job.deadlines:
-        async with dispatcher.streamed(job):
+        async with await dispatcher.streamed(job):
             rig.record.first_content = asyncio.get_running_loop().time()
 
 

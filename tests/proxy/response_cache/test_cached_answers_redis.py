@@ -138,8 +138,8 @@ async def test_an_answer_that_another_gateway_renewed_is_found_by_one_whose_own_
         digest = "return redis.sha1hex(redis.call('HGET',KEYS[1],ARGV[1]))"
         first = redis.command("EVAL", digest, "1", place, key)
         for each in (pair.mine, pair.yours):
-            monotonic = each.front.gateway.cache.wall
-            each.front.gateway.cache.wall = lambda now=monotonic: now() + 700  # type: ignore[misc]
+            monotonic = each.front.features.cache.wall
+            each.front.features.cache.wall = lambda now=monotonic: now() + 700  # type: ignore[misc]
         assert (await ask(pair.yours)).headers["x-dragoman-cache"] == "miss"
         await until(lambda: redis.command("EVAL", digest, "1", place, key) != first)
         assert (await ask(pair.mine)).headers["x-dragoman-cache"] == "hit"

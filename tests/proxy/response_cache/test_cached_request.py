@@ -45,8 +45,8 @@ async def ask(app: WholeGateway, stream: bool, team: str = "strict") -> Answer:
     return await exchange(port_of(app.url), request("POST", "/v1/chat/completions", body, headers))
 
 
-def stored_twice(app: WholeGateway) -> int:
-    return len(app.front.gateway.cache.kept)
+def stored_count(app: WholeGateway) -> int:
+    return len(app.front.features.cache.kept)
 
 
 def was_refused(answer: Answer) -> bool:
@@ -62,10 +62,10 @@ async def test_nothing_that_a_guard_refuses_is_kept_whole_or_streamed(tmp_path: 
             answer = await ask(app, stream)
             assert was_refused(answer), answer.body
             assert answer.headers.get("x-dragoman-cache") != "hit"
-            assert stored_twice(app) == 0
+            assert stored_count(app) == 0
         other = await ask(app, stream, "free")
         assert (other.status, other.headers["x-dragoman-cache"]) == (200, "miss")
-        assert stored_twice(app) == 1
+        assert stored_count(app) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -73,9 +73,9 @@ async def test_nothing_that_a_guard_refuses_is_kept_whole_or_streamed(tmp_path: 
 async def test_a_kept_answer_that_a_guard_refuses_is_kept_no_more(tmp_path: Path, kind: str, stream: bool) -> None:
     async with served(tmp_path, guarded(kind)) as app:
         assert (await ask(app, stream, "free")).status == 200
-        assert stored_twice(app) == 1
+        assert stored_count(app) == 1
         assert was_refused(await ask(app, stream))
-        assert stored_twice(app) == 0
+        assert stored_count(app) == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -363,12 +363,12 @@ async def test_followers_of_an_answer_that_is_not_kept_ask_by_themselves(served:
 async def test_a_team_that_fills_the_cache_displaces_its_own_answers(served: Served) -> None:
     ads = {"Authorization": "Bearer ads"}
     await served.ask(headers=ads)
-    served.rig.gateway.cache.kept.most = 20_000
+    served.rig.features.cache.kept.most = 20_000
     for number in range(40):
         await served.ask(user=str(number))
     assert cache_headers(await served.ask(headers=ads))[0] == "hit"
-    assert served.rig.gateway.cache.kept.size <= 20_000
-    assert served.rig.gateway.cache.kept.evicted > 0
+    assert served.rig.features.cache.kept.size <= 20_000
+    assert served.rig.features.cache.kept.evicted > 0
 
 
 async def test_a_table_that_says_something_else_of_the_name_asks_anew(served: Served) -> None:

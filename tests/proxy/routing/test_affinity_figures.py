@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from proxy.routing.resolve_model import plan
+from proxy.routing.resolve_model import plan_for
 from proxy.routing.snapshot import ANYONE, Snapshot
 from tests.proxy.kit.conversations import Busy, PrefixCache, deployments, homes, planned, session_load
 from tests.proxy.kit.deployment_loads import Told
@@ -48,7 +48,7 @@ def cached_blocks(table: Snapshot, blocks: int) -> int:
     found = 0
     for conversation, length in turns(rng):
         own = session_load(conversation, load)
-        made = plan(table, ANYONE, "v/m", "openai", own)
+        made = plan_for(table, ANYONE, "v/m", "openai", own)
         found += caches[made.targets[0].name].read(conversation, length, SHARED_BLOCKS)
     return found
 

@@ -16,6 +16,7 @@ from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.observer_guard import ObserverGuard
 from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.trace_hook import attach_tracing
+from tests.providers.dialects.openai.kit import target
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke
@@ -28,7 +29,7 @@ CALLER = f"00-{0xABC:032x}-{0x10:016x}-01"
 def hooks_of(share: float, *, content: bool = False) -> Hooks:
     made = TeamHooks()
     attach_tracing(made, ObserverGuard(Metrics().observer_failed), TraceStarter(share, content=content))
-    return made["search"]
+    return made["search", "openai"]
 
 
 def finished_record(hooks: Hooks, parent: str | None = None, *, aside: bool = False) -> RequestRecord:
@@ -39,7 +40,7 @@ def finished_record(hooks: Hooks, parent: str | None = None, *, aside: bool = Fa
         hook.begun(cast(web.BaseRequest, SimpleNamespace(headers=headers, method="POST")), record)
         hook.parsed(record, REQUEST)
         assert hook.asked(record, REQUEST, heavy=False) is None
-        hook.answered(record, COMPLETION)
+        assert hook.answered(record, COMPLETION, target("openai"), long=False) is None
         hook.ended(record, "length")
     return record
 
@@ -82,6 +83,6 @@ def test_the_prompt_is_noted_of_requests_that_generate(aside: bool) -> None:
 def test_a_gateway_that_does_not_trace_has_no_hook_of_it() -> None:
     made, guard = TeamHooks(), ObserverGuard(Metrics().observer_failed)
     attach_tracing(made, guard, TraceStarter(1.0, content=True))
-    before = made["search"]
+    before = made["search", "openai"]
     attach_tracing(made, guard, None)
-    assert (len(before), len(made["search"])) == (2, 0)
+    assert (len(before), len(made["search", "openai"])) == (2, 0)

@@ -69,7 +69,7 @@ def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """Only a prompt is ever too long; an answer ends where the window does."""
+    """Return the error of a prompt that is too long. Only a prompt can be: the response ends at the window's end."""
     tokens = prompt_tokens(request)
     error: JsonObject = {
         "code": 400,

@@ -1,7 +1,7 @@
-"""Check llama.cpp's own endpoints against a schema of what its documentation lists.
+"""Check llama.cpp's own endpoints against a schema of the documented fields.
 
-The server publishes no types of its own; the members and their ranges are those of `tools/server/README.md`. The real
-engine is in `tests/e2e/test_engine_native.py`.
+The server publishes no types of its own; the fields and their ranges are from `tools/server/README.md`.
+`tests/e2e/test_engine_native.py` tests the real engine.
 """
 
 from typing import Any  # JSON Schema
@@ -79,14 +79,14 @@ _RESULT: dict[str, Any] = {
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise jsonschema's ValidationError for anything the server does not document."""
+    """Raise jsonschema's ValidationError for a body with anything undocumented."""
     sent = orjson.loads(body)
     assert operation == "completions", operation
     jsonschema.validate(sent, _INFILL if "input_prefix" in sent else _COMPLETION)
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the answer has the documented shape."""
+    """Raise unless the response has the documented shape."""
     answer = orjson.loads(body)
     for result in answer if isinstance(answer, list) else [answer]:
         jsonschema.validate(result, _RESULT)

@@ -1,4 +1,4 @@
-"""Answers of llama.cpp's own endpoints, whole and streamed."""
+"""Responses of llama.cpp's own endpoints, streaming and not."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ LOGPROBS = ContentLogprobs(
 
 
 def own(cached: int, **timings: float) -> Extras:
-    """Return the engine's own members of a result."""
+    """Return the engine's own fields of a result."""
     times: JsonObject = {**timings, "predicted_ms": 12.5}
     return Extras(choice={"truncated": False, "tokens_cached": cached, "timings": times})
 

@@ -55,7 +55,7 @@ def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """What vLLM says behind it."""
+    """Return the error message of the vLLM behind it."""
     prompt, limit = prompt_tokens(request), request.limit or 0
     told = (
         f"This model's maximum context length is {WINDOW} tokens. However, you requested {limit} output tokens and "

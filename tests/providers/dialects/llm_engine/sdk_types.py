@@ -1,7 +1,7 @@
 """Check LLM Engine's completions against its client's types (scale-llm-engine 0.0.0beta45).
 
-The types let unknown members through and several constraints at once; both are checked here. The client looks for a
-newer version of itself unless LLM_ENGINE_DISABLE_VERSION_CHECK is set.
+The types accept unknown fields and several constraints at once; both are checked here. The client looks for a newer
+version of itself unless LLM_ENGINE_DISABLE_VERSION_CHECK is set.
 """
 
 import os
@@ -21,7 +21,7 @@ _GUIDED = {"guided_json", "guided_regex", "guided_choice", "guided_grammar"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or pydantic's ValidationError for anything the server would not take, or would ignore."""
+    """Raise AssertionError or pydantic's ValidationError for anything that the server would refuse or ignore."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "completions", operation
     assert sent.keys() <= set(CompletionSyncV1Request.__fields__), sent.keys()
@@ -30,7 +30,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the client would read the answer."""
+    """Raise unless the client would read the response."""
     CompletionSyncV1Response.parse_obj(orjson.loads(body))
 
 

@@ -1,4 +1,4 @@
-"""Answers of LLM Engine's completions, whole and streamed."""
+"""Responses of LLM Engine's completions, streaming and not."""
 
 from providers.completion import Choice, ContentLogprobs, TokenLogprob, Usage
 from tests.providers.dialects.kit import (

@@ -1,4 +1,4 @@
-"""Each unified field on LLM Engine's wire: written, left out because it asks for nothing, or refused by name."""
+"""Each unified field on LLM Engine's wire: written, left out because it is neutral, or refused by name."""
 
 from providers.capabilities import RANKED
 from providers.dialects.llm_engine.fields import capabilities

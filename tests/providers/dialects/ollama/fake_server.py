@@ -35,7 +35,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
 
 
 def _line(body: JsonObject, said: JsonObject, *, chat: bool) -> JsonObject:
-    """A line that says so much; a chat's stands in a message."""
+    """Return a line with these fields; a chat has them in a message."""
     head: JsonObject = {"model": body["model"], "created_at": CREATED, "done": False}
     if not chat:
         return {**head, "response": said.pop("content", ""), **said}
@@ -86,7 +86,7 @@ def _frames(body: JsonObject, answered: EngineAnswer, *, chat: bool) -> list[byt
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """Only a prompt is ever too long; an answer ends where the window does."""
+    """Return the error of a prompt that is too long. Only a prompt can be: the response ends at the window's end."""
     return 400, {"error": f"request ({prompt_tokens(request)} tokens) exceeds the available context size"}
 
 

@@ -1,7 +1,7 @@
 """Check Ollama's own API against the vendor's client types (`ollama` 0.6.3).
 
-The types drop what they do not know, so a body must come back from them as it went in. They lack some members that the
-server has (`api/types.go`): those are checked here.
+The types drop unknown fields, so a body must be unchanged after a round trip through them. They lack some fields that
+the server has (`api/types.go`), which are checked here.
 """
 
 from typing import Any  # the SDK is not installed where types are checked
@@ -20,7 +20,7 @@ _OPTIONS_BEYOND = {"min_p": (int, float)}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or pydantic's ValidationError for anything the server would not take, or would ignore."""
+    """Raise AssertionError or pydantic's ValidationError for anything that the server would refuse or ignore."""
     sent: dict[str, Any] = orjson.loads(body)
     for name, kind in _BEYOND_THE_TYPES.items():
         assert isinstance(sent.pop(name), kind), name
@@ -48,7 +48,7 @@ def _check_round(back: object, sent: dict[str, Any]) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the vendor's client would read the answer."""
+    """Raise unless the vendor's client would read the response."""
     answer = orjson.loads(body)
     (ChatResponse if "message" in answer else GenerateResponse).model_validate(answer)
 

@@ -1,4 +1,4 @@
-"""Answers of Ollama's own endpoints, whole and in lines."""
+"""Responses of Ollama's own endpoints, in one body and in lines."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ ALSO_STREAMED = ("chat", "generate", "tools", "thinking", "length", "choice", "l
 
 
 def with_made_ids(choice: Choice) -> Choice:
-    """Calls whose id is not the engine's."""
+    """Return the choice with a fixed id for the calls whose id is not the engine's."""
     calls = tuple([replace(call, id="made") if call.id[5:] != "9a2b" else call for call in choice.tool_calls])
     return replace(choice, tool_calls=calls)
 

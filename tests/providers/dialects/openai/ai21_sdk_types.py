@@ -1,4 +1,4 @@
-"""Check AI21's chat against its SDK (ai21 4.3.0): the names its call takes, and its types of messages."""
+"""Check AI21's chat against its SDK (ai21 4.3.0): the parameter names of its method, and its message types."""
 
 import inspect
 from typing import Any  # the SDK is not installed where types are checked
@@ -22,7 +22,7 @@ _BEYOND_THE_SIGNATURE = {"tool_choice"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or pydantic's ValidationError for anything the SDK would not send."""
+    """Raise AssertionError or pydantic's ValidationError for anything that the SDK would not send."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "chat", operation
     names = set(inspect.signature(inspect.unwrap(ChatCompletions.create)).parameters) - {"self", "kwargs"}
@@ -36,7 +36,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the SDK would read the answer."""
+    """Raise unless the SDK would read the response."""
     ChatCompletionResponse.model_validate(orjson.loads(body))
 
 

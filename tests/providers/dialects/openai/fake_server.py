@@ -1,7 +1,7 @@
-"""OpenAI's wire, completions and chat, as its whole family speaks it.
+"""OpenAI's wire, completions and chat, for the whole family of vendors.
 
-Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and their chunks; the questions
-are those of vLLM, SGLang, llama.cpp and TGI.
+Shapes: OpenAI OpenAPI 2.3.0 `CreateCompletionResponse`, `CreateChatCompletionResponse` and their chunks; the token
+count endpoints are from vLLM, SGLang, llama.cpp and TGI.
 """
 
 from collections.abc import Sequence
@@ -151,7 +151,7 @@ def _text_frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
 
 
 def too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """OpenAI's refusal of a call that is too large, which most of the family has taken over."""
+    """Return OpenAI's error for a call that is too large, which most of the family uses too."""
     prompt, limit = prompt_tokens(request), request.limit or 0
     message = (
         f"This model's maximum context length is {WINDOW} tokens. However, you requested {prompt + limit} tokens "
@@ -182,7 +182,7 @@ def _properties(body: JsonObject) -> JsonValue:
 
 OPENAI = FakeDialect(
     calls=(
-        # Filling in the middle is answered in chat's shape.
+        # Fill-in-the-middle requests have a response in the shape of chat.
         FakeEndpoint(("/chat/completions", "/fim/completions"), _read_request, _chat_whole, _chat_frames),
         FakeEndpoint(("/completions",), _read_request, _text_whole, _text_frames),
         RESPONSES,

@@ -1,7 +1,7 @@
 """Check chats of Hugging Face's router and servers against the vendor's own types (`huggingface_hub`).
 
-The types are made of what the servers accept, and let unknown members through: those are checked here, as far as they
-stand beside the messages.
+The types follow the fields that the servers accept, but also accept unknown ones. Unknown fields outside the messages
+are checked here.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _MEMBERS = {member.name for member in dataclasses.fields(ChatCompletionInput)}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for anything that the vendor's client has no member for."""
+    """Raise for anything that the vendor's client has no field for."""
     assert operation == "chat", operation
     sent = json.loads(body)
     assert sent.keys() <= _MEMBERS, sent.keys() - _MEMBERS

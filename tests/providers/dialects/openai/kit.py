@@ -38,11 +38,11 @@ every_row = looped("row", ROWS)
 
 
 CHAT_MODELS: Mapping[str, str] = {"perplexity": "sonar"}
-"""A model that chats, by the rows whose other models have another API."""
+"""A chat model for each row whose other models have another API."""
 
 
 def target(row: str, model: str = "m", *, completions: bool | None = None, api_version: str | None = None) -> Target:
-    """Return a deployment of a packaged profile at http://up, of a model that chats."""
+    """Return a deployment of a packaged profile at http://up, with a chat model."""
     model = CHAT_MODELS.get(row, model) if model == "m" else model
     profile = load_profiles()[row]
     timeouts = Timeouts(1, 1, 1, 1)
@@ -59,7 +59,7 @@ def chat(params: Params | None = None, prompt: Prompt = TALK, *, stream: bool = 
 
 
 def one_param(name: str, value: object) -> Params:
-    """Return params with one field whose name is known at run time."""
+    """Return params with one field whose name is known only at run time."""
     params: Params = {}
     params[name] = value  # type: ignore[literal-required]
     return params
@@ -71,7 +71,7 @@ def body_of(request: UnifiedRequest, to: Target) -> JsonObject:
 
 
 def refusal_of(request: UnifiedRequest, to: Target) -> Refusal:
-    """Return the refusal, whose message names the deployment."""
+    """Return the refusal, and check that its message names the deployment."""
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(request, to)
     assert to.name in caught.value.message or caught.value.param == "inference_extra_params"
@@ -79,13 +79,13 @@ def refusal_of(request: UnifiedRequest, to: Target) -> Refusal:
 
 
 def sent(row: str = "openai", *, unwrap: bool = False, chats: bool = True, choices: int = 1) -> UpstreamRequest:
-    """Return a call whose answer is to be decoded."""
+    """Return a call whose response is to be decoded."""
     operation = Operation.CHAT if chats else Operation.COMPLETIONS
     return UpstreamRequest(target(row), operation, "http://up/v1", b"{}", True, unwrap_choice=unwrap, choices=choices)
 
 
 def choices_in(stream: bytes) -> int:
-    """Return how many choices a stream is an answer to."""
+    """Return the number of choices in a stream."""
     parser = DataLines() if b"\n\n" not in stream else SSEParser()
     events = [orjson.loads(data) for _, data in [*parser.feed(stream), *parser.finish()] if data.startswith(b"{")]
     listed = [choice for event in events for choice in event.get("choices") or []]

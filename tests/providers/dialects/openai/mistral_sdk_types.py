@@ -1,7 +1,7 @@
-"""Check Mistral's chat and filling in the middle against the vendor's own types (`mistralai` 3.7.0).
+"""Check Mistral's chat and fill-in-the-middle requests against the vendor's own types (`mistralai` 3.7.0).
 
-The types drop members that they do not know and take any word for one of a list, so a body must come back from them as
-it went in, and the words are compared with those that are listed.
+The types drop unknown fields and accept any text for an enumeration. So a body must be unchanged after a round trip
+through them, and texts are compared with the values of the enumeration.
 """
 
 import json
@@ -28,7 +28,7 @@ _CHOICES = {"auto", "none", "any", "required"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise for anything that the vendor's client would not send as it is."""
+    """Raise for anything that the vendor's client would not send unchanged."""
     sent = json.loads(body)
     read = _TYPES[operation, sent.get("stream") is True].model_validate_json(body)
     back = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -40,7 +40,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the vendor's client would read the answer."""
+    """Raise unless the vendor's client would read the response."""
     ChatCompletionResponse.model_validate_json(body)
 
 

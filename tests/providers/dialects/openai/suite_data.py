@@ -1,8 +1,8 @@
 """The judges, fixture sets and benchmark streams of the OpenAI dialect.
 
-A profile whose vendor publishes no types is checked against OpenAI's and a hand-written list of what its
-documentation adds: the sources are those that its entry in `providers/profiles/profiles.yaml` names, read in November
-2026. The list is not derived from the entry, so that an entry that claims too much shows.
+A profile whose vendor publishes no types is checked against OpenAI's types and a hand-written list of the fields that
+its documentation adds. The sources are the pages that its entry in `providers/profiles/profiles.yaml` names, read in
+November 2026. The list is not derived from the entry, so that it shows if an entry claims too much.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ def const(value: JsonValue) -> JsonObject:
 
 
 def exactly(**members: JsonObject) -> JsonObject:
-    """Return the schema of an object with exactly these members."""
+    """Return the schema of an object with exactly these fields."""
     return {"type": "object", "properties": {**members}, "required": [*members], "additionalProperties": False}
 
 
 def one_of(**members: JsonObject) -> JsonObject:
-    """Return the schema of an object with one of these members."""
+    """Return the schema of an object with one of these fields."""
     return {"anyOf": [exactly(**{name: schema}) for name, schema in members.items()]}
 
 
@@ -42,7 +42,7 @@ _WRAPPED = exactly(name=TEXT, schema=OBJECT, strict=FLAG)
 _FORMATS: Final[JsonObject] = {
     "anyOf": [exactly(type=const("json_object")), exactly(type=const("json_schema"), json_schema=_WRAPPED)]
 }
-"""OpenAI's response formats, for vendors that take them with raw prompts too."""
+"""OpenAI's response formats, for vendors that accept them for raw prompts too."""
 
 _TAGGED = exactly(type=const("structural_tag"), format=OBJECT)
 _SAMPLING: Members = {"top_k": WHOLE, "min_p": NUMBER, "repetition_penalty": NUMBER}
@@ -50,7 +50,7 @@ _LLAMA_SAMPLING: Members = {"top_k": WHOLE, "min_p": NUMBER, "repeat_penalty": N
 
 
 def openai(beyond: Members, chat: Members | None = None, completions: Members | None = None) -> JudgedBy:
-    """Return OpenAI's types as judges, with members beyond them for both operations or for one."""
+    """Return OpenAI's types as judges, with extra fields for both operations or for one."""
     return JudgedBy("openai:chat", "openai:completions", beyond, chat or {}, completions or {})
 
 
@@ -62,7 +62,7 @@ VLLM = openai(
         **_SAMPLING,
         "ignore_eos": FLAG,
         "include_stop_str_in_output": FLAG,
-        # Under the newer name and the older ones at once, of which each version reads its own.
+        # Sent under the new name and the old ones at once, because each version of vLLM reads its own.
         "structured_outputs": _GUIDED,
         "guided_regex": TEXT,
         "guided_choice": TEXTS,
@@ -85,7 +85,7 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
         JudgedBy(
             "together:chat",
             "together:completions",
-            # The SDK has the type of a model's call here; the documentation has OpenAI's form.
+            # The SDK has the type of a call in a response here; the documentation has OpenAI's form.
             chat_beyond={"tool_choice": exactly(type=const("function"), function=exactly(name=TEXT))},
         ),
     ),
@@ -93,7 +93,7 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
         JudgedBy(
             "groq:chat",
             chat_beyond={
-                # In the documentation, and not yet in the SDK.
+                # In the documentation, but not yet in the SDK.
                 "stream_options": exactly(include_usage=FLAG)
             },
         ),
@@ -159,14 +159,14 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
         ),
     ),
     "pais": (openai({"top_k": WHOLE}, completions={"response_format": _FORMATS}),),
-    # The SDKs have messages, tools and formats as mere objects, so those are held to OpenAI's types as well.
+    # The SDKs type messages, tools and formats as plain objects, so they are checked against OpenAI's types as well.
     "scale_genai": (
         JudgedBy("scale_gp_beta:chat", "scale_gp_beta:completions"),
         JudgedBy("scale_gp:chat", "scale_gp:completions"),
         openai({}, chat={"top_k": WHOLE}),
     ),
     "openai_compatible": (openai(_SAMPLING),),
-    # The SDK's messages are mere texts.
+    # The SDK types the content of messages as plain text.
     "ai21": (JudgedBy("openai.ai21_sdk_types"), OPENAI),
 }
 

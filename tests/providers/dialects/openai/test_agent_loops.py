@@ -1,6 +1,6 @@
-"""Conversations of five turns with thinking, tools, images and cache markers, as each vendor's own check takes them.
+"""Conversations of five turns with reasoning, tools, images and cache markers, checked as each vendor would.
 
-The checks are what the vendors answer with a 400 or a 422, as their users report it.
+The checks are the causes of the vendors' 400 and 422 responses, as users report them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ KNOWN = {"role", "content", "tool_calls", "tool_call_id"}
 
 
 def turn(number: int) -> list[JsonObject]:
-    """Return what a client that keeps everything sends back of one turn."""
+    """Return the messages of one turn from a client that sends every field back."""
     call: JsonObject = {"id": f"call_{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     return [
         {"role": "user", "name": "ann", "content": [{"type": "text", "text": "look", "cache_control": MARKER}, IMAGE]},
@@ -61,7 +61,7 @@ def members(messages: list[JsonObject]) -> set[str]:
 
 
 def strict(*own: str) -> Callable[[list[JsonObject]], None]:
-    """Return the check of a vendor that refuses all members but OpenAI's and its own."""
+    """Return the check of a vendor that refuses all fields except OpenAI's and its own."""
 
     def check(messages: list[JsonObject]) -> None:
         assert members(messages) <= {*KNOWN, *own}

@@ -1,4 +1,4 @@
-"""Whole answers of the OpenAI family, from fixture bytes."""
+"""Non-streaming responses of the OpenAI family, from fixture bytes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -263,14 +263,14 @@ def test_a_choice_with_a_text_alone_is_read_as_any_other(
     plain: JsonObject = {"role": "assistant", "content": "some text", "refusal": None, **held}
     said: JsonObject = {"message": plain} if chats else {"text": "some text"}
     choice: JsonObject = {"index": 0, **said, "logprobs": None, "finish_reason": reason, **beside}
-    # A member that says nothing, but that a choice with a text alone does not have.
+    # A field without meaning, which a choice with only a text does not have.
     longer = {**choice, "stop_reason": None}
     assert only_text_in(longer) is None
     assert outcome(choice, unwrap) == outcome(longer, unwrap)
 
 
 def outcome(choice: JsonObject, unwrap: bool) -> object:
-    """What becomes of an answer with one choice: the choice, or the failure."""
+    """Return the choices of a response with one choice, or its failure."""
     try:
         return decoded(sent(unwrap=unwrap), {"choices": [choice]}).choices
     except UpstreamError as error:

@@ -1,4 +1,4 @@
-"""A row as a table: what each knob says of the features it is about."""
+"""The capabilities of a row: the cells that each setting of the profile determines."""
 
 from providers.capabilities import FEATURES, Cell, Support
 from providers.dialects.openai.capabilities import capabilities

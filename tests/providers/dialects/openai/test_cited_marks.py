@@ -1,4 +1,4 @@
-"""Marks in texts, whole and in pieces."""
+"""Citation marks in texts, whole and split between chunks."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What goes out to each vendor of the OpenAI family: addresses, streams, extras.
+"""The requests to each vendor of the OpenAI family: addresses, streams, extra fields.
 
 Each field of each row is in tests/conformance/golden.
 """
@@ -79,7 +79,7 @@ def test_a_targets_own_api_version_wins() -> None:
 def test_a_targets_own_word_on_raw_prompts_wins() -> None:
     assert DIALECT.encode(completion(), target("vllm", completions=False)).operation is Operation.CHAT
     assert DIALECT.encode(completion(), target("openai", completions=True)).operation is Operation.COMPLETIONS
-    # No path, so nothing to override.
+    # The vendor has no path for raw prompts, so there is nothing to override.
     assert DIALECT.encode(completion(), target("groq", completions=True)).operation is Operation.CHAT
 
 

@@ -1,4 +1,4 @@
-"""How each vendor is told the effort of reasoning, for every word of OpenAI's, by model."""
+"""The reasoning effort in each vendor's form, for every value of OpenAI's, by model."""
 
 from typing import cast
 

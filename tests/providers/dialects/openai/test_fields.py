@@ -1,4 +1,4 @@
-"""How each field is written for each row: neutral values, bounds, counts, refusals by name."""
+"""The form of each field for each row: neutral values, bounds, counts, refusals by name."""
 
 import hashlib
 from collections.abc import Mapping
@@ -104,7 +104,7 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         call = DIALECT.encode(chat(one_param(name, ASKING[name])), target(row))
         assert (call.body, call.dropped) == (DIALECT.encode(chat(), target(row)).body, (name,))
     else:
-        # The default choice asks for nothing.
+        # The default tool choice is neutral.
         params = {"tool_choice": "required"} if name == "tool_choice" else params
         refusal = refusal_of(chat(cast(Params, params)), target(row))
         assert refusal.param == {"guided": "guided_json"}.get(name, name)
@@ -113,10 +113,10 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
 
 _TOOLS: Params = {"tools": [{"type": "function", "function": {"name": "f"}}]}
 BESIDE: Mapping[str, Params] = {"parallel_tool_calls": _TOOLS, "tool_choice": _TOOLS}
-"""What a field needs beside it to ask for anything, on some rows."""
+"""The companion fields without which a field has no effect, on some rows."""
 
 TOLD_FORMS = (("guided", "json_object_only"), ("response_format", "tgi"))
-"""The fields that styles leave to the prompt, in the form that ASKING has."""
+"""The fields that styles express in the prompt, in the form that ASKING has."""
 
 
 @looped(

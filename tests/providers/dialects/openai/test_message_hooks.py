@@ -1,4 +1,4 @@
-"""What hooks make of conversations: the same said in another form, or a refusal, and the input never touched."""
+"""The results of hooks on conversations: the same content in another form, or a refusal. The input is never changed."""
 
 from contextlib import suppress
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Parts and calls as vendors take them: markers, media types, refusals, calls of OpenAI's other forms."""
+"""Content parts and calls in vendors' forms: cache markers, media types, refusals, calls in OpenAI's other forms."""
 
 from providers.dialects.openai.message_parts import (
     CallWriter,

@@ -1,4 +1,4 @@
-"""Thinking of earlier turns: under the member that the vendor reads, as received where signatures are in it."""
+"""Reasoning of earlier turns: in the field that the vendor reads, and unchanged if it has signatures."""
 
 from providers.dialects.openai.message_thinking import has_reasoning, with_readable_reasoning
 from providers.json_types import JsonObject
@@ -55,7 +55,8 @@ READ: dict[tuple[str, ...], str] = {
     SECOND: "fireworks mistral deepseek moonshot zai dashscope novita nebius deepinfra sglang llamacpp watsonx",
     (*FIRST, *SECOND): "vllm sagemaker nim nim_1 together lm_studio",
 }
-"""The profiles by the names under which their vendors read thinking. The sources are the comments of the profiles."""
+"""The profiles by the field from which their vendors read reasoning. The sources are in the comments of the
+profiles."""
 
 
 @looped(("names", "row"), [(names, row) for names, rows in READ.items() for row in rows.split()])

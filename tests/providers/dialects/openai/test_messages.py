@@ -1,4 +1,4 @@
-"""Conversations as each profile wants them: members renamed, left out or refused."""
+"""Conversations in the form of each profile: fields that are renamed, dropped or refused."""
 
 import operator
 import sys

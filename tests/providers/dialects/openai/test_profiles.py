@@ -1,4 +1,4 @@
-"""What the rows of hosted vendors make of conversations and fields: their hooks, names and versions."""
+"""The conversations and fields that the rows of hosted vendors produce: their hooks, names and versions."""
 
 from typing import cast
 

@@ -1,6 +1,6 @@
-"""The quirks of answers, errors and limits, one by one: each under the heading it has in the family's reference.
+"""The quirks of responses, errors and limits, one by one, each under its heading in the family's reference.
 
-The bytes are in openai/fixtures; that they come whole whatever the cuts is tested in `test_openai_vendors`.
+The bytes are in openai/fixtures; `test_vendor_answers` tests that they are read the same however they are cut.
 """
 
 import orjson
@@ -19,7 +19,7 @@ from tests.support.looped import looped
 
 
 def case(section: str, *values: object) -> object:
-    """A parameter set that is called by its section and its first value."""
+    """Return a parameter set whose id is its section and its first value."""
     return pytest.param(*values, id=f"{section} {values[0]}")
 
 

@@ -1,4 +1,4 @@
-"""The pieces of an answer: usage from every place, finish reasons, text, log probabilities that make no sense."""
+"""The parts of a response: usage from every field, finish reasons, text, and invalid log probabilities."""
 
 from contextlib import suppress
 from typing import cast
@@ -75,7 +75,7 @@ def test_no_answer_raises_anything_but_an_upstream_error(value: JsonValue) -> No
             {"usage": {"prompt_tokens": 6, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 7}}},
             Usage(6, 2),
         ),
-        # xAI: reasoning is in the total alone.
+        # xAI counts reasoning only in the total.
         (
             {
                 "usage": {

@@ -1,4 +1,4 @@
-"""What answers hold beside text, reasoning and calls, from single choices."""
+"""The contents of single choices besides text, reasoning and calls."""
 
 from providers.completion import Extras
 from providers.dialects.openai.read_extras import ends_block, extras_of, reasoning_in_part, repeated_in

@@ -1,4 +1,5 @@
-"""Streams of the OpenAI family, from fixture bytes: the same events whatever the cuts, no clean end that is none."""
+"""Streams of the OpenAI family, from fixture bytes: the same events in any chunks, and no clean end that was not
+declared."""
 
 from dataclasses import replace
 

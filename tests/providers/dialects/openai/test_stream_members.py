@@ -1,4 +1,4 @@
-"""Vendors' own members in streams of the OpenAI family: when they come, and what they and plain text cost."""
+"""Vendors' own fields in streams of the OpenAI family: when they arrive, and the cost of them and of plain text."""
 
 import sys
 from collections import Counter
@@ -13,7 +13,7 @@ from tests.providers.dialects.openai.test_stream import DONE, delta
 
 
 def bare(choices: JsonValue = None, **members: JsonValue) -> bytes:
-    """Return a frame whose members at the top are the vendor's own."""
+    """Return a frame whose top-level fields are the vendor's own."""
     return frame({"id": "x", "object": "chat.completion.chunk", "choices": choices or [], **members})
 
 
@@ -139,7 +139,7 @@ def test_an_unknown_member_in_every_event_is_passed_on_and_not_kept() -> None:
 
 
 def test_an_event_of_text_costs_no_more_calls_than_it_takes() -> None:
-    """Each call costs every token of every answer."""
+    """Each function call adds to the cost of every token of every response."""
     events = b"".join(bare([{"index": 0, "delta": {"content": "x"}, "logprobs": None}], usage=None) for _ in range(100))
     decoder = DIALECT.stream(sent())
     list(decoder.feed(delta("Hi")))

@@ -1,4 +1,4 @@
-"""Pieces of tool calls, as vendors cut them."""
+"""Deltas of tool calls, as vendors cut them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Runs of text in streams of the OpenAI family: when there are some, and what the decoder knows of them afterwards."""
+"""Runs of text in streams of the OpenAI family: when they begin and end, and the decoder's state afterwards."""
 
 from providers.completion import Chunk, TextRun
 from providers.dialects.openai.stream import OpenAIStream
@@ -14,7 +14,7 @@ def said(text: str, index: int = 0, rest: bytes = b"") -> bytes:
 
 
 def decoder(*pieces: bytes, profile: str = "openai", **changes: object) -> OpenAIStream:
-    """A decoder that has been fed these pieces."""
+    """Return a decoder that has been fed these chunks."""
     sent = sent_for(chat_request(), target_of(profile))
     for name, value in changes.items():
         object.__setattr__(sent, name, value)
@@ -29,7 +29,7 @@ BEGUN = (ROLE, said("a"), said("b"))
 
 
 def led(made: OpenAIStream, piece: bytes) -> tuple[list[str], bytes] | None:
-    """The texts that a piece leads with, and its rest."""
+    """Return the texts of the run at the start of a chunk, and the rest of the chunk."""
     found = made.read_run(piece)
     return None if found is None else ([chunk.text for chunk in found[0].chunks()], found[1])
 

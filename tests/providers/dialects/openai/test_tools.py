@@ -1,4 +1,4 @@
-"""Tools and choices as each vendor takes them: its own types beside functions, others refused by name."""
+"""Tools and tool choices in each vendor's form: its own types beside functions, and others refused by name."""
 
 from dataclasses import replace
 from typing import cast

@@ -1,4 +1,4 @@
-"""What hooks make of the order of turns, and the input never touched."""
+"""The results of hooks on the order of turns. The input is never changed."""
 
 from copy import deepcopy
 

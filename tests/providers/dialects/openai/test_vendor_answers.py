@@ -1,6 +1,7 @@
-"""What vendors of the OpenAI family send, decoded: the same events whatever the cuts, and no success that is none.
+"""Decoded responses of vendors of the OpenAI family: the same events in any chunks, and no success that was not
+declared.
 
-The bytes are in openai/fixtures, a folder a row; README.md there says where their shapes come from.
+The bytes are in openai/fixtures, a folder for each row; README.md there names the sources of their shapes.
 """
 
 import contextlib
@@ -37,7 +38,7 @@ from tests.support.looped import looped
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a stream comes to: texts and finish reasons by choice, and the totals of its usage."""
+    """The content of a stream: texts and finish reasons by choice, and the totals of its usage."""
 
     texts: tuple[str, ...]
     finishes: tuple[str, ...]
@@ -138,7 +139,7 @@ def row(name: str) -> str:
 
 @cache
 def asked(name: str) -> UpstreamRequest:
-    """Return the call that a stream is the answer of."""
+    """Return the call that a stream responds to."""
     return sent(row(name), choices=choices_in(stream(name)))
 
 
@@ -154,7 +155,7 @@ def answer(events: list[Chunk], totals: Usage | None) -> Answer:
     indices = sorted({chunk.index for chunk in events})
     finishes: list[str] = []
     for index in indices:
-        # What says nothing but the vendor's own may follow the end.
+        # Chunks with only the vendor's own fields may follow the end.
         own = [chunk.finish_reason for chunk in events if chunk.index == index and chunk != bare(chunk)]
         assert [reason is not None for reason in own] == [False] * (len(own) - 1) + [True]
         finishes.append(str(own[-1]))
@@ -301,7 +302,7 @@ def test_two_calls_without_ids_in_two_answers_get_four_ids() -> None:
 
 
 def places(value: JsonValue, *path: str | int) -> Iterator[tuple[str | int, ...]]:
-    """The path of every value within a value."""
+    """Yield the path of every value within a value."""
     yield path
     if isinstance(value, dict):
         for name, member in value.items():
@@ -312,7 +313,7 @@ def places(value: JsonValue, *path: str | int) -> Iterator[tuple[str | int, ...]
 
 
 def spoilt(value: JsonValue, path: tuple[str | int, ...], by: JsonValue) -> JsonValue:
-    """A copy with something else at one place."""
+    """Return a copy in which the value at a path is replaced."""
     if not path:
         return by
     first, *rest = path

@@ -1,4 +1,4 @@
-"""What errors of vendors of the OpenAI family mean, each in the envelope and with the words its vendor uses.
+"""The meaning of errors of vendors of the OpenAI family, each with its vendor's envelope and message.
 
 The bytes are in tests/providers/dialects/openai/fixtures as `ROW/error_STATUS_CASE.json`.
 """

@@ -1,4 +1,4 @@
-"""Facts of single vendors that their rows carry: what a request becomes there, and what is refused and why."""
+"""Facts about single vendors in their rows: the form of a request, and refusals with their reasons."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

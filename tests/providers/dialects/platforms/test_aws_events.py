@@ -1,4 +1,4 @@
-"""Events out of frames, and the errors in them."""
+"""Events from frames, and the errors in frames."""
 
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames

@@ -1,4 +1,4 @@
-"""Signatures: AWS's published ones, and botocore's signer on everything that hypothesis thinks of."""
+"""Signatures: the ones that AWS publishes, and botocore's for all requests that hypothesis generates."""
 
 import datetime
 import string
@@ -20,7 +20,7 @@ MOMENT = "20150830T123600Z"
 
 
 def signer(service: str = "service", token: str | None = None) -> Signer:
-    """The keys of AWS's own examples."""
+    """Return a signer with the keys of AWS's own examples."""
     return Signer(KEY, SecretStr(SECRET), None if token is None else SecretStr(token), service, "us-east-1")
 
 
@@ -77,7 +77,7 @@ def test_the_example_of_the_general_reference() -> None:
 
 
 def of_botocore(method: str, url: str, signed: dict[str, str], body: bytes, token: str | None) -> dict[str, str]:
-    """The same headers by botocore, signed at the same moment."""
+    """Return the headers that botocore signs at the same moment."""
     request = AWSRequest(method=method, url=url, headers=dict(signed), data=body)
     moment = datetime.datetime.strptime(MOMENT, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.UTC)
     with pytest.MonkeyPatch.context() as patch:

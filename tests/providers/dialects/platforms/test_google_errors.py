@@ -1,4 +1,4 @@
-"""What Google's errors mean."""
+"""The meaning of Google's errors."""
 
 import orjson
 import pytest

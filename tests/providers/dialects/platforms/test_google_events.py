@@ -1,4 +1,4 @@
-"""Events and bare JSON in one stream, whatever the cuts."""
+"""SSE events and bare JSON in one stream, in any chunks."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where Vertex AI is."""
+"""The addresses of Vertex AI."""
 
 from providers.dialects.platforms.vertex_address import resolve_host
 from tests.support.looped import looped

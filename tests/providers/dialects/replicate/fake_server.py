@@ -1,4 +1,4 @@
-"""Replicate's predictions, which are waited for: a stream is the whole body. Shapes: replicate 1.0.7 `Prediction`."""
+"""Replicate's predictions with waiting: a stream is the whole body at once. Shapes: replicate 1.0.7 `Prediction`."""
 
 import orjson
 

@@ -1,6 +1,6 @@
 """Check Replicate's predictions against its client's type (replicate 1.0.7).
 
-A model's inputs are its own; those are checked that Meta's language models there have, as their schemas list them.
+Each model has its own inputs. The inputs of Meta's language models are checked, as their schemas list them.
 """
 
 from typing import Any  # the SDK is not installed where types are checked
@@ -21,7 +21,7 @@ _INPUTS: dict[str, type | tuple[type, ...]] = {
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError for members that a prediction has not, or inputs of another type."""
+    """Raise AssertionError for fields that a prediction does not have, or inputs of another type."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "completions", operation
     assert sent.keys() <= {"input", "version"}, sent.keys()

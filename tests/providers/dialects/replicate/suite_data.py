@@ -17,11 +17,11 @@ _ANSWERS = {
     "unknown": "replicate/checks/unknown.json",
     "error_first": "replicate/errors/failed.json",
 }
-"""A stream is made of the whole answer."""
+"""Streams are made from non-streaming responses."""
 
 
 def _cut_prediction(pieces: Sequence[str]) -> list[bytes]:
-    """Return a prediction, cut behind each piece of its output."""
+    """Return a prediction, cut behind each item of its output."""
     form = cast(JsonObject, orjson.loads(fixture("replicate", "answers", "text.json")))
     head, _, tail = orjson.dumps({**form, "output": []}).partition(b'"output":[')
     *before, last = [orjson.dumps(piece) for piece in pieces]

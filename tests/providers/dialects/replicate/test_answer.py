@@ -1,4 +1,4 @@
-"""Replicate's predictions as answers."""
+"""Replicate's predictions as responses."""
 
 from providers.completion import Choice, Usage
 from providers.failure import FailureKind

@@ -1,6 +1,6 @@
-"""Clients' own requests of the Responses API and fixtures for the tests of its dialect.
+"""Clients' own requests of the Responses API, and fixtures for the tests of its dialect.
 
-`fixtures/recorded` are responses and streams of OpenAI from vercel/ai ed857f5
+`fixtures/recorded` has responses and streams of OpenAI from vercel/ai ed857f5
 `packages/openai/src/responses/__fixtures__`, some of them shortened there. The others follow the vendor's types.
 """
 

@@ -31,7 +31,7 @@ def check_answer(body: bytes) -> None:
 
 
 def check_events(payloads: list[bytes]) -> None:
-    """The same for each event; an error is read as the one that it announces."""
+    """Raise unless the vendor's client would read each event; an error is read as the event type that it has."""
     for payload in payloads:
         event = json.loads(payload)
         error = event.get("error")

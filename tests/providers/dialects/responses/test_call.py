@@ -147,7 +147,7 @@ def test_the_models_that_reason_are_known_by_name(model: str, reasons: bool) -> 
     assert ("include" in body) is reasons
 
 
-# Limits and fields of the client's ----------------------------------------------------------------------------------
+# Limits, and fields that the client sent ----- ------------------------------------------------------------------------
 
 
 def test_a_limit_that_was_lowered_to_the_window_since_is_the_one_sent() -> None:
@@ -225,7 +225,7 @@ def test_what_a_model_samples_by_holds_for_a_clients_own_body(
         assert {name: body[name] for name in ("temperature", "top_p") if name in body} == expected
 
 
-# The quick look -------------------------------------------------------------------------------------------------------
+# The fast path ----- --------------------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["c1", "c2", "c2__thought__x", "c" * 65])
 PART = st.sampled_from([{"type": "input_text", "text": "a"}, {"type": "input_file", "file_data": "JVBERi0="}, "a"])

@@ -1,4 +1,4 @@
-"""Conversations of other APIs as input items, in order, with reasoning before the text or call it led to."""
+"""Conversations of other APIs as input items, in order, with reasoning before the text or call that it led to."""
 
 import pytest
 
@@ -106,7 +106,7 @@ FILE: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;
         ([model("a", phase="of_tomorrow", id="1")], [model("a")], []),
         ([model("", refusal="no")], [model("no")], []),
         ([model(tool_calls=[call(), call("c2", "")])], [called(), called("c2", "{}")], []),
-        # As the model wrote them, though they are no JSON.
+        # Arguments exactly as the model wrote them, although they are not JSON.
         ([model(tool_calls=[call(arguments="{oops")])], [called(arguments="{oops")], []),
         (
             [model(function_call={"name": "f", "arguments": "{}"}), {"role": "function", "name": "f", "content": "r"}],
@@ -144,7 +144,7 @@ FILE: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;
             [reasoning("A", "why"), called()],
             [],
         ),
-        # Reasoning that nothing follows, that another vendor signed, that is a text alone.
+        # Reasoning with no item after it, with another vendor's signature, or with only a text.
         ([model(tool_calls=[call()], reasoning_details=[sealed("A", after=[0, 1])])], [called()], ["thinking"]),
         ([model("a", reasoning_details=[CLAUDES])], [model("a")], ["thinking"]),
         ([model("a", reasoning_details=[{**sealed("A"), "format": "azure-" + FORM}])], [model("a")], ["thinking"]),

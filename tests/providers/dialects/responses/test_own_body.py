@@ -79,7 +79,7 @@ def test_a_choice_without_tools_is_not_sent(choice: str) -> None:
     assert own_body(more={"prompt": {"id": "p"}, "tool_choice": choice})["tool_choice"] == choice
 
 
-# The quick look -------------------------------------------------------------------------------------------------------
+# The fast path ----- --------------------------------------------------------------------------------------------------
 
 KINDS: st.SearchStrategy[JsonValue] = st.sampled_from(["function", "custom", None])
 NAMES: st.SearchStrategy[JsonValue] = st.sampled_from(["f", "f f", "", None])
@@ -105,7 +105,7 @@ def test_tools_that_fit_at_one_look_are_those_that_nothing_changes(tools: list[J
 
 
 def _fitted_tools(tools: list[JsonValue]) -> object:
-    """Return the body with tools in the vendor's form and the promises that it cannot keep, or the refusal."""
+    """Return the body with tools in the vendor's form and the unenforced constraints, or the refusal."""
     schemas = OwnSchemas(TARGET.profile)
     body: JsonObject = {"tools": [*tools]}
     try:

@@ -52,7 +52,7 @@ ASKED: Mapping[str, Params] = {
         (RESPONSES_ONLY, "bare effort tools tools+effort tools+none search code"),
         ("gpt-5.4 gpt-5.4-mini gpt-5.5 gpt-5.5-2026-04-23", "tools+effort search code"),
         ("gpt-5.6 gpt-5.6-mini gpt-6 gpt-7", "tools tools+effort search code"),
-        # It has no effort `none`, so that it always reasons.
+        # The model has no effort `none`, so it always reasons.
         ("gpt-6-astra", "tools tools+effort tools+none search code"),
     ],
 )

@@ -44,7 +44,7 @@ from tests.support.looped import looped
 DIALECT = DIALECTS["openai"]
 PATHS = [path for path in sorted(FIXTURES.glob("*/*.sse")) if path.stem not in ("error", "failed")]
 COMPLETE = [path for path in PATHS if path.stem != "phases"]
-"""Without the one that was published with most of its deltas left out."""
+"""All recorded streams except one that was published without most of its deltas."""
 
 each_stream = looped("data", [pytest.param(path.read_bytes(), id=path.stem) for path in PATHS])
 short_stream = looped(
@@ -372,7 +372,7 @@ def test_a_stream_says_to_other_clients_what_the_whole_answer_says() -> None:
     assert gathered(streamed(TRANSLATED, data)) == completion
     check_pieces(TRANSLATED, data)
     check_cuts(TRANSLATED, data, len(data.rstrip()))
-    # A server that sends no deltas, and one that sends nothing but the end.
+    # A server that sends no deltas, and one that sends only the end.
     for left in ({"response.output_item.done", "response.completed"}, {"response.completed"}):
         few = [event for event in events_of(FULL) if event["type"] in left]
         assert gathered(streamed(TRANSLATED, sse(*few))) == completion

@@ -1,4 +1,4 @@
-"""SageMaker endpoints: a container's own answers behind Amazon's address, frames and errors.
+"""SageMaker endpoints: a container's own responses behind Amazon's address, frames and errors.
 
 Shapes: botocore 1.44.5 service model `sagemaker-runtime`.
 """
@@ -24,7 +24,7 @@ def _streams(path: str, body: JsonObject) -> bool:
 
 
 def _parts(frames: list[bytes]) -> list[bytes]:
-    """The container's stream, cut without regard to it."""
+    """Return the container's stream, cut at arbitrary positions."""
     whole = b"".join(frames)
     return [encode(_PART, whole[start : start + 50]) for start in range(0, len(whole), 50)]
 
@@ -66,7 +66,7 @@ SAGEMAKER = FakeDialect(
     calls=(FakeEndpoint(_ENDS, _openai_ask, _openai_whole, _openai_frames, _streams, _MEDIA),),
     too_large=_refused(OPENAI.too_large),
 )
-# Its answers with a prompt's log probabilities are whole, whatever the client wants.
+# Its responses with a prompt's log probabilities are non-streaming, even if the client requests a stream.
 SAGEMAKER_TGI = FakeDialect(
     calls=(
         FakeEndpoint(_ENDS[1:], TGI.calls[0].read_request, TGI.calls[0].whole, _tgi_frames, _streams, _MEDIA),

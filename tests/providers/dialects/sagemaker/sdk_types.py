@@ -1,7 +1,7 @@
 """Check calls of SageMaker endpoints against Amazon's service model (botocore 1.44.5, `sagemaker-runtime`).
 
-A body is the container's, and opaque to the service; TGI's is checked by `tgi/sdk_types.py`. Checked here are
-addresses, headers and frames.
+A body belongs to the container and is opaque to the service; TGI's is checked by `tgi/sdk_types.py`. Addresses, headers
+and frames are checked here.
 """
 
 from typing import Any  # the SDK is not installed where types are checked
@@ -30,13 +30,13 @@ def check_call(url: str, headers: dict[str, str], endpoint: str) -> None:
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise unless it is a JSON object of at most the service's 25 MB."""
+    """Raise unless the body is a JSON object of at most 25 MB, the service's limit."""
     assert isinstance(orjson.loads(body), dict)
     assert len(body) <= 25 * 1024 * 1024
 
 
 def check_frames(data: bytes) -> bytes:
-    """The container's bytes as the SDK reads them; raises for a frame that it would not."""
+    """Return the container's bytes as the SDK reads them. Raise for a frame that the SDK would not read."""
     shape = _MODEL.operation_model("InvokeEndpointWithResponseStream").output_shape.members["Body"]
     buffer, parser = EventStreamBuffer(), EventStreamJSONParser()
     buffer.add_data(data)

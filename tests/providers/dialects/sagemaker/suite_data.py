@@ -20,7 +20,7 @@ def _part(data: bytes) -> bytes:
 
 
 def _parts(data: bytes) -> bytes:
-    """Put a container's stream into Amazon's frames, cut at places where no event ends."""
+    """Put a container's stream into Amazon's frames, cut at positions within events."""
     return b"".join(_part(data[start : start + 199]) for start in range(0, len(data), 199))
 
 

@@ -1,4 +1,4 @@
-"""A container's stream out of SageMaker's frames."""
+"""A container's stream read from SageMaker's frames."""
 
 from hypothesis import given
 from hypothesis import strategies as st

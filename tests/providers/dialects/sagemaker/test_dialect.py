@@ -74,7 +74,7 @@ def test_tgis_answers_come_out_of_the_frames() -> None:
     for completion in (decoded(sent, frames), gathered(streamed(sent, frames, 7))):
         assert (only(completion), completion.usage) == wanted
     echo = sent_for(text_request("The sky", echo=True, **WANTED), TGI)
-    # At this address its answers are lists.
+    # At this address the responses are lists.
     assert only(decoded(echo, fixture("tgi", "answers", "listed.json"))).text == "The sky is blue 👋"
 
 

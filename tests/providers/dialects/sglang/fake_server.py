@@ -80,7 +80,7 @@ def _whole(body: JsonObject, answered: EngineAnswer) -> JsonValue:
 
 
 def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
-    """Each event repeats the text so far."""
+    """Return events that each repeat the text so far."""
     events: list[JsonObject] = []
     for index, written in enumerate(answered.choices):
         so_far = ""

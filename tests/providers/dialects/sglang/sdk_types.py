@@ -1,8 +1,8 @@
 """Check SGLang's own endpoint against the engine's published types (`sglang` 0.5.23).
 
-Of the package only `sglang/api/v1/api_types.py` is needed, which needs `msgspec` alone: it is loaded by itself, because
-the package would load a deep-learning framework. Unknown members beside the sampling settings are ignored by the server
-and so by its types; they are checked here.
+Only `sglang/api/v1/api_types.py` of the package is needed, which needs only `msgspec`. It is loaded by itself, because
+the package would load a deep-learning framework. The server, and so its types, ignore unknown fields beside the
+sampling settings; these fields are checked here.
 """
 
 from typing import Any  # the engine is not installed where types are checked
@@ -16,14 +16,14 @@ _CONSTRAINTS = ("json_schema", "regex", "ebnf", "structural_tag")
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or the contract's own error for anything the server would not take, or would ignore."""
+    """Raise AssertionError or the types' own error for anything that the server would refuse or ignore."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "completions", operation
     assert sent.keys() <= set(_TYPES.GenerateRequest.__struct_fields__), sent.keys()
     _TYPES.GenerateRequest.from_json_value(sent)
     assert ("text" in sent) != ("input_ids" in sent)
     sampling = sent["sampling_params"]
-    # Left out, it would be 128.
+    # The default would be 128.
     assert "max_new_tokens" in sampling
     assert "choice" not in sampling, "the engine has no such setting, whatever its contract says"
     assert sum(name in sampling for name in _CONSTRAINTS) <= 1
@@ -34,7 +34,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the answer is one to the engine's types."""
+    """Raise unless the response is valid by the engine's types."""
     answer = orjson.loads(body)
     for result in answer if isinstance(answer, list) else [answer]:
         _TYPES.GenerateResponse.from_json_value(result)

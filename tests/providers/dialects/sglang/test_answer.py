@@ -1,4 +1,4 @@
-"""Answers of SGLang's own endpoint, whole and streamed, by servers that repeat what has come and others."""
+"""Responses of SGLang's own endpoint, streaming and not, from servers that repeat the text so far and from others."""
 
 import json
 from dataclasses import replace
@@ -210,5 +210,5 @@ def test_an_event_means_the_same_whatever_came_before_it(events: list[tuple[str,
 
 
 def broken_off(data: bytes) -> list[StreamEvent]:
-    """The events of a stream of four choices that has not ended."""
+    """Return the events of a stream of four choices that has not ended."""
     return list(BATCH.target.dialect.stream(BATCH).feed(data))

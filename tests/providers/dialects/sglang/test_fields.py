@@ -1,4 +1,4 @@
-"""Each unified field on SGLang's wire: written, left out because it asks for nothing, or refused by name."""
+"""Each unified field on SGLang's wire: written, left out because it is neutral, or refused by name."""
 
 from typing import cast
 

@@ -1,4 +1,5 @@
-"""Parts that are left out: what is left of an event is read as the event itself, and is JSON only where that is."""
+"""Repeated parts are removed from events before parsing: an event reads the same without them, and is JSON exactly if
+the original is."""
 
 import orjson
 from hypothesis import given
@@ -26,8 +27,10 @@ def loaded(data: bytes) -> JsonValue:
 
 
 def read(reader: RepeatedParts, data: bytes, before: str) -> tuple[JsonValue, JsonValue]:
-    """What an event says, and what it says read without what is repeated, where that is put back, of ids their
-    number; `before` is the text of the event before."""
+    """Return an event parsed in full, and parsed without its repeated parts.
+
+    The repeated text is put back, and the ids are replaced by their number. `before` is the text of the previous event.
+    """
     whole, left = loaded(data), loaded(reader.without(data))
     ids = left.get("output_ids") if isinstance(left, dict) else None
     if isinstance(left, dict) and isinstance(ids, list):
@@ -68,7 +71,7 @@ def test_an_event_is_as_much_json_as_without_what_it_repeats(ids: list[int], noi
 
 
 def knowing(first: bytes, ids: int) -> RepeatedParts:
-    """A reader of a stream whose event this was."""
+    """Return a reader whose stream began with this event."""
     reader = RepeatedParts()
     assert reader.without(first) == first
     reader.know(ids)

@@ -1,4 +1,4 @@
-"""Advisory fields outside the unified request, and a vendor's tools beside a request's functions."""
+"""Advisory fields outside the unified request, and a vendor's own tools beside a request's functions."""
 
 from dataclasses import replace
 

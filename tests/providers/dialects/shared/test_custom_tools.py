@@ -1,4 +1,4 @@
-"""Custom tools as functions of one text."""
+"""Custom tools as functions with one text parameter."""
 
 from providers.completion import ToolCall
 from providers.dialects.shared.custom_tools import InputReader, as_functions, complete_call, input_text

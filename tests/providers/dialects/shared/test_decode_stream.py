@@ -1,4 +1,4 @@
-"""From a framing's events to a reader's: what ends a stream, and what breaks one."""
+"""From a framing's events to a reader's events: the end of a stream, and the errors that break one."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ from tests.support.looped import looped
 
 
 class Words:
-    """Every event is a text; `end` ends the stream and `bad` breaks it."""
+    """A reader of events with a text each; `end` ends the stream and `bad` breaks it."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -133,7 +133,6 @@ class Scripted:
         self.name, self._meaning = name, meaning
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        """See Reader."""
         if self.name is not None:
             self.kind = self.name
         return self._meaning

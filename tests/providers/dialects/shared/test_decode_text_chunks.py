@@ -1,4 +1,4 @@
-"""Runs of a stream of typed events, and what ends them."""
+"""Runs of text in a stream of typed events, and the events that end them."""
 
 import orjson
 
@@ -11,7 +11,7 @@ from tests.providers.dialects.shared.test_decode_stream import Words
 
 
 class MarkedWords(Words):
-    """Every event with nothing but a text is one."""
+    """A reader for which every event with only a text is a marked event."""
 
     marks = (b'"t":',)
 
@@ -34,7 +34,7 @@ def say(text: str, begin: bytes = b"event: say\n") -> bytes:
 
 
 def begun(*pieces: bytes) -> tuple[TextStream, MarkedWords]:
-    """A stream that has been fed these pieces."""
+    """Return a stream that has been fed these chunks."""
     words = MarkedWords()
     stream = TextStream(SSEParser(), words)
     for piece in (say("first"), *pieces):

@@ -1,4 +1,4 @@
-"""What error answers mean: envelopes, statuses, codes, windows, waits; and what of them a client may see."""
+"""The meaning of error responses: envelopes, statuses, codes, windows, waits, and the parts that a client may see."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Writers of fields that several vendors spell alike."""
+"""Writers of fields that several vendors spell the same way."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Finish reasons nobody's table knows: passed on, unless they say that the answer was broken off; on every dialect."""
+"""Unknown finish reasons are passed on in every dialect, unless they mean that the response was broken off."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the errors of the native dialects mean, in one table: each fixture, its kind, its sizes and its wait."""
+"""The meaning of the native dialects' errors in one table: each fixture, its kind, its sizes and its wait."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tests.support.looped import looped
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one answer says: its HTTP status, what that means, and any sizes and seconds to wait in its body."""
+    """The meaning of one response: its HTTP status and failure kind, and the sizes and seconds to wait in its body."""
 
     status: int
     kind: FailureKind
@@ -23,7 +23,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A dialect's deployment, a request it takes, and the errors among its fixtures by file."""
+    """A dialect's deployment, a valid request, and its error fixtures by file."""
 
     target: Target
     request: UnifiedRequest
@@ -170,7 +170,7 @@ WIRES = {
         },
     ),
 }
-PRIVATE = ("10.0.0.7", "abc")  # the host that a 502's page names, and the key in Ollama's address to sign in at
+PRIVATE = ("10.0.0.7", "abc")  # the host in a 502's page, and the key in Ollama's sign-in address
 ERRORS = [(wire, name) for wire in WIRES for name in WIRES[wire].errors]
 
 

@@ -1,4 +1,4 @@
-"""Which operation a request goes out as, and prompts as chats."""
+"""The operation of an outgoing request, and prompts as chats."""
 
 from dataclasses import replace
 from typing import cast

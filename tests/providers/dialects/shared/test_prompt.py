@@ -1,4 +1,4 @@
-"""Prompts on the wire: the four forms, what a chat can carry, and what endpoints of one raw prompt share."""
+"""Prompts on the wire: the four forms, the prompts that a chat can carry, and endpoints that take one raw prompt."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def test_a_repeated_prompt_is_no_answer_of_a_chat() -> None:
     assert refusal_of(completion({"echo": True}), target("groq")).param == "echo"
 
 
-# One raw prompt a call, and no chat -----------------------------------------------------------------------------------
+# Endpoints with one raw prompt per call and no chat ----- -------------------------------------------------------------
 
 TABLE = Capabilities(compiled((), ONE_RAW_PROMPT))
 

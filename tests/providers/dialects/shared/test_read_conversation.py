@@ -1,4 +1,4 @@
-"""Conversations in OpenAI's shape as typed parts: every member is read or refused, whatever clients send."""
+"""Conversations in OpenAI's shape as typed parts: every field is read or refused, whatever clients send."""
 
 from contextlib import suppress
 from functools import partial
@@ -43,13 +43,13 @@ CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "a
 
 
 def turn(message: JsonValue) -> Turn:
-    """The turn of one message."""
+    """Return the turn of one message."""
     (read,) = read_conversation([message])
     return read
 
 
 def part(given: JsonObject, role: str = "user") -> Part:
-    """The part that a content part becomes."""
+    """Return the part that a content part becomes."""
     (read,) = turn({"role": role, "content": [given]}).parts
     return read
 
@@ -316,7 +316,7 @@ def test_a_plain_message_is_read_as_the_complete_reader_reads_it(message: JsonOb
 
 
 def read_or_refused(message: JsonObject) -> object:
-    """The turn of a message, or the words of its refusal."""
+    """Return the turn of a message, or the message of its refusal."""
     try:
         return turn(message)
     except Refusal as refusal:
@@ -362,7 +362,7 @@ def test_a_message_that_says_more_is_not_plain(message: JsonObject) -> None:
 
 
 def many(count: int) -> list[JsonValue]:
-    """A message each with many parts, many reasoning details of one block, and many calls."""
+    """Return three messages with many parts, many reasoning details of one block, and many calls."""
     parts: JsonValue = [{"type": "text", "text": "x", "cache_control": CACHE}] * count
     piece: JsonObject = {"type": "reasoning.text", "index": 0, "text": "x" * 10, "format": CLAUDE_FORMAT}
     details: JsonValue = [piece] * count

@@ -1,4 +1,4 @@
-"""Vendors' JSON: its bounds, what is no UTF-8, and the small readings."""
+"""Vendors' JSON: its bounds, invalid UTF-8, and the readers of single values."""
 
 import contextlib
 import json
@@ -151,7 +151,7 @@ def test_an_event_is_passed_on_in_one_line_of_utf_8(data: bytes, passed: bytes) 
     assert passed_on(data) == passed
 
 
-# Halves of characters ------------------------------------------------------------------------------------------------
+# Lone surrogates ----- ------------------------------------------------------------------------------------------------
 
 _OF_A_STRING = st.lists(
     st.sampled_from(["\\\\", "\\ud83d", "\\ude00", "\\uD83D\\uDE00", "\\u0041", '\\"', "\\n", "u", "d83d", "a", "天"]),

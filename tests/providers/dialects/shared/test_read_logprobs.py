@@ -1,4 +1,4 @@
-"""Log probabilities in every shape, and those that make no sense."""
+"""Log probabilities in every shape, and invalid ones."""
 
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
 from providers.dialects.shared.read_logprobs import logprobs_of

@@ -1,4 +1,4 @@
-"""Thinking of earlier turns, in each form in which clients send it back."""
+"""Reasoning of earlier turns, in each form in which clients send it back."""
 
 from providers.conversation import (
     CLAUDE_FORMAT,

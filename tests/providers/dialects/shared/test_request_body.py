@@ -1,4 +1,4 @@
-"""Ways to write a field, and the finished call."""
+"""The writers of fields, and the finished call."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_a_bound_is_told(low: float | None, high: float | None, limits: str) -> 
     bad = 1 if low is None else low - 1
     refused_value = refusal(put, bad)
     assert f"must be {limits}" in refused_value.message
-    # A setting with one value alone is none, which may be dropped.
+    # A field with only one value has no effect, so it may be dropped.
     assert refused_value.code == ("unsupported_parameter" if low == high else "invalid_value")
     assert written(put, 0 if low is None else low) == {"s": 0 if low is None else low}
 

@@ -1,4 +1,4 @@
-"""Ids of Gemini's calls and the signatures in them."""
+"""The ids of Gemini's calls, with signatures in them."""
 
 import base64
 import re

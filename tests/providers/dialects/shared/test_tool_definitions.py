@@ -1,4 +1,4 @@
-"""What definitions of tools have in common."""
+"""The common parts of tool definitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names of functions made fit for a vendor: unique, reversible, and only changed where they must be."""
+"""Function names fitted to a vendor: unique, reversible, and changed only if necessary."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.support.looped import looped
 
 
 class Led(FittedNames):
-    """Names that begin with a letter."""
+    """Names that must begin with a letter."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Led(FittedNames):
 
 
 class Plain(FittedNames):
-    """Names of letters and low lines."""
+    """Names of letters and underscores."""
 
     __slots__ = ()
 

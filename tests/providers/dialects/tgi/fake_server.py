@@ -17,7 +17,7 @@ def _read_request(body: JsonObject) -> EngineRequest:
     return EngineRequest(
         (str(body["inputs"]),),
         stops=strings(parameters.get("stop")),
-        # The stop that ends a text stays in it.
+        # The response includes the stop string that ends it.
         keep_stop=True,
         limit=whole_number(parameters, "max_new_tokens"),
         text=constrained(grammar) if isinstance(grammar, dict) else None,

@@ -1,7 +1,7 @@
 """Check TGI's own endpoints against the project's client types (`text-generation` 0.7.0).
 
-The types let unknown members through and know one form of a grammar less than the server; both are checked here, with
-the limits of `docs/openapi.json`.
+The types accept unknown fields and lack one form of a grammar that the server has. Both are checked here, with the
+limits of `docs/openapi.json`.
 """
 
 from typing import Any  # the SDK is not installed where types are checked
@@ -18,13 +18,13 @@ _BEYOND_THE_TYPES = {"adapter_id"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or pydantic's ValidationError for anything the server would not take, or would ignore."""
+    """Raise AssertionError or pydantic's ValidationError for anything that the server would refuse or ignore."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "completions", operation
     assert sent.keys() == {"inputs", "parameters"}, sent.keys()
     parameters = dict(sent["parameters"])
     assert parameters.keys() <= set(Parameters.model_fields) | _BEYOND_THE_TYPES, parameters.keys()
-    # The client refuses what the server takes: a penalty below 0.
+    # The client refuses a value that the server accepts: a penalty below 0.
     assert -2 <= parameters.pop("frequency_penalty", 0) <= 2
     assert len(parameters.get("stop", [])) <= 4
     assert parameters.get("top_n_tokens", 1) <= 5
@@ -37,7 +37,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the project's client would read the answer."""
+    """Raise unless the project's client would read the response."""
     answer = orjson.loads(body)
     for result in answer if isinstance(answer, list) else [answer]:
         Response.model_validate(result)

@@ -11,7 +11,7 @@ from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import sent_for, target_of, text_request
 
 TGI_STREAMS = by_name("tgi/streams", "sse", f"text length {BROKEN}", unknown="noise", uncounted="noise")
-"""For whole answers the server is called with a stream too."""
+"""For non-streaming responses, the server is called with a stream too."""
 
 TGI_FORM = Form("tgi/streams/text.sse", 0, 1, " is blue")
 
@@ -25,7 +25,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         TGI_STREAMS,
         (422, "tgi/errors/error_422_context.json"),
         cannot={**NO_CALLS, "filtered": NO_FILTER},
-        # The engine has no limits of rate: its 429 is a full queue.
+        # The engine has no rate limits: its 429 means a full queue.
         limits=(503, "overloaded"),
     )
 }

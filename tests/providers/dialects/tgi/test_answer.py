@@ -1,4 +1,4 @@
-"""Answers of TGI's own endpoints, streamed and whole."""
+"""Responses of TGI's own endpoints, streaming and not."""
 
 from dataclasses import replace
 
@@ -113,7 +113,7 @@ def test_an_end_without_details_is_an_end() -> None:
     assert streamed(SENT, data) == [Chunk(text=" is", finish_reason="stop")]
 
 
-# Whole answers, with the prompt before them -------------------------------------------------------------------------
+# Non-streaming responses with the prompt in front ----- ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["echo", "listed"])

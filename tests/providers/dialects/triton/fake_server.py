@@ -40,7 +40,7 @@ def _whole(body: JsonObject, answered: EngineAnswer) -> JsonObject:
 
 
 def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
-    """Each response counts the tokens that came with it."""
+    """Return responses that each count the tokens in them."""
     (written,) = answered.choices
     texts = pieces(written)
     own = [1 if number < answered.generated else 0 for number in range(len(texts))]
@@ -55,7 +55,7 @@ def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
 
 
 def _too_large(request: EngineRequest) -> tuple[int, JsonObject]:
-    """Only a prompt is ever too long; an answer ends where the window does."""
+    """Return the error of a prompt that is too long. Only a prompt can be: the response ends at the window's end."""
     told = f"Prompt length ({prompt_tokens(request)}) exceeds maximum input length ({WINDOW})."
     return 500, {"error": f"Executor failed process requestId 7 due to the following error: {told}"}
 

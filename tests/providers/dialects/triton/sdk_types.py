@@ -1,8 +1,8 @@
 """Check TensorRT-LLM's models on Triton against the inputs and outputs that their configuration declares.
 
-There is no client library with request types. The names and types are those of NVIDIA/TensorRT-LLM's
-`triton_backend/all_models/inflight_batcher_llm/tensorrt_llm_bls/config.pbtxt`, November 2026; a member that is not
-among them would be taken for a parameter, which nobody reads.
+There is no client library with request types. The names and types are from NVIDIA/TensorRT-LLM's
+`triton_backend/all_models/inflight_batcher_llm/tensorrt_llm_bls/config.pbtxt`, November 2026. The server would take any
+other field for a parameter that no model reads.
 """
 
 from typing import Any  # wire JSON
@@ -33,7 +33,7 @@ _GUIDES = {"json", "json_schema", "regex", "ebnf_grammar", "structural_tag"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError for anything the models have no input for, or of another type."""
+    """Raise AssertionError for fields that the models have no input for, or of another type."""
     sent: dict[str, Any] = orjson.loads(body)
     assert operation == "completions", operation
     assert {"text_input", "max_tokens"} <= sent.keys() <= _INPUTS.keys(), sent.keys()
@@ -51,7 +51,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless it is a response of the generate extension, or its error."""
+    """Raise unless the body is a response of the generate extension, or its error."""
     answer = orjson.loads(body)
     assert isinstance(answer, dict)
     assert isinstance(answer.get("error", ""), str)

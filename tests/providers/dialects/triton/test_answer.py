@@ -1,4 +1,4 @@
-"""Answers of Triton's generate extension, whole and streamed."""
+"""Responses of Triton's generate extension, streaming and not."""
 
 from providers.completion import Choice, Chunk, Usage
 from providers.failure import FailureKind

@@ -1,4 +1,4 @@
-"""Each unified field as a tensor of Triton's: written, left out because it asks for nothing, or refused by name."""
+"""Each unified field as a tensor of Triton's: written, left out because it is neutral, or refused by name."""
 
 from providers.capabilities import COUNTED, Support
 from providers.dialects.triton.fields import capabilities

@@ -1,5 +1,7 @@
-"""watsonx.ai: raw prompts in a shape of its own, chats in OpenAI's. Shapes: IBM Cloud API reference "watsonx.ai",
-`TextGenResponse`, `TextChatResponse`, `ApiErrors`."""
+"""watsonx.ai: raw prompts in its own shape, chats in OpenAI's.
+
+Shapes: IBM Cloud API reference "watsonx.ai", `TextGenResponse`, `TextChatResponse`, `ApiErrors`.
+"""
 
 from dataclasses import replace
 
@@ -59,7 +61,7 @@ def _whole(body: JsonObject, answered: EngineAnswer) -> JsonObject:
 
 
 def _frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
-    """The prompt is counted in the first event, the answer up to each."""
+    """Return events: the first has the prompt's count, each has the response's count so far."""
     (written,) = answered.choices
     results: list[JsonObject] = [
         {"generated_text": token["text"], "generated_tokens": [token]}
@@ -86,7 +88,7 @@ def _chat_ask(body: JsonObject) -> EngineRequest:
 
 
 def _chat_frames(body: JsonObject, answered: EngineAnswer) -> list[bytes]:
-    """Counted unasked, and without a terminator."""
+    """Return OpenAI's frames with usage, which the client need not request, and without a terminator."""
     frames = _OPENAI_CHAT.frames(body, replace(answered, counts_unasked=True))[:-1]
     return [b"id: %d\nevent: message\n%b" % (place + 1, frame) for place, frame in enumerate(frames)]
 

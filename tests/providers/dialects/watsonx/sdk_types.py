@@ -1,7 +1,7 @@
 """Check watsonx.ai against its SDK's parameters (ibm-watsonx-ai 1.8.1).
 
-The types know names and not ranges; those of the API reference are checked here. Of the package only the file of types
-is loaded, because the rest would load pandas.
+The types have names but no ranges; the ranges of the API reference are checked here. Only the file of types of the
+package is loaded, because the rest would load pandas.
 """
 
 from enum import StrEnum
@@ -19,7 +19,7 @@ _CHAT = {"messages", "tools", "tool_choice", "tool_choice_option"}
 
 
 def check_body(operation: str, body: bytes) -> None:
-    """Raise AssertionError or TypeError for anything the server would not take, or would ignore."""
+    """Raise AssertionError or TypeError for anything that the server would refuse or ignore."""
     sent: dict[str, Any] = orjson.loads(body)
     if "messages" in sent:
         parameters = {name: value for name, value in sent.items() if name not in _OWNER | _CHAT}
@@ -41,7 +41,7 @@ def check_body(operation: str, body: bytes) -> None:
 
 
 def check_answer(body: bytes) -> None:
-    """Raise unless the SDK, which reads answers without types, would find what it looks for."""
+    """Raise unless the response has the fields that the SDK, which reads it without types, looks for."""
     answer = orjson.loads(body)
     if "choices" in answer:
         assert all("message" in choice or "delta" in choice for choice in answer["choices"])

@@ -1,4 +1,4 @@
-"""Answers of watsonx.ai, to raw prompts and to chats, whole and streamed."""
+"""Responses of watsonx.ai to raw prompts and to chats, streaming and not."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Ollama's own endpoint for vectors, for both of its profiles."""
+"""Ollama's own embeddings endpoint, for both of its profiles."""
 
 from providers.completion import Usage
 from providers.failure import FailureKind

@@ -1,4 +1,4 @@
-"""The OpenAI family's embeddings: what goes out at each address, and answers as vendors write them."""
+"""The OpenAI family's embeddings: the request at each address, and responses as vendors send them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests for tasks as calls on one target."""
+"""Task requests as calls to one target."""
 
 import pytest
 

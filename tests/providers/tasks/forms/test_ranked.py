@@ -1,4 +1,4 @@
-"""Rankings in the form that most vendors share."""
+"""Rankings in the form that most vendors use."""
 
 from providers.completion import Usage
 from providers.failure import FailureKind

@@ -1,4 +1,4 @@
-"""What the last hour counts, minute by minute in virtual time, and how little of it there is in memory."""
+"""The counts of the last hour, minute by minute in virtual time, and how little memory they take."""
 
 import tracemalloc
 
@@ -22,7 +22,7 @@ def figures(counter: HourCounter) -> HourFigures:
 
 
 class Placed:
-    """A request that was placed by its conversation, or was not."""
+    """A request whose conversation did or did not choose its deployment."""
 
     number = 7
 

@@ -1,4 +1,4 @@
-"""Who spent how much in an hour: a bounded number of names, the highest spenders among them."""
+"""The spending in an hour by name: a bounded number of names, with the highest spenders among them."""
 
 from proxy.admin.last_hour.hour_figures import MINUTES, NOTHING, Spent, spent_of
 from proxy.admin.last_hour.spender_counts import MOST_NAMES, NAMES_LEFT, SpenderCounts, SpentRing
@@ -29,7 +29,7 @@ def test_rings_that_end_in_different_minutes_are_added_minute_by_minute() -> Non
     new.add(130, (1, 5, 0.0, 1))
     new.add(165, (1, 7, 2.0, 0))
     old.add_all(new)
-    # 100 is more than an hour before 165.
+    # 100 is over an hour before 165.
     assert dict(old.minutes()) == {120: Spent(1, 1, 1.0), 130: Spent(1, 5, 0.0, 1), 165: Spent(1, 7, 2.0)}
 
 

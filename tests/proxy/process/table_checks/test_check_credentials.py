@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource, OidcSource, Source
-from proxy.process.table_checks.check_credentials import Machine, Missing, missing_credentials, missing_of
+from proxy.process.table_checks.check_credentials import Machine, MissingItem, missing_credentials, missing_of
 from proxy.routing.snapshot import build_snapshot
 from tests.proxy.kit.tables import loaded
 
@@ -37,7 +37,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def missing_credential(source: Source, home: Path, more: Mapping[str, str] | None = None) -> Missing | None:
+def missing_credential(source: Source, home: Path, more: Mapping[str, str] | None = None) -> MissingItem | None:
     """Return the missing credential on a machine with this home directory, whose environment holds nothing else."""
     found = missing_of(source, Machine({"HOME": str(home), **(more or {})}))
     assert found is None or "canary" not in found.message
@@ -55,7 +55,7 @@ def put(home: Path, name: str, text: str) -> Path:
 
 
 def test_where_aws_was_looked_for(tmp_path: Path) -> None:
-    assert missing_credential(AWS, tmp_path) == Missing(
+    assert missing_credential(AWS, tmp_path) == MissingItem(
         "no credentials of AWS in the environment (AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, "
         "AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) and in the profile's section of "
         f"{tmp_path}/.aws/credentials and {tmp_path}/.aws/config; {LEFT}",
@@ -116,7 +116,7 @@ def test_the_environment_says_which_files_and_which_profile(tmp_path: Path) -> N
 
 
 def test_a_profile_that_the_table_names_must_be_there(tmp_path: Path) -> None:
-    missing = Missing(f"there is no profile of that name in {tmp_path}/.aws/credentials and {tmp_path}/.aws/config")
+    missing = MissingItem(f"there is no profile of that name in {tmp_path}/.aws/credentials and {tmp_path}/.aws/config")
     assert (
         missing_credential(PROFILE, tmp_path)
         == missing_credential(PROFILE, tmp_path, {"AWS_ACCESS_KEY_ID": "x"})
@@ -136,7 +136,7 @@ ACCOUNT = json.dumps({"type": "service_account"})
 
 
 def test_where_google_was_looked_for(tmp_path: Path) -> None:
-    assert missing_credential(GOOGLE, tmp_path) == Missing(
+    assert missing_credential(GOOGLE, tmp_path) == MissingItem(
         "no credentials of Google: GOOGLE_APPLICATION_CREDENTIALS is not set and there is no "
         f"{tmp_path}/.config/gcloud/application_default_credentials.json; {LEFT}",
         certain=False,
@@ -156,8 +156,8 @@ def test_each_place_of_google_is_enough(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> None:
     gone = str(tmp_path / "canary")
     reason = "with the credentials of Google: No such file or directory"
-    assert missing_credential(GoogleSource("scope", gone), tmp_path) == Missing(f"cannot read the file {reason}")
-    assert missing_credential(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == Missing(
+    assert missing_credential(GoogleSource("scope", gone), tmp_path) == MissingItem(f"cannot read the file {reason}")
+    assert missing_credential(GOOGLE, tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": gone}) == MissingItem(
         f"cannot read the file of GOOGLE_APPLICATION_CREDENTIALS {reason}"
     )
 
@@ -166,14 +166,14 @@ def test_a_file_that_cannot_be_read_is_told_without_its_name(tmp_path: Path) -> 
 def test_a_file_with_something_else_is_told_without_what_it_holds(tmp_path: Path, text: str) -> None:
     file = put(tmp_path, "sa.json", text)
     message = "holds no credentials of Google, which are a JSON object with a type"
-    assert missing_credential(GoogleSource("scope", str(file)), tmp_path) == Missing(f"the file {message}")
+    assert missing_credential(GoogleSource("scope", str(file)), tmp_path) == MissingItem(f"the file {message}")
 
 
 # Azure --------------------------------------------------------------------------------------------------------------
 
 
 def test_where_azure_was_looked_for(tmp_path: Path) -> None:
-    assert missing_credential(ENTRA, tmp_path) == Missing(
+    assert missing_credential(ENTRA, tmp_path) == MissingItem(
         "no credentials of Azure in the environment (AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, "
         "AZURE_FEDERATED_TOKEN_FILE, IDENTITY_ENDPOINT, MSI_ENDPOINT), and none of the commands az, azd, pwsh; " + LEFT,
         certain=False,
@@ -206,7 +206,7 @@ def test_a_missing_library_comes_first(
     source: Source, module: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert missing_credential(source, tmp_path) == Missing(
+    assert missing_credential(source, tmp_path) == MissingItem(
         f"credentials of the kind {source.kind} need an extra: "
         f"make extras, or pip install '.[{extra}]' in Dragoman's source"
     )
